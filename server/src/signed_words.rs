@@ -57,15 +57,14 @@ const ID_DIGITS: usize = 32;
 /// …and of its instant.
 const UNTIL_DIGITS: usize = 10;
 
-/// A key for an address: 32 hex digits that name something, 10 that say until when the key is good (seconds since 1970), and a
-/// signature over both.
+/// A key for an address: the id in 32 hex digits, the expiry in 10 (seconds since 1970), and a signature over both.
 #[must_use]
 pub fn dated_key(keys: &Keys, id: Uuid, until: Timestamp) -> String {
     let until_s = until.0 / SECOND_MS;
     format!("{}{until_s:010x}{}", id.simple(), keys.sign(&dated(id, until_s)))
 }
 
-/// The id in a dated key; `None` for one we did not make with these keys, or whose time is over.
+/// The id in a dated key; `None` for a key that is forged or expired.
 #[must_use]
 pub fn read_dated_key(keys: &Keys, key: &str, now: Timestamp) -> Option<Uuid> {
     let (id, rest) = key.split_at_checked(ID_DIGITS)?;

@@ -1,4 +1,5 @@
-//! Visitors who were handed over to accounts lately, by any replica: this process replays no answer of theirs to a guest.
+//! Reads the visitors who were handed over to accounts lately, by any replica: this process replays no answer of theirs to a
+//! guest.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use crate::AppState;
 use crate::background::Rounds;
 use crate::clock::to_utc;
 
-/// How often it is asked.
-const ASK_EVERY: Duration = Duration::from_secs(2);
+/// Pause between two reads.
+const READ_EVERY: Duration = Duration::from_secs(2);
 /// A sign-in that began so long ago may be committed only now, milliseconds.
 const OVERLAP_MS: i64 = 60 * SECOND_MS;
 /// Visitors read in one round at most, the latest first.
@@ -18,12 +19,12 @@ const MAX_VISITORS: i64 = 20_000;
 
 /// Runs until the server stops.
 pub async fn follow_handed_over_forever(state: AppState) {
-    let mut rounds = Rounds::every(&state.stop, ASK_EVERY);
+    let mut rounds = Rounds::every(&state.stop, READ_EVERY);
     while rounds.go_on().await {
         let now = state.locks.now();
         match since(&state.pg, now.plus_ms(-OVERLAP_MS)).await {
             Ok(owners) => state.idempotency.hand_over(owners, now),
-            // Without Postgres there is no sign-in either; the next round asks again.
+            // Without Postgres there is no sign-in either; the next round reads again.
             Err(cause) => tracing::debug!(%cause, "reading the visitors handed over lately failed"),
         }
     }

@@ -1,4 +1,4 @@
-//! PINs of managers: a few digits, by which one stands for what somebody else does at the counter.
+//! PINs of managers: a few digits, by which one approves an act of a colleague at the counter.
 //!
 //! A PIN is short, so tries are few: counted for the account that types it, for that account and the manager, and, many
 //! more, for the manager and all accounts together. A colleague who types wrong PINs shuts out themselves alone.

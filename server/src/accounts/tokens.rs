@@ -45,11 +45,11 @@ pub(super) struct Named {
     pub(super) account: Uuid,
 }
 
-/// Whether there are secrets, and nobody guesses them.
+/// Checks that there are secrets, and that they are long enough.
 ///
 /// # Errors
-/// Why not, to be read after their name.
-fn long_enough(secrets: &[String]) -> Result<(), String> {
+/// The reason why not, to be read after the name of their setting.
+fn check_length(secrets: &[String]) -> Result<(), String> {
     if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_SECRET_BYTES) {
         return Err(format!("needs {MIN_SECRET_BYTES} characters or more: with less anybody could guess it"));
     }
@@ -70,7 +70,7 @@ impl Tokens {
     pub(super) fn new(secrets: &[String]) -> anyhow::Result<Self> {
         signature::install();
         let first = secrets.first().map(String::as_bytes).unwrap_or_default();
-        long_enough(secrets).map_err(|why| anyhow::anyhow!("TOKEN_SECRET {why}"))?;
+        check_length(secrets).map_err(|why| anyhow::anyhow!("TOKEN_SECRET {why}"))?;
         let (signs, _) = signature::pair(first);
         let mut rules = Validation::new(ALGORITHM);
         rules.set_audience(&[AUDIENCE]);

@@ -31,13 +31,14 @@ const FIND_ADDRESS: Allowance = Allowance { name: "find-address", burst: 10, eac
 const FIND_PERSON: Allowance = Allowance { name: "find-person", burst: 4, each_ms: 600_000 };
 /// Mails with which one booking can be cancelled.
 const CANCEL_BOOKING: Allowance = Allowance { name: "cancel-mail", burst: 3, each_ms: 600_000 };
-/// Mails of this kind that are on their way at one time, of this replica; beyond, every search is answered 503.
+/// Mails of this kind that this replica sends at one time; beyond, every search is answered 503.
 const MAILS_AT_ONCE: usize = 64;
-/// Tries to hand one over.
+/// Tries to send one.
 const MAIL_TRIES: u32 = 3;
 /// Longest pause before another try, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 5_000;
 
+/// Mails that may begin now.
 static MAILS: Semaphore = Semaphore::const_new(MAILS_AT_ONCE);
 
 /// A booking that was opened by a key.
@@ -73,11 +74,11 @@ async fn open(state: &AppState, purpose: Purpose, key: &str) -> Result<(BookingR
     Ok((row, OpenedByMail { booking, show }))
 }
 
-/// Mails the address of a booking to its buyer, if reference and e-mail are those of one. The answer never says.
+/// Mails the address of a booking to its buyer, if reference and e-mail are those of one. The answer is the same if not.
 ///
 /// # Errors
-/// 400 for what cannot be an address, 429 after a few in a row, 503 where too many mails wait: whether or not there is such
-/// a booking.
+/// 400 for what cannot be an address, 429 after a few in a row, 503 where too many mails wait, each whether or not there is
+/// such a booking.
 pub async fn find(
     state: &AppState,
     address: &ClientAddress,
@@ -98,7 +99,7 @@ pub async fn find(
                 send(&state, written(language, &row, Purpose::Open, &url, now)).await;
             }
             Ok(None) => {}
-            Err(problem) => tracing::warn!(?problem, "a booking could not be looked for"),
+            Err(problem) => tracing::warn!(?problem, "looking a booking up by reference and e-mail failed"),
         }
     });
     Ok(())
@@ -111,8 +112,8 @@ async fn buyer_of(state: &AppState, reference: &str, email: &str) -> Result<Opti
     Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::known_as(&row.buyer.1) == email))
 }
 
-/// Mails the address that cancels a booking to its buyer, for a visitor who has opened it by `key`. Returns the buyer's address
-/// is, with all but its ends left out.
+/// Mails the address that cancels a booking to its buyer, for a visitor who has opened it by `key`. Returns the buyer's
+/// address, with all of its name but the first letter left out.
 ///
 /// # Errors
 /// 404 as [`opened`]; 409 where there is nothing to cancel; 429 after a few; 503 where too many mails wait.
@@ -134,15 +135,15 @@ pub async fn ask_to_cancel(state: &AppState, key: &str, language: Language) -> R
     Ok(hinted(&row.buyer.1))
 }
 
-/// Cancels all of a booking, by the key of a mail, on its buyer's terms; and the key of its page. A repeat has the same
-/// effect.
+/// Cancels all of a booking by the key of a mail, on its buyer's terms. Returns the key of the booking's page. A repeat
+/// changes nothing.
 ///
 /// # Errors
 /// 404 for a key that is none, or whose time is over; as cancelling with the buyer's own cookie otherwise.
 pub async fn cancel_by_mail(state: &AppState, key: &str) -> Result<String, Problem> {
     let (row, _) = open(state, Purpose::Cancel, key).await?;
     let request = CancelRequest::default();
-    // One address, one intent: pressed twice, it is done once.
+    // One key, one intent: a second press of the button is a replay.
     let named = IdempotencyKey::of_form(&format!("by-mail-{key}"))?;
     let intent = Intent::new(&row.owner, named, &format!("form /bookings/cancel {}", row.id), &request);
     cancel::cancel_own(state, &row.owner, row.id, &request, &intent).await?;
@@ -178,7 +179,7 @@ async fn send(state: &AppState, message: Message) {
         match state.email_codes.carrier().send(&message).await {
             Ok(()) => return,
             Err(not_sent) => {
-                tracing::warn!(carrier = not_sent.carrier, cause = %not_sent.cause, number, "the address of a booking was not mailed");
+                tracing::warn!(carrier = not_sent.carrier, cause = %not_sent.cause, number, "mailing the address of a booking failed");
             }
         }
         if number < MAIL_TRIES {

@@ -243,7 +243,7 @@ pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result
     }
 }
 
-/// The same as it is stored.
+/// The row of the booking of that reference.
 pub(super) async fn row_of_reference(
     tx: &mut PgConnection,
     reference: &str,

@@ -71,7 +71,7 @@ impl EffectError {
         matches!(self, Self::Gateway(GatewayError::NotTaken(_) | GatewayError::Unreachable(_)))
     }
 
-    /// True if the lock store is away, which passes too.
+    /// True if the lock store is away, which passes.
     #[must_use]
     pub const fn is_lock_store_away(&self) -> bool {
         matches!(self, Self::Store(problem) if matches!(problem.code(), Code::LockStoreUnavailable))

@@ -188,7 +188,7 @@ fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
     Some(Place { seat, x, y, kind: category.kind, price: category.price.minor })
 }
 
-/// The hold its buyer keeps for another card, which is not needed any more: the money of the first one came.
+/// Renews the hold that the buyer keeps for another card: the money of the first one has come.
 async fn kept_through_decline(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
     let kept = declines::kept(&mut *state.pg.acquire().await?, row.id).await?;
     let Some(kept) = kept else { return Ok(None) };
@@ -252,11 +252,11 @@ async fn let_go(state: &AppState, show: &Show, row: &BookingRow, held: &Held) {
     }
 }
 
-/// Why late money found no seats.
+/// The reason given where late money found no seats.
 const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
 
-/// A new booking takes the seats and the money, in one transaction. Nothing is done, and the answer says why, when a seat
-/// was sold to somebody else, or the card has paid for too many.
+/// Gives the seats and the money to a new booking, in one transaction. Returns the reason, with nothing written, when a seat
+/// was sold to another buyer, or the card has paid for too many.
 async fn take(
     state: &AppState,
     show: &Show,

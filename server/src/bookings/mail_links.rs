@@ -23,7 +23,8 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    const fn words(self) -> &'static [u8] {
+    /// The text that the signing key is derived for.
+    const fn derived_for(self) -> &'static [u8] {
         match self {
             Self::Open => b"rowlock page of a booking 1\n",
             Self::Cancel => b"rowlock cancelling of a booking 1\n",
@@ -51,7 +52,7 @@ impl Purpose {
 /// Sets the secrets that sign keys: the first signs, all are believed. A second call changes nothing.
 pub fn sign_links_with(secrets: &[String]) {
     for purpose in [Purpose::Open, Purpose::Cancel] {
-        let _ = purpose.keys().set(Keys::derived(secrets, purpose.words()));
+        let _ = purpose.keys().set(Keys::derived(secrets, purpose.derived_for()));
     }
 }
 
@@ -71,7 +72,7 @@ pub(super) fn key(purpose: Purpose, booking: Uuid, now: Timestamp) -> String {
     keys.map(|keys| dated_key(keys, booking, now.plus_ms(purpose.life_ms()))).unwrap_or_default()
 }
 
-/// The booking a key is good for; `None` for a key we did not make, of another purpose, or whose time is over.
+/// The booking a key is valid for; `None` for a key that is forged, of another purpose, or expired.
 pub(super) fn booking_of(purpose: Purpose, key: &str, now: Timestamp) -> Option<Uuid> {
     read_dated_key(purpose.keys().get()?, key, now)
 }

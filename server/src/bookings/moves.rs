@@ -97,7 +97,7 @@ pub(super) async fn apply(
 }
 
 /// A paid booking becomes a sale in the same transaction, or its money goes back: claims to sold and
-/// tickets written, or seats lost. Nothing is sold in a show that was called off, whatever a server believes of it.
+/// tickets written, or seats lost. Nothing is sold in a show that was called off: the row decides, not the catalogue's cache.
 pub(super) async fn settle(
     tx: &mut PgConnection,
     paid: &BookingRow,

@@ -1,4 +1,4 @@
-//! Seats of a booking that came to nothing go back: to everybody, or to the hold that its buyer keeps.
+//! Releases the seats of a booking that ended unpaid: they are free, or stay in the hold that its buyer keeps.
 
 use uuid::Uuid;
 
@@ -10,16 +10,16 @@ use crate::catalogue::Show;
 use crate::seat_locks::{Held, Renewal, with_map};
 use crate::web::Problem;
 
-/// Gives claims and hold of a booking back. The hold goes on where its payment was declined and the buyer may try another
-/// card; then it is returned as it is now. Harmless when repeated.
+/// Releases claims and hold of a booking. Where the payment was declined and the buyer may try another card the hold
+/// continues, and is returned as it is now. Idempotent.
 ///
-/// The claims go first: none of them is in the way of a payment for the hold under its next id.
+/// The claims are released first: none of them refuses a payment for the hold under its next id.
 pub(super) async fn release(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<Held>, Problem> {
     let mut tx = state.pg.begin().await?;
     area_claims::release(&mut tx, row).await?;
     seat_claims::release(&mut tx, row).await?;
     let kept = declines::kept(&mut tx, row.id).await?;
-    // What the house has kept meanwhile, a defective seat for example, is for no card.
+    // A seat that the house has kept meanwhile, a defective one for example, is for no card.
     let kept = if kept.is_some() && on_map::is_kept_by_house(&mut tx, row).await? { None } else { kept };
     tx.commit().await?;
     let sale = row.sale();

@@ -143,13 +143,15 @@ pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> Result<Option<Uu
     sqlx::query_scalar("SELECT show_id FROM bookings WHERE id = $1").bind(id).fetch_optional(tx).await
 }
 
-/// Whoever marks a show waits so long for bookings of it that are being written.
+/// Bounds the wait for bookings that are being written, before their show is marked.
 const BOUND_OF_SHOW_LOCK: &str = "SET LOCAL lock_timeout = '2s'";
+/// SQLSTATE of a lock that was not available within its timeout.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Locks a show against everybody who writes a booking of it, before it is marked as called off or moving. FOR UPDATE waits
-/// for the FOR KEY SHARE of their foreign key, which an update of the show does not. Where sales never pause it may not be
-/// had at all, since a waiting FOR UPDATE keeps nobody from FOR KEY SHARE: after [`BOUND_OF_SHOW_LOCK`] the show is marked
-/// without, which ends its sales. So a caller that acts on the mark takes the lock before it relies on having seen every
+/// Locks a show against writers of its bookings, before it is marked as called off or moving. FOR UPDATE waits for the FOR
+/// KEY SHARE of their foreign key, which an update of the show does not. Where sales never pause the lock may never be
+/// available, since a waiting FOR UPDATE does not hold off FOR KEY SHARE: after [`BOUND_OF_SHOW_LOCK`] the show is marked
+/// without it, which ends its sales. So a caller that acts on the mark takes the lock before it relies on having seen every
 /// booking.
 pub(super) async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
     let mut attempt = tx.begin().await?;
@@ -161,17 +163,14 @@ pub(super) async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> 
             attempt.commit().await
         }
         Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) => {
-            tracing::warn!(%show, "show {show} is marked while bookings of it are being written");
+            tracing::warn!(%show, "locking show {show} timed out; it is marked while bookings of it are being written");
             attempt.rollback().await
         }
         Err(cause) => Err(cause),
     }
 }
 
-/// What Postgres says where a lock is not to be had in time.
-const LOCK_NOT_AVAILABLE: &str = "55P03";
-
-/// Whether a show was called off.
+/// True if a show was called off.
 pub(super) async fn is_called_off(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT called_off FROM shows WHERE id = $1").bind(show).fetch_one(tx).await
 }

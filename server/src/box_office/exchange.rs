@@ -121,7 +121,7 @@ async fn commit(state: &AppState, counter: Counter<'_>, wish: &Wish<'_>, intent:
         Err(Unsold::Refused(problem)) => return Err(problem),
         Err(Unsold::Lost(lost)) => {
             tx.rollback().await?;
-            return Err(lost.told(state, show).await);
+            return Err(lost.correct_map(state, show).await);
         }
     };
     write_difference(&mut tx, counter, till.as_ref(), &exchanged, reason, now).await?;

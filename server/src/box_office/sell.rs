@@ -100,7 +100,7 @@ async fn commit(
         Err(Unsold::Refused(problem)) => return Err(problem),
         Err(Unsold::Lost(lost)) => {
             tx.rollback().await?;
-            return Err(lost.told(state, show).await);
+            return Err(lost.correct_map(state, show).await);
         }
     };
     if sold.total.currency.code() != till.currency {

@@ -11,8 +11,8 @@ use crate::seat_locks::{MapSnapshot, map_or_claims};
 use crate::web::Problem;
 use crate::{AppState, holds};
 
-/// The shows of a theatre on `date`, today where none is said, in the order of their start. Each is asked of the lock
-/// store, so the numbers are as of now. While it is away, seats that are only held count as free.
+/// The shows of a theatre on `date`, today where none is given, in the order of their start. The numbers are the lock
+/// store's, as of now. While it is away, seats that are only held count as free.
 ///
 /// # Errors
 /// When the database fails.

@@ -4,12 +4,12 @@ use super::Config;
 
 /// Shortest secret, characters.
 const MIN_SECRET_CHARS: usize = 32;
-/// Every secret in `deploy/example.env`; one made longer by typing more behind it is as public.
+/// The value of every secret in `deploy/example.env`; a value that contains it is as public.
 const EXAMPLE: &str = "replace-me";
 /// Passwords in the addresses that the documentation shows.
 const EXAMPLE_PASSWORDS: [&str; 2] = ["password", EXAMPLE];
 
-/// What is wrong with the secrets, to be read after the names of their settings. No value is in it.
+/// Checks all secrets. Returns each setting at fault with the reason, to be read after its name; no value is in it.
 pub(super) fn wrong_secrets(config: &Config) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
@@ -22,7 +22,7 @@ pub(super) fn wrong_secrets(config: &Config) -> Vec<(&'static str, String)> {
         ("STRIPE_SECRET_KEY", one(&config.stripe_secret_key)),
         ("STRIPE_WEBHOOK_SECRET", config.stripe_webhook_secret.clone()),
     ] {
-        // One that is not set is another complaint, where it is needed.
+        // A secret that is missing where it is needed is reported elsewhere.
         let is_set = setting == "TOKEN_SECRET" || values.iter().any(|value| !value.is_empty());
         if is_set && let Err(why) = check(&values) {
             wrong.push((setting, why));
@@ -35,7 +35,7 @@ pub(super) fn wrong_secrets(config: &Config) -> Vec<(&'static str, String)> {
         ("SHADOW_REDIS_URL", config.shadow_redis_url.as_ref()),
         ("SMTP_URL", config.smtp_url.as_ref()),
     ] {
-        // How long it has to be, the other system decides.
+        // The other system decides how long it has to be.
         if address.and_then(|address| password_of(address)).is_some_and(is_example_password) {
             wrong.push((
                 setting,

@@ -1,4 +1,4 @@
-//! How often one may try for seats, change a hold and check out: buckets that all replicas share, spent in lots
+//! Rate limits of tries for seats, changes of holds and checkouts: buckets that all replicas share, spent in lots
 //! (`domain::fairness::Meter`).
 //!
 //! Nobody waits for Redis here. A try is counted in memory; each replica tells the shared bucket once a lot, in the
@@ -26,10 +26,10 @@ use crate::{AppState, ids};
 const DEADLINE: Duration = Duration::from_millis(250);
 /// Buckets told at a time; whoever comes when all are on their way is counted by this replica alone.
 const MAX_TOLD: usize = 64;
-/// Meters kept of each limit at most. Those nothing would be lost with go first; where none does, all who are new share
-/// one meter until one does.
+/// Meters kept of each limit at most. Those that count nothing are evicted first; where there is none, all new callers share
+/// one meter until there is.
 const MAX_METERS: usize = 100_000;
-/// The meter of those who find no room for a new one. No visitor and no address has this name.
+/// The meter of callers without room for one of their own. No visitor and no address has this name.
 const SHARED: &str = "";
 /// Meters are looked through for those at most once in so long, milliseconds.
 const LOOK_EVERY_MS: i64 = SECOND_MS;
@@ -38,10 +38,10 @@ const LONGEST_MS: i64 = MINUTE_MS;
 /// Digits of a bucket's name: 128 bits keep people apart.
 const NAME_DIGITS: usize = 32;
 
-/// Changes of holds one may make for each try for seats: adding a seat is both, letting one go is a change alone.
+/// Changes of holds for each try for seats: adding a seat is both, letting one go is a change alone.
 const CHANGES_PER_TRY: u32 = 4;
 
-/// What is counted, each in separate buckets.
+/// The kind of act that is counted, each in separate buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
     /// Tries for seats.
@@ -62,7 +62,7 @@ pub(super) struct Limits {
     telling: Arc<Semaphore>,
 }
 
-/// The limit of a visitor, and that of an address; `None`: there is none.
+/// The limit of a visitor and that of an address; `None` where there is none.
 struct Pair {
     visitor: Option<Arc<Counted>>,
     address: Option<Arc<Counted>>,
@@ -117,8 +117,8 @@ impl Limits {
         }
     }
 
-    /// Counts it for the person. Where the address has nothing left no person is counted: a program that comes as
-    /// a new visitor each time would fill the table.
+    /// Counts an act for the visitor. Where the address has nothing left no visitor is counted: a program that comes as a new
+    /// visitor each time would fill the table.
     pub(super) fn of_visitor(
         &self,
         state: &AppState,
@@ -135,7 +135,7 @@ impl Limits {
         self.take(state, pair.visitor.as_ref(), &trying.person(), now)
     }
 
-    /// Counts it for the address it comes from.
+    /// Counts an act for the address it comes from.
     pub(super) fn of_address(
         &self,
         state: &AppState,
@@ -218,7 +218,7 @@ impl Counted {
         meters.by_name.entry(whose.to_owned()).or_default().take(self.of, now)
     }
 
-    /// The bucket a lot is taken from: visitors who share a meter share the bucket.
+    /// The bucket that a lot is taken from: callers who share a meter share the bucket.
     fn bucket_of<'a>(&self, whose: &'a str) -> &'a str {
         if self.lock().by_name.contains_key(whose) { whose } else { SHARED }
     }

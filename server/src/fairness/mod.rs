@@ -67,7 +67,7 @@ impl Fairness {
     }
 }
 
-/// Who tries for seats of a show or pays for them, and from where.
+/// A caller who tries for seats of a show, changes a hold or checks out.
 #[derive(Clone, Copy, Debug)]
 pub struct Trying<'a> {
     /// The show.
@@ -132,23 +132,23 @@ impl<'a> Trying<'a> {
         }
     }
 
-    /// They change a hold or let it last longer: an answer may be remembered for a day.
+    /// Counts a change or an extension of a hold: the lock store may keep its answer for a day.
     ///
     /// # Errors
-    /// 429 when they, or all who come from there, do so too often.
+    /// 429 when the visitor, or all visitors of the address, do so too often.
     pub async fn changes(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
         self.count(state, show, Counts::Changes).await
     }
 
-    /// They check out a hold. A request with a known answer is not counted.
+    /// Counts a checkout of a hold. A replay is not counted.
     ///
     /// # Errors
-    /// 429 when they, or all who come from there, check out too often.
+    /// 429 when the visitor, or all visitors of the address, check out too often.
     pub async fn checks_out(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
         self.count(state, show, Counts::Checkouts).await
     }
 
-    /// Counts it for the visitor and for the address; staff of the show's theatre are not counted.
+    /// Counts an act for the visitor and for the address; staff of the show's theatre are not counted.
     async fn count(&mut self, state: &AppState, show: &Show, what: Counts) -> Result<(), Problem> {
         self.is_free = puzzles::is_known_to_work_there(state, self.show, self.account).await;
         if self.is_free {

@@ -63,10 +63,10 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
     Problem::new(Code::UnknownSeat, format!("Seats of this show are 0 to {}; {seat} is none.", show.seat_count - 1))
 }
 
-/// Whether the show takes place.
+/// Refuses a show that was called off.
 ///
 /// # Errors
-/// 409 when it was called off.
+/// 409 then.
 pub fn takes_place(show: &Show) -> Result<(), Problem> {
     if show.is_called_off() {
         let detail = "This show will not take place. Everything paid for it goes back in full.";

@@ -47,7 +47,7 @@ impl Intent {
         self
     }
 
-    /// The same, not known by the bytes it was asked in.
+    /// The same intent, without the fingerprint of its request.
     pub(super) fn without_bytes(&self) -> Self {
         Self { fingerprint: None, ..self.clone() }
     }

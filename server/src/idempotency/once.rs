@@ -60,8 +60,8 @@ where
     Ok(given)
 }
 
-/// [`once`] for a caller whose cookie may have been copied. An answer that this request has not worked for is given if
-/// `is_theirs` does not refuse it; the work makes sure of that by itself.
+/// [`once`] for a caller whose cookie may have been copied. A replay is given only if `is_theirs` does not refuse it; the work
+/// itself makes that check for a new answer.
 ///
 /// # Errors
 /// As [`once`], and what `is_theirs` refuses it for.
@@ -83,9 +83,9 @@ where
         work(state, intent)
     };
     let given = answer_once(state, intent.clone(), prefer, work).await?;
-    // What it worked for was kept with its bytes.
+    // An answer of this request's own work was kept with its bytes.
     if !has_worked.load(Ordering::Relaxed) {
-        // An answer that this process keeps for the guest asks no store, whatever the wording.
+        // An answer that this process keeps for the guest needs no store, in any spelling of the request.
         if !state.idempotency.cache.has_wording(&intent) {
             is_theirs.await?;
         }
@@ -94,7 +94,7 @@ where
     Ok(given)
 }
 
-/// The answer, whose it is not looked at.
+/// The answer to an intent; the caller checks that it may be given.
 async fn answer_once<W, F>(state: &AppState, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
 where
     W: FnOnce(AppState, Intent) -> F + Send + 'static,
@@ -141,7 +141,7 @@ where
 {
     let asked_at = state.locks.now();
     let claim = state.idempotency.shared.new_claim();
-    // What is found was worked for by another request: the bytes of this one are noted when its caller may have the answer.
+    // An answer found here is another request's: the bytes of this one are noted once its caller may have the answer.
     let found = look(&state, &intent.without_bytes(), claim).await;
     let result = match found {
         Ok(Some(answer)) => Ok(answer),

@@ -114,8 +114,8 @@ impl ProcessCache {
         inner.add_wording(&intent.id(), &intent.request_hash, fingerprint.digest);
     }
 
-    /// Whether the answer to this request was found by its bytes: then it was given to the visitor of that cookie, who was
-    /// not handed over to an account since, as far as this process knows.
+    /// True if the answer to this request is found by bytes: then it was given to the visitor of that cookie, who was not
+    /// handed over to an account since, as far as this process knows.
     pub(super) fn has_wording(&self, intent: &Intent) -> bool {
         let inner = self.read();
         let slot = inner.by_id.get(&intent.id()).filter(|slot| slot.kept.request_hash == intent.request_hash);

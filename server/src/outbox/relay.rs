@@ -32,7 +32,7 @@ const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
 /// After this many tries a person must look. With the pauses below that is an hour and a half at the mean:
 /// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
 const MAX_ATTEMPTS: i32 = 200;
-/// After this many, if it is only that the gateway or the lock store is away: about half a day.
+/// After this many, while the gateway or the lock store is away: about half a day.
 const MAX_ATTEMPTS_WHILE_AWAY: i32 = 9_000;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;

@@ -66,9 +66,9 @@ pub trait Gateway: Send + Sync {
         lost: &[String],
     ) -> Result<RefundAnswer, GatewayError>;
 
-    /// A page of the gateway's ledger: payments of which money moved in the window, as they stand now. One that was charged
-    /// and refunded there may be listed twice; one of which money moves while pages are read may be left out, and is in
-    /// the window of that movement. `after` is where the page before ended.
+    /// A page of the gateway's ledger: payments with a charge or refund in the window, as they stand now. A payment that was
+    /// charged and refunded in it may be listed twice. One that is charged or refunded while pages are read may be missing;
+    /// it is in the window of that movement. `after` is `next` of the page before.
     ///
     /// # Errors
     /// [`GatewayError`], as above.
@@ -185,7 +185,7 @@ pub struct GatewayPayment {
     pub status: PaymentStatus,
     /// How much of it went back.
     pub refunded: Money,
-    /// Whose instrument paid, once it did: the same name as [`Gateway::fingerprint`] gives; `None` when it has none.
+    /// Name of the instrument that paid, as [`Gateway::fingerprint`] gives it; `None` before it paid or without a name.
     pub instrument: Option<String>,
 }
 
@@ -208,9 +208,9 @@ pub struct LedgerEntry {
     pub gateway_ref: String,
     /// The booking it was charged for; `None` for a payment of another system that shares the account.
     pub booking: Option<Uuid>,
-    /// What was taken.
+    /// The sum that was charged.
     pub charged: Money,
-    /// How much of it went back, or is on its way.
+    /// The sum of its refunds, settled or pending.
     pub refunded: Money,
 }
 

@@ -128,8 +128,7 @@ pub async fn note_works_there(state: &AppState, show: Uuid, account: Uuid) {
     state.puzzles.staff.insert((account, show), true).await;
 }
 
-/// The puzzle for a new ticket of a waiting room. It is bound to room and visitor, and a solution pays for one request:
-/// solving one opens nothing else, and a visitor who comes for another ticket solves another.
+/// The puzzle for a new ticket of a waiting room. It is bound to room and visitor, and a solution pays for one ticket.
 #[derive(Clone, Copy)]
 pub struct TicketPuzzle<'a> {
     /// The server.
@@ -144,7 +143,7 @@ impl TicketPuzzle<'_> {
     /// Checks the solution that a request brings; `false` when it brings none.
     ///
     /// # Errors
-    /// 400 for a solution that is none, 409 for one that was used; each brings a puzzle.
+    /// 400 for an invalid solution, 409 for one that was used; each with a new puzzle.
     pub async fn is_solved(&self, headers: &HeaderMap, request: Uuid) -> Result<bool, Problem> {
         let Some(solution) = headers.get(SOLUTION_HEADER) else { return Ok(false) };
         self.asking().look(solution.as_bytes(), request).await.map(|()| true)

@@ -22,7 +22,7 @@ use crate::web::{Code, Problem};
 
 /// A try waits so long for Redis, then this replica counts by itself.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// A try that is counted in Redis or not at all waits so long.
+/// A try that only Redis may count waits so long.
 const SHARED_DEADLINE: Duration = Duration::from_secs(2);
 
 /// What one may do in a row, and how soon again.
@@ -144,7 +144,7 @@ impl RateLimits {
         }
     }
 
-    /// Named as it always was: versions that run side by side during an update count together.
+    /// The bucket's key. Its form is fixed: versions that run side by side during an update count together.
     fn key(&self, of: &Allowance, whose: &str) -> String {
         format!("{}throttle:{}:{}", self.prefix, of.name, hashed(whose))
     }
@@ -196,7 +196,8 @@ fn hashed(whose: &str) -> String {
     name
 }
 
-/// The same arithmetic as `take.lua`: when a bucket will be full again, after `act`; a take leaves so many `reserved`.
+/// The same arithmetic as `take.lua`: the instant at which a bucket is full again after `act`. A take leaves so many
+/// `reserved`.
 fn step(
     of: &Allowance,
     full_at: Option<Timestamp>,

@@ -134,7 +134,7 @@ pub struct Sale {
     pub lot: Lot,
 }
 
-/// The next id, owner and end of a hold that continues as another one.
+/// The next id, owner and end of a hold that is renewed.
 #[derive(Clone, Debug)]
 pub struct Renewal {
     /// Its next id.
@@ -145,7 +145,7 @@ pub struct Renewal {
     pub until: Timestamp,
     /// True if a payment in progress ends by it; otherwise it is [`Refusal::Paying`].
     pub ends_payment: bool,
-    /// Seats and places its next owner may hold and own; not looked at where it stays with its owner.
+    /// Seats and places its next owner may hold and own; not checked where the owner stays.
     pub per_person: Option<usize>,
 }
 
@@ -308,8 +308,8 @@ pub trait SeatLocks: Send + Sync + 'static {
     }
     /// The payment was not submitted after all: takes the extension back and opens the hold again.
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError>;
-    /// A hold of this party goes on as another one, under a new fence and open to changes; its seats are never free in
-    /// between. As it is now, also for a repeat. [`Refusal::Gone`] where it is over, or goes on as something else.
+    /// Renews a hold of this party as another one, under a new fence and open to changes; its seats are never free in between.
+    /// Returns it as it is now, also for a repeat. [`Refusal::Gone`] where it is over, or was renewed as a different one.
     async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError>;
     /// Postgres has sold this lot: the map says so.
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
@@ -324,12 +324,12 @@ pub trait SeatLocks: Send + Sync + 'static {
     async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
         self.free_keeping(show, sale, &[]).await
     }
-    /// The same, but those of these seats that come back are kept off sale, in the same step.
+    /// [`SeatLocks::free`], which keeps those of these seats that come back off sale in the same step.
     async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError>;
     /// Staff keep seats off sale, or put them back; all or none, held and sold ones stand in the way.
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError>;
     /// Staff take seats out of sale at once: free ones, and those of holds with no payment in progress, which keep their
-    /// other seats. Which of them are being paid for or sold, and stay as they are.
+    /// other seats. Returns those that are being paid for or sold, and stay as they are.
     async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError>;
     /// Staff let every hold go; those with a payment in progress stay.
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError>;

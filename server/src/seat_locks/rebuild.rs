@@ -42,8 +42,8 @@ where
     Ok(answer)
 }
 
-/// The map of a show, to be looked at. While the lock store is away it is what Postgres knows: seats that are sold, being
-/// paid for or kept, and no holds.
+/// The map of a show, for display. While the lock store is away it is read from Postgres: seats that are sold, being paid
+/// for or kept, and no holds.
 ///
 /// # Errors
 /// 503 when the database cannot be reached.

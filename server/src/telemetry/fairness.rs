@@ -1,4 +1,4 @@
-//! Who tries too often for seats, changes holds or checks out too often, and what is unusual about how somebody does.
+//! Refusals of tries for seats, changes of holds and checkouts that came too often, and unusual behaviour.
 
 use domain::fairness::Kind;
 use metrics::{Unit, counter, describe_counter};

@@ -1,4 +1,4 @@
-//! The second lock store: how often it was compared with the first, and what came of it.
+//! Calls to the second lock store, by the outcome of comparing its answers with the first.
 
 use metrics::{Unit, counter, describe_counter};
 

@@ -1,10 +1,10 @@
-//! An offer is opened on another device: by the signed address of its mail, a visitor becomes the one owner of the
-//! offer and of its hold.
+//! Hands an offer over to another device: the signed address of its mail makes a visitor the only owner of the offer and of
+//! its hold.
 //!
 //! The lock store gives the hold another id, fence and owner in one step (`renew.lua`): its seats are never free, and
-//! the owner before finds nothing by the old id. The entry follows in the transaction that has it locked. A crash
-//! between the two is mended by opening the address once more: the same visitor renews to the same id. Only the mail names
-//! the key; a copied cookie opens nothing here (decision 31).
+//! the old id names nothing any more. The entry follows in the transaction that has it locked. After a crash between the
+//! two the address is opened once more: the same visitor renews to the same id. Only the mail has the key; a copied cookie
+//! opens nothing here (decision 31).
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,10 +21,10 @@ use crate::signed_words::{Keys, dated_key, read_dated_key};
 use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, accounts, holds};
 
-/// The purpose that the signing key is derived for: no other signature is valid as such an address.
+/// The text that the signing key is derived for: no other signature is valid in such an address.
 const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
-/// Life of the address after the end of the offer, milliseconds: it says then that the offer is over; a hold that outlives a
-/// declined card ends a little later than the mail said.
+/// Life of the address after the end of the offer, milliseconds: its page says then that the offer is over, and the hold of a
+/// declined card ends later than the mail said.
 const READ_FOR_MS: i64 = 24 * 60 * MINUTE_MS;
 
 static KEYS: OnceLock<Keys> = OnceLock::new();
@@ -34,7 +34,7 @@ pub fn sign_offers_with(secrets: &[String]) {
     let _ = KEYS.set(Keys::derived(secrets, PURPOSE));
 }
 
-/// The address of an entry's offer that lasts until then.
+/// The address of an entry's offer that lasts until `until`.
 pub(super) fn url(public_url: &str, entry: Uuid, until: Timestamp) -> String {
     let key = KEYS.get().map(|keys| dated_key(keys, entry, until.plus_ms(READ_FOR_MS))).unwrap_or_default();
     format!("{public_url}/waiting-list/{key}")
@@ -42,7 +42,7 @@ pub(super) fn url(public_url: &str, entry: Uuid, until: Timestamp) -> String {
 
 /// An offer as its mail opens it.
 pub struct OpenedOffer {
-    /// The place in line, and what is held while that is so.
+    /// The place in line, with the offer while its seats are held.
     pub place: WaitingView,
     /// Its show.
     pub show: Arc<Show>,
@@ -50,7 +50,7 @@ pub struct OpenedOffer {
     pub is_own: bool,
 }
 
-/// The offer that an address opens. Looking changes nothing: mail programs look ahead.
+/// The offer that an address opens. Reading changes nothing: mail programs open links by themselves.
 ///
 /// # Errors
 /// 404 for a key that is none, and for a guest's cookie from before they signed in.
@@ -62,7 +62,7 @@ pub async fn opened_offer(state: &AppState, visitor: &Visitor, key: &str) -> Res
     Ok(OpenedOffer { place, show, is_own: entry.owner == visitor.owner })
 }
 
-/// Makes the caller the owner of the offer. The show, where its hold is theirs to check out.
+/// Makes the caller the owner of the offer. Returns the show, where its hold can be checked out.
 ///
 /// # Errors
 /// 404 as [`opened_offer`]; 409 while it is being paid for, or where the caller holds other seats of the show or waits for
@@ -102,7 +102,7 @@ async fn entry_of(state: &AppState, visitor: &Visitor, key: &str) -> Result<Uuid
     if accounts::is_own_visitor(state, visitor).await? { Ok(entry) } else { Err(not_found()) }
 }
 
-/// The hold as the caller's. Where the map is lost meanwhile, they try again.
+/// Renews the hold for the caller. Where the map is lost meanwhile, the caller tries again.
 async fn renew(
     state: &AppState,
     show: &Show,

@@ -46,7 +46,7 @@ fn offer_id(parts: &[&str]) -> Uuid {
     uuid::Builder::from_sha1_bytes(ids::derived_id(parts).into_bytes()).into_uuid()
 }
 
-/// The hold of an offer goes on as another one.
+/// Notes that the hold of an offer was renewed as another one, until then.
 ///
 /// # Errors
 /// When the database fails.

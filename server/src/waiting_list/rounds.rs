@@ -28,10 +28,10 @@ pub async fn serve_forever(state: AppState) {
     }
 }
 
-/// One round over all shows in which somebody waits.
+/// One round over all shows with a waiting list.
 ///
 /// # Errors
-/// When the database fails. Troubles of single shows are logged, and the next round tries again.
+/// When the database fails. Failures of single shows are logged, and the next round retries.
 pub async fn round(state: &AppState) -> Result<(), sqlx::Error> {
     let now = state.locks.now();
     state.waiting.replace(sql::open_shows(&state.pg, MAX_OPEN_LISTS).await?);

@@ -18,10 +18,10 @@ use crate::AppState;
 use crate::catalogue::Show;
 use crate::web::{Code, Problem, Visitor};
 
-/// How long somebody who is called has to come in, milliseconds. Who is late comes in as soon as there is room.
+/// Time to come in after a call, milliseconds. A late visitor comes in as soon as there is room.
 pub(super) const CLAIM_MS: i64 = 2 * MINUTE_MS;
-/// The same for a ticket whose holder never asked again since joining, milliseconds: a page that is open asks within
-/// seconds of the opening.
+/// The same for a ticket whose holder has sent no request since joining, milliseconds: an open page sends one within seconds
+/// of the opening.
 pub(super) const ABSENT_CLAIM_MS: i64 = 15 * SECOND_MS;
 /// Devices one ticket lets in: the one it was on, and one more.
 const DEVICES: u32 = 2;

@@ -21,8 +21,8 @@ const MAX_WAITING: usize = 16_384;
 const BLOCK: u64 = 256;
 /// …and more where many come: enough for so many steps like this one.
 const STEPS_AHEAD: u64 = 4;
-/// When it is worth asking again at a full room.
-const FULL_FOR: Duration = Duration::from_secs(60);
+/// `Retry-After` of a full room.
+const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// How often a step is tried: past the mark, past a room that was lost, and once more.
 const TRIES: u32 = 4;
 
@@ -130,7 +130,7 @@ async fn step(state: &AppState, room: &Room, people: u64) -> Result<Given, Probl
             Some(given) if given.count > 0 => return Ok(given),
             Some(given) if given.is_full => {
                 let detail = "The waiting room is full. It takes others as soon as people are called or leave.";
-                return Err(Problem::new(Code::WaitingListFull, detail).with_retry_after(FULL_FOR));
+                return Err(Problem::new(Code::WaitingListFull, detail).with_retry_after(FULL_RETRY_AFTER));
             }
             // The mark first, in Postgres: a number is never given out before it stands there.
             Some(given) => {

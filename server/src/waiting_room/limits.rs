@@ -1,10 +1,9 @@
 //! Limits on the tickets of a waiting room for each address and its network, and the puzzles in front of them.
 //!
 //! Two buckets a room, shared by all replicas (`rate_limits`): the caller's address (IPv4, or an IPv6 /64), and the
-//! network around it (/24, or /48). A ticket takes one from each. The first ones of a full bucket are free; the others go
-//! to callers who solved a puzzle of this room (`puzzles`), and an empty bucket refuses both. While Redis does not
-//! answer no ticket is given out (503): a replica that counted by itself would give an address its bucket once more, and
-//! numbers come from Redis anyhow.
+//! network around it (/24, or /48). A ticket takes one from each. The first ones of a full bucket are free, the others cost
+//! a puzzle of this room (`puzzles`), and an empty bucket refuses. While Redis does not answer no ticket is given out (503):
+//! a replica that counted by itself would give an address its bucket once more, and numbers come from Redis anyhow.
 
 use std::time::Duration;
 
@@ -20,8 +19,7 @@ use crate::{AppState, ids, puzzles};
 /// Names of the buckets, in the header `RateLimit` and in Redis.
 const ADDRESS: &str = "queue-address";
 const NETWORK: &str = "queue-network";
-/// All who share an address are refused together: they are sent away for up to this much longer, milliseconds, so that
-/// they do not come back together.
+/// Spread of `Retry-After`, milliseconds: callers who share an address do not come back together.
 const SPREAD_MS: u64 = 20_000;
 
 /// A request to join.
@@ -34,7 +32,7 @@ pub(super) struct Joiner<'a> {
     pub(super) request: Uuid,
 }
 
-/// Takes from the buckets, to be given back when no ticket is given out.
+/// Takes from the buckets, which are returned when no ticket is given out.
 #[derive(Debug, Default)]
 pub(super) struct Counted(Vec<(Allowance, String)>);
 
@@ -75,7 +73,7 @@ pub(super) async fn count(state: &AppState, room: &Room, joiner: Joiner<'_>) -> 
 }
 
 impl Counted {
-    /// No ticket was given out.
+    /// Returns the takes: no ticket was given out.
     pub(super) async fn give_back(self, state: &AppState) {
         for (of, whose) in self.0 {
             state.rate_limits.give_back(state, &of, &whose).await;

@@ -5,8 +5,8 @@
 //! its hash published; at opening the counter says how many are drawn, that is written down once, and only then is
 //! the key told and anybody let in (`domain::waiting_room::draw`). Every replica calls the next places four times a
 //! second ([`rounds`], `lua/admit.lua`): Redis' clock and one script decide, so that none leads and nobody is called
-//! twice. Tickets are limited for each address, and cost puzzles where many are taken from one ([`limits`]); a ticket whose
-//! holder never asked again ([`present`]) keeps a place inside for seconds only. Whoever comes in has a signed pass;
+//! twice. Tickets are limited for each address, and cost puzzles where many are taken from one ([`limits`]); an unused
+//! ticket ([`present`]) keeps a place inside for seconds only. A visitor who comes in has a signed pass;
 //! `POST …/holds` asks nobody about those without ([`check_pass`]),
 //! but whether somebody who is signed in sells at the counter: who is served there waits in no room ([`sellers`]).
 //!

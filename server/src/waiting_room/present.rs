@@ -1,15 +1,15 @@
-//! The tickets in use: those whose holders have asked again since they joined.
+//! Tickets in use: those whose holders have sent a request since they joined.
 //!
 //! An unused ticket is called like any other, but keeps a place inside for seconds instead of minutes
-//! (`door::ABSENT_CLAIM_MS`), so that tickets taken in bulk do not hold others up. A bit each: here, so that a ticket is
-//! reported once, and in Redis, where the places are called (`lua/present.lua`). Losing either costs an honest holder
-//! nothing once they ask again.
+//! (`door::ABSENT_CLAIM_MS`), so that tickets taken in bulk do not delay others. A ticket has a bit here, so that it is
+//! reported once, and one in Redis, where the places are called (`lua/present.lua`). After the loss of either the holder's
+//! next request sets it again.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Tickets reported in one call.
 const MAX_PER_CALL: usize = 2_000;
-/// Tickets that wait to be reported; beyond, a ticket is noted the next time its holder asks.
+/// Tickets that wait to be reported; beyond, a ticket is noted with the next request of its holder.
 const MAX_PENDING: usize = 200_000;
 
 /// Tickets seen in use at this replica, and those not reported to Redis yet.
@@ -23,7 +23,7 @@ struct Seen {
 }
 
 impl Present {
-    /// The holder of this ticket asks. The number is a genuine ticket's: it bounds the memory.
+    /// Notes a request of this ticket's holder. The number is of a genuine ticket, which bounds the memory.
     pub(super) fn note(&self, number: u64) {
         let Ok(word) = usize::try_from(number / 64) else { return };
         let mut seen = self.lock();
@@ -40,14 +40,14 @@ impl Present {
         }
     }
 
-    /// Some of those that are to be reported.
+    /// Takes up to [`MAX_PER_CALL`] tickets that are to be reported.
     pub(super) fn take_pending(&self) -> Vec<u64> {
         let mut seen = self.lock();
         let left = seen.pending.len().saturating_sub(MAX_PER_CALL);
         seen.pending.split_off(left)
     }
 
-    /// Redis may have forgotten them, or never heard of them: each is reported again when its holder asks.
+    /// Forgets all: Redis may not have them. Each is reported again with the next request of its holder.
     pub(super) fn forget(&self) {
         *self.lock() = Seen::default();
     }

@@ -111,13 +111,13 @@ pub(super) async fn join(state: &AppState, room: &Room, people: u64) -> IfThere<
 /// The time to come in after a call, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// For a ticket whose holder has asked again since joining.
+    /// For a ticket whose holder has sent a request since joining.
     pub(super) present_ms: i64,
     /// For an unused ticket.
     pub(super) absent_ms: i64,
 }
 
-/// Notes that the holders of these tickets have asked again since they joined.
+/// Marks these tickets as used: their holders have sent a request since they joined.
 pub(super) async fn note_present(state: &AppState, room: &Room, numbers: &[u64]) -> Result<(), StoreError> {
     let mut call = state.waiting_rooms.scripts.present.call(&room.keys);
     for number in numbers {

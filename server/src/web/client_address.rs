@@ -48,7 +48,7 @@ impl ClientAddress {
 }
 
 impl ClientAddress {
-    /// The network around the address: an IPv4 /24, an IPv6 /48. An owner of many addresses mostly has those of one.
+    /// The network around the address: an IPv4 /24, an IPv6 /48. An owner of many addresses mostly has those of one network.
     #[must_use]
     pub fn network(&self) -> String {
         let address = self.0.strip_suffix("/64").unwrap_or(&self.0);
@@ -66,7 +66,7 @@ impl ClientAddress {
     }
 }
 
-/// What an address is counted as: itself, or its network.
+/// The name under which an address is counted: itself, or its IPv6 network.
 pub(super) fn counted(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),

@@ -1,10 +1,10 @@
-//! How many of something one caller has at one time, such as connections of an address.
+//! Limits on the number of things a caller has at one time, such as connections of an address.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Slots in use, by whose they are. Who has none takes no memory.
+/// Slots in use, by caller. A caller without any takes no memory.
 #[derive(Clone, Debug, Default)]
 pub struct Concurrency(Arc<Mutex<HashMap<String, usize>>>);
 

@@ -30,27 +30,27 @@ use super::client_address::{self, Peer};
 use super::concurrency::{Concurrency, Slot};
 use crate::config::Config;
 
-/// The headers of a request have come within this, the first and any later one; else its connection ends. So does one
-/// that is idle for so long: a client that has something to say opens another.
+/// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
+/// opens another for its next request.
 const HEADERS_WITHIN: Duration = Duration::from_secs(30);
 /// Connections at one time; one more waits in the system's queue. Live maps are counted where they are (`live::sockets`).
 const MAX_CONNECTIONS: usize = 20_000;
 /// Connections of an address for each live map it may have open: a browser has up to six more beside it.
 const CONNECTIONS_PER_SOCKET: usize = 4;
 
-/// What connections are limited to.
+/// Limits on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Headers come within this.
+    /// Deadline for the headers of a request.
     headers_within: Duration,
-    /// All of them at one time.
+    /// Connections at one time.
     all: usize,
     /// Those of one address; none where a proxy of ours stands in front, whose address all of them have.
     per_address: Option<usize>,
 }
 
 impl Limits {
-    /// As the settings say.
+    /// The limits of these settings.
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let is_direct = config.trusted_proxies == 0 && config.sockets_per_address > 0;
@@ -110,7 +110,7 @@ where
     connections.wait().await;
 }
 
-/// An address has as many connections as it may have.
+/// The refusal of a connection: its address has as many as it may have.
 struct TooMany;
 
 /// A slot of the address a connection comes from; none where addresses are not limited.
@@ -139,7 +139,7 @@ where
         request
     });
     let service = TowerToHyperService::new(service);
-    // HTTP/1.1 alone: one that offers another version as well waits for its preface without a deadline.
+    // HTTP/1.1 alone: a server that offers HTTP/2 as well waits for its preface without a deadline.
     let mut builder = Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(headers_within);
     let connection = builder.serve_connection(Gathered::new(TokioIo::new(stream)), service);

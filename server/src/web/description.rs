@@ -1,8 +1,8 @@
-//! The OpenAPI document: what is derived from the handlers, completed in one place.
+//! The OpenAPI document: derived from the handlers, completed in one place.
 //!
-//! A handler documents what is its own: its body, its success and the problem codes it adds. Everything that extractors
-//! and layers do to all handlers alike is added here, from the facts they act on: the parameters, the body, the method
-//! and the row in [`TABLE`]. So a new endpoint is documented whole, and a new layer is documented once.
+//! A handler documents its body, its success and the problem codes it adds. The refusals of extractors and layers are added
+//! here, from the facts they act on: the parameters, the body, the method and the row in [`TABLE`]. So a new endpoint is
+//! documented whole, and a new layer is documented once.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ const TAGS: [(&str, &str); 16] = [
     ("systems", "API keys and outgoing webhooks of a theatre."),
 ];
 
-/// What parameters are that many operations share, by name. A handler that says it itself is left alone.
+/// Descriptions of parameters that many operations share, by name. A description by the handler takes precedence.
 const PARAMETERS: [(&str, &str); 17] = [
     ("api_key", "Id of the key; not the key"),
     ("booking", "Id of the booking"),
@@ -75,7 +75,7 @@ const BOUNDS: [(&str, i64, u64); 8] = [
     ("uint64", 0, u64::MAX),
 ];
 
-/// What decides which refusals an operation shares with others.
+/// The facts about an operation that decide which shared refusals it has.
 struct Facts {
     access: Access,
     has_key: bool,
@@ -93,7 +93,7 @@ struct SharedRefusal {
     applies: fn(&Facts) -> bool,
 }
 
-/// All of them. Where a handler documents the same status, its own words stay.
+/// All of them. A description of the same status by the handler takes precedence.
 const SHARED_REFUSALS: [SharedRefusal; 14] = [
     SharedRefusal { status: "400", says: "malformed, key_missing, key_malformed", applies: |facts| facts.has_key },
     SharedRefusal { status: "400", says: "malformed", applies: |facts| facts.has_query || facts.has_body },
@@ -116,7 +116,7 @@ const SHARED_REFUSALS: [SharedRefusal; 14] = [
     },
     SharedRefusal { status: "500", says: "internal: nothing was charged or lost", applies: |_| true },
     SharedRefusal { status: "503", says: "overloaded, database_unavailable", applies: |_| true },
-    // No problem: the layer that cuts a request off knows nothing of it.
+    // Without a problem body: the layer that ends an overdue request writes none.
     SharedRefusal { status: "504", says: "The deadline passed: send it again, with the same key", applies: |_| true },
 ];
 
@@ -177,7 +177,7 @@ fn complete_operation(method: &str, path: &str, operation: &mut Map<String, Valu
     }
 }
 
-/// A name for generated clients: method and path, which are unique and do not change when a handler is renamed.
+/// The name for generated clients: method and path, which are unique and stay when a handler is renamed.
 fn operation_id(method: &str, path: &str) -> String {
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
     let words = path.split(['/', '-']).map(|word| word.trim_matches(['{', '}'])).filter(|word| !word.is_empty());
@@ -186,11 +186,11 @@ fn operation_id(method: &str, path: &str) -> String {
 
 fn access(method: &str, path: &str) -> Access {
     let row = TABLE.iter().find(|(of, at, _)| of.eq_ignore_ascii_case(method) && *at == path);
-    // A test of the table finds what has no row; until then nothing is promised.
+    // A test of the table finds an operation without a row; until then none is promised to need credentials.
     row.map_or(Access::Public, |(_, _, access)| *access)
 }
 
-/// Which credentials an operation takes; each object is one way in, the empty one is none at all.
+/// The credentials an operation takes; each object is one alternative, the empty one is none at all.
 fn security(access: Access, path: &str) -> Value {
     match access {
         Access::Public | Access::Signed => json!([]),
@@ -216,7 +216,7 @@ fn security_schemes(is_https: bool) -> Value {
 }
 
 fn complete_parameter(parameter: &mut Value) {
-    // There is no null in a path, a query or a header: a parameter without a value is left out.
+    // A path, a query or a header has no null: a parameter without a value is left out.
     let is_null = |kind: &Value| kind["type"] == "null";
     let variants = parameter["schema"]["oneOf"].as_array().cloned().unwrap_or_default();
     if let [one, other] = &variants[..]
@@ -262,12 +262,11 @@ fn complete_response(status: &str, response: &mut Value) {
     }
 }
 
-/// Writes the bounds of every integer down that has a format and none of its own, and the format as it is registered.
+/// Adds bounds to every integer that has a format and no bounds, and spells the format as it is registered.
 fn bound_integers(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(bound_integers),
         Value::Object(fields) => {
-            // As the registry of formats spells it.
             if let Some(Value::String(format)) = fields.get_mut("format")
                 && let Some(bits) = format.strip_prefix("u-int")
             {

@@ -251,9 +251,9 @@ impl From<sqlx::Error> for Problem {
                 let detail = "This show moves to another screen. Nothing was charged: please choose again in a moment.";
                 Self::new(Code::SalesClosed, detail)
             }
-            // The database's own word on a bug: what was to be written or paid is not what its lines add up to.
+            // The database has found a bug: a total is not the sum of its lines.
             sqlx::Error::Database(error) if error.constraint() == Some(TOTAL_IS_OF_LINES) => {
-                tracing::error!(cause = %error, "a booking would have had a total that is not of its lines; it was refused");
+                tracing::error!(cause = %error, "the database refused a booking whose total is not the sum of its lines");
                 let detail =
                     "The total does not fit the seats. Nothing was charged or changed: please check out again.";
                 Self::new(Code::WrongState, detail)

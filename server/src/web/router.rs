@@ -39,14 +39,14 @@ const MAX_BODY_BYTES: usize = 16 * 1024;
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 /// Shorter answers fit one packet as they are.
 pub(super) const MIN_COMPRESSED_BYTES: u16 = 1_024;
-/// How long the answer about readiness waits for the lock store. A proxy asks again after half a second.
+/// Deadline for the lock store's answer in a readiness check. A proxy checks every half a second.
 const LOCK_STORE_LOOK: Duration = Duration::from_millis(100);
 /// Finds a request in the logs.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
      img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// For a year browsers ask this host by TLS alone. Not its subdomains: those are not ours to speak for.
+/// Browsers use TLS alone for this host, for a year. Not for its subdomains: they may be other systems.
 const STRICT_TRANSPORT_SECURITY: &str = "max-age=31536000";
 /// What is no page allows nothing, in as many words: it goes with every file of a page.
 const NO_PAGE_SECURITY_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
@@ -188,8 +188,8 @@ pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
     matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"))
 }
 
-/// Whether it is the address people type, or the one this request came to. The scheme is that of the address people type:
-/// a page that came without TLS, which any machine on the way may have written, is none of a site that has it.
+/// True for the origin of `PUBLIC_URL`, and for its scheme with the host that this request came to. The scheme must match: a
+/// page that came without TLS, which any machine on the way may have written, does not belong to a site with TLS.
 fn is_same_origin(origin: &str, public_url: &str, host: Option<&str>) -> bool {
     let public_url = public_url.trim_end_matches('/');
     let (Some((scheme, authority)), Some((own_scheme, _))) = (origin.split_once("://"), public_url.split_once("://"))
@@ -257,9 +257,10 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
 }
 
 /// Readiness: everything that needs no seat lock can be served. The lock store is reported and does not decide: it is away
-/// for all replicas at once, and tickets, doors, tills and payments do without it.
+/// for all replicas at once, and tickets, doors, tills and payments work without it.
 async fn ready(State(state): State<AppState>) -> Response {
-    // In a task of its own, which goes on: a question given up half-way would hold off the next that finds Redis back.
+    // In a separate task, which continues after the deadline: a ping that is cancelled would delay the detection of a Redis
+    // that is back.
     let asked = state.clone();
     let ping = state.tasks.spawn(async move { asked.locks.ping().await.is_ok() });
     let lock_store = tokio::time::timeout(LOCK_STORE_LOOK, ping);

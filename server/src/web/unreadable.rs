@@ -1,9 +1,9 @@
-//! What is wrong with a request that could not be read, in words for people: the field's name and what it must be.
+//! Describes for people why a request cannot be read: the field's name and what it must be.
 //!
-//! Readers of JSON and of queries speak of their own types ("expected u32 at line 1 column 12"). This is the one place
-//! that turns their texts into ours; what it does not know it names by the field alone.
+//! Parsers of JSON and of queries name Rust types ("expected u32 at line 1 column 12"). This is the one place that
+//! translates their texts; of an unknown text it gives the field alone.
 
-/// What a reader puts in front of its own text.
+/// Prefixes of the parsers' texts.
 const PREFIXES: [&str; 5] = [
     "Failed to deserialize the JSON body into the target type: ",
     "Failed to parse the request body as JSON: ",
@@ -11,10 +11,10 @@ const PREFIXES: [&str; 5] = [
     "Failed to deserialize form body: ",
     "Failed to deserialize form: ",
 ];
-/// Longest name of a field or list of choices that is repeated, characters. Both may be the sender's own.
+/// Longest name of a field or list of choices in a description, characters: the sender may have written them.
 const MAX_REPEATED_CHARS: usize = 200;
 
-/// Says in a sentence or two what cannot be read.
+/// Describes in a sentence or two what cannot be read.
 #[must_use]
 pub fn describe(text: &str) -> String {
     let is_syntax = text.starts_with(PREFIXES[1]);
@@ -34,7 +34,7 @@ pub fn describe(text: &str) -> String {
     }
 }
 
-/// Texts about the request as a whole.
+/// Descriptions of texts about the request as a whole.
 fn whole_request(text: &str) -> Option<&'static str> {
     match text {
         "Expected request with `Content-Type: application/json`" => {
@@ -69,7 +69,7 @@ fn named(path: &str) -> String {
     format!("`{shown}`")
 }
 
-/// The field inside the object that `path` leads to. A reader that stopped in an object names it by `.` or `?` too.
+/// The field inside the object that `path` leads to. A parser that stopped in an object names it by `.` or `?` too.
 fn field_of(path: Option<&str>, field: &str) -> String {
     let parent = path.map(|path| path.trim_end_matches(['.', '?'])).unwrap_or_default();
     let last = parent.rsplit(['.', ']']).next().unwrap_or_default();
@@ -112,7 +112,7 @@ fn cause_in_words(path: Option<&str>, cause: &str) -> Option<String> {
     Some(format!("{subject} must be {wanted}."))
 }
 
-/// What a reader wanted, by the name of its type.
+/// The wanted value, by the parser's name for its type.
 fn wanted_in_words(wanted: &str) -> Option<String> {
     let words = match wanted {
         "u8" => "a whole number from 0 to 255",
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_reads_the_field_and_what_it_must_be_and_no_type_of_ours() {
+    fn a_description_has_the_field_and_the_wanted_value_and_no_rust_type() {
         let json = |text: &str| describe(&format!("{}{text}", PREFIXES[0]));
         for (text, words) in [
             (
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_said_with_its_place() {
+    fn a_syntax_error_is_described_with_its_place() {
         let syntax = |text: &str| describe(&format!("{}{text}", PREFIXES[1]));
         assert_eq!(syntax("EOF while parsing an object at line 1 column 1"), "The JSON ends before it is complete.");
         assert_eq!(

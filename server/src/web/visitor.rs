@@ -19,8 +19,8 @@ use crate::{AppState, accounts, ids};
 
 /// Name of the cookie where there is no TLS.
 const COOKIE: &str = "rowlock_visitor";
-/// Its name where there is. A browser takes a name that begins so from us alone, over TLS and for all paths: neither a
-/// subdomain nor a machine on the way can set it.
+/// Its name where there is. Browsers accept a name with this prefix only from this host, over TLS and for all paths: neither
+/// a subdomain nor a machine on the way can set it.
 const HOST_COOKIE: &str = "__Host-rowlock_visitor";
 /// How long a browser keeps it: half a year, in seconds.
 const COOKIE_LIFE_S: u32 = 180 * 24 * 3600;

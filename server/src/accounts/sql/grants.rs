@@ -109,7 +109,7 @@ pub(in crate::accounts) async fn lock_managers(tx: &mut PgConnection, theatre: &
         .bind(theatre)
         .execute(&mut *tx)
         .await?;
-    // A statement of its own: it sees whose account was closed while the locks were waited for.
+    // In a separate statement: it sees accounts that were closed during the wait for the locks.
     sqlx::query_scalar(
         "SELECT staff.account_id
          FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id

@@ -1,9 +1,8 @@
 //! A show that will not take place: nothing more is sold, holds go, every booking is undone in full.
 //!
-//! First the show is locked against everybody who writes a booking of it, and marked, in one transaction with the row
-//! that keeps the progress. The lock waits for bookings that are being written, whose foreign key has the show locked;
-//! those that come later wait for the mark, and a trigger refuses them (`migrations/0008`, `0093`). Replicas learn of it
-//! within a second. So a booking that was submitted before is seen by the batches, because they look after the mark was
+//! First the show is locked against writers of its bookings, and marked, in one transaction with the row that keeps the
+//! progress. The lock waits for bookings that are being written, whose foreign key has the show locked; later ones wait for
+//! the mark, and a trigger refuses them (`migrations/0008`, `0093`). Replicas read the mark within a second. So a booking that was submitted before is seen by the batches, because they look after the mark was
 //! committed; one that is being paid just then is locked, passed over and found by the next. No batch says that none is
 //! left before it had the show's lock once more: where sales never pause, the mark is set without. A payment that is
 //! settled all the same goes back (`moves::settle`).
@@ -98,8 +97,8 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch
     let Some(reason) = reason else { return Ok(Batch::Busy) };
     let ids = take_some(&mut tx, show).await?;
     if ids.is_empty() {
-        // In this order: whatever began before the mark is committed once the lock is had, and then it is looked for.
-        let is_over = is_nobody_writing(&mut tx, show).await? && !any_left(&mut tx, show).await?;
+        // In this order: a booking that began before the mark is committed once this has the lock, and the search sees it.
+        let is_over = try_lock_show(&mut tx, show).await? && !any_left(&mut tx, show).await?;
         return Ok(if is_over { Batch::NoneLeft } else { Batch::Busy });
     }
     let words = format!("The show will not take place. {reason}");
@@ -148,8 +147,9 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx:
     Ok(ids)
 }
 
-/// Whether no transaction is writing a booking of the show: such a one has it locked by its foreign key.
-async fn is_nobody_writing(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+/// Locks the show unless a transaction is writing a booking of it: the booking's foreign key has it locked then. True if the
+/// lock was taken.
+async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     let locked: Option<i32> = sqlx::query_scalar("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(show)
         .fetch_optional(tx)

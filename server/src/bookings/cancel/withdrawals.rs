@@ -1,9 +1,9 @@
-//! Defective seats, out of sale: their bookings are undone, in full.
+//! Undoes the bookings of defective seats that were taken out of sale.
 //!
 //! The act writes `shows.blocked` and a row a seat here, in one transaction, and takes the seats off the map at once where
 //! they are free or held. From then on they stay off sale: a seat that a booking gives back is blocked in the step
-//! that frees it (`claims::on_map`). The bookings that have such seats are undone here, by any replica, until the map and the
-//! claims have no holder of one: a payment that was under way just then is found by a later look.
+//! that frees it (`claims::on_map`). Any replica undoes the bookings that have such seats, until the map and the claims have
+//! no holder of one: a later look finds a payment that was under way.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::seat_locks::with_map;
 use crate::web::Problem;
 use crate::{AppState, outbox};
 
-/// How often replicas look for seats that were taken out of sale.
+/// Pause between two looks for seats that were taken out of sale.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A seat is looked after for at least this long, milliseconds: a payment that had begun has its claim, or failed, by then.
 const LEAST_MS: i64 = 60 * SECOND_MS;
@@ -38,7 +38,7 @@ const LEASE_MS: i64 = 30 * SECOND_MS;
 /// Seats looked at in one round.
 const MAX_PER_ROUND: i64 = 1_000;
 
-/// A seat that is looked after.
+/// A seat whose bookings are to be undone.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Row {
     seat_no: i32,
@@ -53,7 +53,7 @@ impl Row {
     }
 }
 
-/// Plans that bookings with these seats are undone, once the caller's transaction is committed.
+/// Plans the undoing of bookings with these seats, for when the caller's transaction is committed.
 ///
 /// # Errors
 /// When the database fails.
@@ -105,13 +105,13 @@ pub async fn withdraw_forever(state: AppState) {
         let shows = match take_due(&state.pg, state.locks.now()).await {
             Ok(shows) => shows,
             Err(cause) => {
-                tracing::warn!(%cause, "defective seats could not be looked for");
+                tracing::warn!(%cause, "looking for defective seats failed");
                 continue;
             }
         };
         for show in shows {
             if let Err(problem) = look_after(&state, show).await {
-                tracing::warn!(?problem, %show, "defective seats of {show} are not all given back yet");
+                tracing::warn!(?problem, %show, "undoing bookings of defective seats of {show} failed");
             }
             if state.stop.is_cancelled() {
                 return;
@@ -120,7 +120,7 @@ pub async fn withdraw_forever(state: AppState) {
     }
 }
 
-/// Takes seats that are to be looked at; their shows.
+/// Leases the seats that are due. Returns their shows.
 async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::Error> {
     let shows: Vec<Uuid> = sqlx::query_scalar(
         "UPDATE seat_withdrawals taken SET look_at = $2
@@ -160,7 +160,7 @@ async fn look_after(state: &AppState, show: Uuid) -> Result<(), Problem> {
         !is_off_sale || is_settled
     };
     let done: Vec<i32> = rows.iter().filter(is_done).map(|row| row.seat_no).collect();
-    // One that was taken out once more meanwhile is looked after anew.
+    // A seat that was taken out once more meanwhile begins anew.
     sqlx::query(
         "UPDATE seat_withdrawals SET finished_at = $3
          WHERE show_id = $1 AND seat_no = ANY($2) AND finished_at IS NULL AND requested_at <= $4",
@@ -186,8 +186,8 @@ async fn look_after(state: &AppState, show: Uuid) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Takes these seats off the map; those that are off sale, and those of them that are being paid for or sold. A seat
-/// that was put back on sale, or a show that has begun or was moved or called off, is nothing to be looked after.
+/// Takes these seats off the map. Returns those that are off sale, and those of them that are being paid for or sold. A seat
+/// that was put back on sale is not among them, nor one of a show that has begun, was moved or was called off.
 async fn take_off(
     state: &AppState,
     show: &Show,
@@ -217,7 +217,7 @@ async fn take_off(
     Ok((seats, left))
 }
 
-/// Undoes a booking as far as it has these seats; whether it has to be looked at again.
+/// Undoes a booking as far as it has these seats. True if it has to be looked at again.
 async fn undo_one(state: &AppState, booking: Uuid, rows: &[Row], seats: &[SeatIndex]) -> Result<bool, Problem> {
     let mut tx = state.pg.begin().await?;
     let free: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
@@ -231,7 +231,7 @@ async fn undo_one(state: &AppState, booking: Uuid, rows: &[Row], seats: &[SeatIn
     let Some(row) = row else { return Ok(false) };
     let own: BTreeSet<SeatIndex> = row.seats.iter().copied().collect();
     let gone: Vec<SeatIndex> = seats.iter().copied().filter(|seat| own.contains(seat)).collect();
-    // What it gave back before is claimed until the outbox has released it.
+    // A seat that it gave back before is claimed until the outbox has released it.
     let Some(first) = rows.iter().find(|row| gone.contains(&row.seat())) else { return Ok(false) };
     let (reason, now) = (first.reason.as_str(), state.locks.now());
     match row.machine.state {

@@ -24,12 +24,12 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Tells the lock store whose they are, after the caller has rolled back; what the buyer is told. The hold keeps
-    /// whatever else it has. A lock store that is away gets it from the outbox, or from the next refusal.
-    pub async fn told(self, state: &AppState, show: &Show) -> Problem {
+    /// Corrects the map, after the caller has rolled back. Returns the refusal for the buyer; the hold keeps its other seats.
+    /// A lock store that is away is corrected by the outbox, or by the next refusal.
+    pub async fn correct_map(self, state: &AppState, show: &Show) -> Problem {
         for sale in &self.others {
             if let Err(problem) = with_map(state, show, || state.locks.book(show.id, sale)).await {
-                tracing::debug!(?problem, show = %show.id, "the map could not be corrected after a lost claim");
+                tracing::debug!(?problem, show = %show.id, "correcting the map after a lost claim failed");
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! What a booking gives back, on the map.
+//! Frees on the map what a booking gives back.
 
 use domain::seats::SeatIndex;
 use sqlx::PgConnection;
@@ -10,8 +10,8 @@ use crate::catalogue::Show;
 use crate::seat_locks::{Sale, StoreError, with_map};
 use crate::web::Problem;
 
-/// Tells the map that a booking has given its lot back. Seats the house has kept meanwhile, a defective one for example,
-/// are blocked in the same step, so that the waiting list is never offered one.
+/// Frees the lot of a booking on the map. Seats the house has kept meanwhile, a defective one for example, are blocked in
+/// the same step, so that the waiting list is never offered one.
 pub(in crate::bookings) async fn free(state: &AppState, show: &Show, sale: &Sale) -> Result<(), EffectError> {
     match free_once(state, show, sale).await? {
         Ok(()) => Ok(()),
@@ -39,7 +39,7 @@ pub(in crate::bookings) async fn is_kept_by_house(
 
 async fn free_once(state: &AppState, show: &Show, sale: &Sale) -> Result<Result<(), StoreError>, sqlx::Error> {
     let mut tx = state.pg.begin().await?;
-    // The lock keeps house seats of the show as they are until the map agrees.
+    // Until the map agrees the lock keeps the house seats of the show as they are.
     let blocked: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR SHARE")
         .bind(show.id)
         .fetch_one(&mut *tx)

@@ -90,7 +90,8 @@ pub(in crate::bookings) async fn void(state: &AppState, booking: Uuid) -> Result
     Ok(answer)
 }
 
-/// The same of the gateway of that name, which may be one that the booking left; whether it is where the booking is charged.
+/// Voids the payment at the gateway of that name, which may be one that the booking left. The flag says if the booking is
+/// charged there.
 pub(in crate::bookings) async fn void_at(
     state: &AppState,
     booking: Uuid,

@@ -1,7 +1,7 @@
-//! Declined payments: remembered for the fraud rule, and for the hold that is kept for another card.
+//! Declined payments: kept for the fraud rule, and for the hold that is kept for another card.
 //!
-//! A booking whose payment was declined is over, and its hold goes on under another id ([`Kept`]): the buyer pays for a
-//! new booking with the next card, and the seats are never free in between. The row of the decline says so, in the
+//! A booking whose payment was declined is over, and its hold continues under another id ([`Kept`]): the buyer pays for a
+//! new booking with the next card, and the seats are never free in between. The row of the decline names the hold, in the
 //! transaction of the move; the effect that gives the seats back calls the lock store
 //! ([`crate::bookings::released`]). A payer who changed their mind keeps no hold, nor does a hold with
 //! [`MAX_DECLINES_OF_HOLD`], nor a buyer who must wait before the next try.
@@ -35,8 +35,8 @@ pub(in crate::bookings) struct Kept {
     pub(in crate::bookings) until: Timestamp,
 }
 
-/// Notes that the payment of a booking failed, unless its payer just changed their mind; and whether its hold is kept.
-/// `row` is locked, and as it was before it moved.
+/// Notes that the payment of a booking failed, unless its payer stopped it, and decides if its hold is kept. `row` is locked,
+/// and as it was before the move.
 pub(in crate::bookings) async fn note(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -46,7 +46,7 @@ pub(in crate::bookings) async fn note(
     if why == Some(CANCELLED_BY_PAYER) {
         return Ok(());
     }
-    // Otherwise something else has ended it, and the seats are on their way back.
+    // Otherwise something else has ended the booking, and its seats are being released.
     let ends_it = row.machine.state == BookingState::PaymentPending;
     let is_offer = waiting_list::is_offer(row.hold_id);
     let next = if is_offer { waiting_list::renewed_offer(row.hold_id, row.id) } else { ids::new_id() };

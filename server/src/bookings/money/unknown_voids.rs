@@ -1,7 +1,8 @@
 //! Payments that a gateway did not know when they were voided.
 //!
 //! The booking is final by then, and the webhook of a charge that arrives late may be lost. So the payment is voided again,
-//! at growing distances: a charge that is under way is called off, and money that was taken is late money like any other. The schedule is in Postgres; a check is leased in the statement that picks it, so that one replica makes it.
+//! with growing pauses: a charge that is under way is called off, and money that was taken is late money like any other.
+//! The schedule is in Postgres; a check is leased in the statement that picks it, so that one replica makes it.
 
 use chrono::{DateTime, Utc};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
@@ -16,7 +17,8 @@ use crate::clock::{from_utc, to_utc};
 use crate::payments::{PaymentStatus, VoidAnswer};
 use crate::{AppState, outbox, telemetry};
 
-/// How long after the answer "unknown" the payment is voided again, milliseconds: a minute, ten minutes, an hour, a day.
+/// Times after the answer "unknown" at which the payment is voided again, milliseconds: a minute, ten minutes, an hour, a
+/// day.
 const CHECK_AFTER_MS: [i64; 4] = [MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS, 24 * 60 * MINUTE_MS];
 /// A check belongs to one replica for this long, milliseconds: longer than a gateway may take to answer. One without an
 /// answer is made again then.
@@ -55,7 +57,7 @@ pub(in crate::bookings) async fn schedule(
     Ok(())
 }
 
-/// Makes the checks that are due. Whether there may be more.
+/// Makes the checks that are due. True if there may be more.
 pub(in crate::bookings) async fn check_due(state: &AppState) -> Result<bool, sqlx::Error> {
     let due = take(state, state.locks.now()).await?;
     let is_full = due.len() as i64 == MAX_PER_ROUND;
@@ -105,7 +107,7 @@ async fn check(state: &AppState, due: &Due) -> Result<(), EffectError> {
     Ok(())
 }
 
-/// Money at a gateway that the booking left goes back from there.
+/// Sends money back that a gateway has which the booking left.
 async fn send_back(state: &AppState, booking: Uuid, gateway: &str) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -115,7 +117,7 @@ async fn send_back(state: &AppState, booking: Uuid, gateway: &str) -> Result<(),
     Ok(())
 }
 
-/// Plans the next check; after the last the daily comparison of ledgers is all that is left.
+/// Plans the next check. After the last one only the daily comparison of ledgers finds a charge.
 async fn plan_next(state: &AppState, due: &Due) -> Result<(), sqlx::Error> {
     let Some(check_at) = next_check(from_utc(due.since), due.checks, state.locks.now()) else {
         return forget(state, due).await;
@@ -133,7 +135,8 @@ async fn plan_next(state: &AppState, due: &Due) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// When the check comes that follows so many and one more; checks that a standstill held up do not come all at once.
+/// The instant of the next check after `checks` and the one just made. Checks that a standstill delayed keep a minute
+/// between them.
 fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp> {
     let after_ms = CHECK_AFTER_MS.get(usize::try_from(checks).ok()? + 1)?;
     Some(since.plus_ms(*after_ms).max(now.plus_ms(CHECK_AFTER_MS[0])))

@@ -42,7 +42,7 @@ const ASK_OVERDUE_AFTER_MS: i64 = 12 * SECOND_MS;
 /// A paid booking is settled in the step that learns of the money; one that stands for this long was
 /// left behind by a crash.
 const LEFT_BEHIND_AFTER_MS: i64 = 5 * SECOND_MS;
-/// Bookings looked at side by side, by each watch; together no more than the usual connections.
+/// Bookings that each watch looks at concurrently; all watches together take fewer than the default connections.
 const SIDE_BY_SIDE: usize = 4;
 /// Bookings looked at in one round. The next follows at once while there are more.
 const MAX_PER_ROUND: usize = 100;

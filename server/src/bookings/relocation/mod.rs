@@ -54,9 +54,9 @@ pub struct Wish {
     pub reason: String,
 }
 
-/// Begins a move, in the transaction of the caller, who has locked the show against other organisers; here it is locked
-/// against everybody who writes a booking of it as well, as far as that is to be had. Any replica does the rest
-/// ([`round`]), and waits for that lock before it carries anybody.
+/// Begins a move, in the transaction of the caller, who has locked the show against other organisers. Tries to lock it
+/// against writers of its bookings as well, for a bounded time. Any replica does the rest ([`round`]), and waits for that
+/// lock before it moves a booking.
 ///
 /// # Errors
 /// 409 when it is over, called off, being moved, moved too often, or buyers of the last move may still answer.

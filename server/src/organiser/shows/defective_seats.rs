@@ -29,11 +29,11 @@ struct Part {
     show: Uuid,
     layout: Uuid,
     seats: Vec<SeatIndex>,
-    /// Whether its room has all that were named.
+    /// True if its room has all that were named.
     is_whole: bool,
 }
 
-/// Takes seats out of sale. Those who bought them have their money back within seconds; holds of others lose them at once.
+/// Takes seats out of sale. Their buyers are refunded within seconds; holds lose them at once.
 ///
 /// # Errors
 /// 404 for a show of others, 400 for seats its room lacks, 409 for a show that has begun or was called off.
@@ -87,21 +87,21 @@ pub async fn withdraw(
         for Part { show, seats, .. } in &parts {
             if let Err(problem) = box_office::follow_house_seats(state, *show, seats).await {
                 let why = problem.detail();
-                tracing::warn!(why, %show, "the map of {show} may show house seats as they are not");
+                tracing::warn!(why, %show, "restoring the house seats of {show} on the map failed");
             }
         }
     }
     done
 }
 
-/// Off the map before it is committed. A map that is not loaded, or a store that is away, follows when `bookings`
-/// looks after the seats.
+/// Takes seats off the map, before the commit. A map that is not loaded, or a lock store that is away, is corrected by the
+/// worker in `bookings`.
 async fn take_off_map(state: &AppState, part: &Part) -> Result<(), Problem> {
     match state.locks.withdraw(part.show, &part.seats).await {
         Ok(Ok(_)) | Err(StoreError::NoMap(_)) => Ok(()),
         Ok(Err(refusal)) => Err(Problem::internal(&format!("the lock store withdraws no seats: {refusal:?}"))),
         Err(cause) => {
-            tracing::warn!(%cause, show = %part.show, "the map of {} is told of defective seats later", part.show);
+            tracing::warn!(%cause, show = %part.show, "withdrawing defective seats of {} from the map failed; the worker retries", part.show);
             Ok(())
         }
     }

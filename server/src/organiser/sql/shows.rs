@@ -317,7 +317,7 @@ pub(in crate::organiser) async fn planned_on_screen(
     Ok(planned)
 }
 
-/// Locks these shows in the order of their ids; those of them that are still planned, each with its room.
+/// Locks these shows in the order of their ids. Returns those that are still planned, each with its room.
 pub(in crate::organiser) async fn lock_planned(
     tx: &mut PgConnection,
     shows: &[Uuid],

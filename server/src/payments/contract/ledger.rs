@@ -34,7 +34,7 @@ async fn pages(house: &House, window: Window) -> Vec<Vec<LedgerEntry>> {
     panic!("the ledger has no end")
 }
 
-/// What the ledger says of each booking. However often it lists one, it says the same.
+/// The sums of each booking in the ledger: charged, refunded. A booking that is listed twice has the same sums.
 async fn listed(house: &House, window: Window) -> BTreeMap<Option<Uuid>, (i64, i64)> {
     let mut found = BTreeMap::new();
     for entry in pages(house, window).await.into_iter().flatten() {

@@ -42,8 +42,8 @@ impl Gateways {
 /// Stripe's own host.
 const STRIPE_HOST: &str = "api.stripe.com";
 
-/// The setting that lets a simulator take payments behind https, and why one does that should not: to be read after its
-/// name. A simulator takes no money: every ticket it pays for is free.
+/// The setting that has a simulator take payments behind https, and the reason against it, to be read after its name. A
+/// simulator takes no money: every ticket it pays for is free.
 fn simulator_behind_https(config: &Config) -> Option<(&'static str, String)> {
     let is_https = Url::parse(&config.public_url).is_ok_and(|url| url.scheme() == "https");
     if !is_https || config.allow_simulator {

@@ -24,8 +24,8 @@ pub(super) fn money(minor: i64, currency: &str) -> Result<Money, GatewayError> {
     Ok(Money::new(if HUNDREDTHS.contains(&currency.code()) { minor / 100 } else { minor }, currency))
 }
 
-/// `PaymentMethod`, or the details of one in a charge: beside its type an object of that name, which has a `fingerprint` where Stripe can tell one card (or
-/// account) from another. Of a wallet it may be that of the wallet's own number for the card.
+/// `PaymentMethod`, or the details of one in a charge: beside its type an object of that name, which has a `fingerprint`
+/// where Stripe can tell one card (or account) from another. Of a wallet it may be that of the wallet's own number for the card.
 #[derive(Debug, Deserialize)]
 pub(super) struct PaymentMethod {
     #[serde(rename = "type")]
@@ -271,7 +271,7 @@ pub(super) struct List<T> {
 }
 
 impl<T> List<T> {
-    /// The last of this page, behind which the next begins; `None` when there is no next.
+    /// Id of the last object of this page, after which the next page begins; `None` on the last page.
     pub(super) fn next(&self, id: impl Fn(&T) -> &String) -> Option<String> {
         self.data.last().filter(|_| self.has_more).map(|last| id(last).clone())
     }

@@ -144,7 +144,7 @@ impl Link {
         shape.map(|shape| Self { shape }).map_err(|cause| LinkError::Unavailable { tries: 1, cause })
     }
 
-    /// Finds out who has which slot, or who is the master, and asks for a sign of life.
+    /// Looks up the slots or the master, and pings.
     ///
     /// # Errors
     /// When nobody answers.

@@ -96,7 +96,7 @@ async fn follow(sentinel: Weak<Sentinel>) {
         let Some(this) = sentinel.upgrade() else { return };
         let _ = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await;
         if let Err(cause) = this.look().await {
-            tracing::debug!(%cause, service = this.service, "the Redis master could not be looked for");
+            tracing::debug!(%cause, service = this.service, "looking for the Redis master failed");
         }
         drop(this);
         tokio::time::sleep(Duration::from_millis(ids::jitter(ASK_AGAIN_MS))).await;

@@ -1,5 +1,5 @@
--- Adds seats and places to a hold and lets others go, in one step, all or none. Never moves the expiry. What changes
--- nothing is answered with the hold as it is, and not remembered.
+-- Adds seats and places to a hold and lets others go, in one step, all or none. Never moves the expiry. A request that
+-- changes nothing is answered with the hold as it is, and not remembered.
 --
 -- ARGV: 5 intent, 6 digest of the request, 7 seats and places per person at most, 8 hold id, 9 owner,
 --       10 seats to add, 11 seats to let go, 12 areas to add places of, 13 areas to let places go of,

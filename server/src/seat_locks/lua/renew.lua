@@ -1,5 +1,5 @@
--- A hold goes on under another id and a new fence, perhaps as another owner's: a payment was declined, or an offer was
--- opened on another device. Its seats are never free meanwhile, and the old id or fence names nothing any more.
+-- Renews a hold under another id and a new fence, perhaps for another owner: a payment was declined, or an offer was opened
+-- on another device. Its seats are never free in between, and the old id and fence are void.
 --
 -- ARGV: 5 hold id, 6 owner, 7 fence, 8 the next id, 9 its owner, 10 until when it lasts, ms on this clock, 11 whether a
 --       payment ends by it, 0|1, 12 seats and places one person may hold and own, or "-"

@@ -1,4 +1,4 @@
-//! What was granted for which request, for a day at least; of each owner the latest.
+//! Granted answers by request, kept for a day at least; of each owner the latest.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

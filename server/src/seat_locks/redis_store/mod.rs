@@ -46,7 +46,7 @@ pub struct RedisLocks {
 }
 
 impl RedisLocks {
-    /// Knows nothing yet: until the first answer Redis' clock is taken to be ours.
+    /// A store that has not called Redis yet: until the first answer it takes Redis' clock to be ours.
     #[must_use]
     pub fn new(link: Link, prefix: &str) -> Self {
         Self {

@@ -105,7 +105,7 @@ pub(in crate::waiting_list) async fn given_back(pg: &PgPool, hold: Uuid, now: Ti
     Ok(())
 }
 
-/// The hold of an offer, the first of the two, goes on as the second until then.
+/// Notes that the hold of an offer, the first of the two, was renewed as the second, until `until`.
 pub(in crate::waiting_list) async fn renewed(
     tx: &mut PgConnection,
     (hold, next): (Uuid, Uuid),
@@ -125,7 +125,7 @@ pub(in crate::waiting_list) async fn renewed(
     Ok(())
 }
 
-/// An offer and its hold, which has this id from now on, are another's; `false` when it is no longer as it was read.
+/// Gives an offer to another owner, with its hold under this id. `false` when the entry has changed since it was read.
 pub(in crate::waiting_list) async fn handed_over(
     tx: &mut PgConnection,
     entry: &Entry,

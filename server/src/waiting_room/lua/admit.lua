@@ -64,7 +64,7 @@ local tenth = math.floor(now / TENTH_MS)
 if people >= 0 then
   local rate = tonumber(ARGV[4])
   -- In thousandths of a person. At most half a second is made up for: a pause is no reason for a rush.
-  -- An unanswered call is made again, to another: the pace is that of people, not of tickets.
+  -- An unanswered call goes to the next place: the pace counts people, not tickets.
   local credit = tonumber(known[4] or 0) + math.max(0, now - tonumber(known[5] or now)) * rate + absent * 1000
   credit = math.min(credit, math.max(1000, rate * 500))
   local limit, from = tonumber(ARGV[5]), tonumber(ARGV[8])

@@ -6,7 +6,7 @@
 --       3 inside    sorted set, number by the end of its time inside, ms
 --       4 entered   hash, number -> owner who went in : on how many devices
 --       5 lately    hash, tenth of a minute -> people let in
---       6 present   bitmap by number: its holder has asked again since joining
+--       6 present   bitmap by number: its holder has sent a request since joining
 -- ARGV: 1 how many people, 2 no number below this is free, 3 no number from this on may be given out yet,
 --       4 when the room opens, ms, 5 how many may wait at once, 6 how many numbers there are in all
 -- Answers {1, first number, how many, 1 if the room is full} or {0}: the room is not here, or older than what was seen

@@ -1,4 +1,4 @@
--- Notes that the holders of these tickets have asked again since they joined.
+-- Marks these tickets as used: their holders have sent a request since they joined.
 --
 -- KEYS: as join.lua
 -- ARGV: 1… numbers

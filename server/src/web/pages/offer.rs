@@ -44,7 +44,7 @@ fn page(opened: OpenedOffer, key: &str) -> Offer {
     }
 }
 
-/// The way on sets the cookie of a device that has never been here: what it takes is that visitor's.
+/// Takes the offer. The redirect sets the cookie of a new device: the offer is its visitor's then.
 async fn take(State(state): State<AppState>, visitor: Visitor, key: Key) -> Result<Response, PageError> {
     let Path(key) = key?;
     let problem = match waiting_list::take_offer(&state, &visitor, &key).await {

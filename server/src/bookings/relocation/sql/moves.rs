@@ -33,8 +33,8 @@ pub(in super::super) async fn show(tx: &mut PgConnection, show: Uuid) -> Result<
     sqlx::query_as(SHOW).bind(show).fetch_optional(tx).await
 }
 
-/// The show, locked against everybody who writes a booking of it: FOR UPDATE waits for the FOR KEY SHARE of their foreign
-/// key, which an update of the show would not.
+/// Locks a show against writers of its bookings: FOR UPDATE waits for the FOR KEY SHARE of their foreign key, which an
+/// update of the show would not.
 pub(in super::super) async fn lock_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<ShowNow>, sqlx::Error> {
     sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(&mut *tx).await?;
     // A statement of its own: it sees what the lock has waited for.
