@@ -1,8 +1,8 @@
 -- Who checks out and pays in one request is written as PAYMENT_PENDING at once: then there is no step from SEATS_LOCKED to
 -- be asked whether its show is on. It is asked of all new bookings of a statement together, when their seats are written
 -- and their shows are locked by the foreign key, FOR KEY SHARE. An update of a show does not wait for that lock, nor that
--- lock for the update: whoever calls a show off, or moves it, locks it FOR UPDATE first, and again before it relies on
--- having seen every booking. Then this is asked as of after the mark, or the booking is there for whoever looks.
+-- lock for the update: a transaction that calls a show off, or moves it, locks it FOR UPDATE first, and again before it relies
+-- on having seen every booking. Then this sees the mark, or that transaction sees the booking.
 CREATE FUNCTION names_a_room_before(booking uuid, of_show uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (SELECT 1 FROM booking_seats seat JOIN moved_rooms room ON room.show_id = of_show
                    WHERE seat.booking_id = booking AND room.labels[seat.seat_no + 1] IS DISTINCT FROM seat.label)

@@ -1,19 +1,19 @@
--- What a booking costs is the sum of its lines: of its seats, and of its places by their number. Whatever writes the two
--- side by side, and in whichever order, nothing is paid for that does not add up. Until somebody begins to pay the two may
--- differ for a moment (CREATED, SEATS_LOCKED); from the step to PAYMENT_PENDING on they agree at the end of every
--- transaction, also of a booking that is over.
+-- The total of a booking is the sum of its lines: of its seats, and of its places by their number. Before a payment begins
+-- the two may differ for a moment (CREATED, SEATS_LOCKED); from the step to PAYMENT_PENDING on they agree at the end of every
+-- transaction, also of a booking that is over, in whatever order concurrent transactions write them.
 --
--- Three ways lead there, and each is asked where it costs least:
---   1. A booking becomes PAYMENT_PENDING, by an update or as it is inserted: at the end of the statement, of all bookings
---      of the statement in one question. Their lines are there by then: of an earlier statement, or of another part of
---      the same one.
---   2. Lines are added: likewise. Nobody adds lines to a booking that is paid for; those of new bookings find them in
+-- Three ways lead there, and each is checked where it costs least:
+--   1. A booking becomes PAYMENT_PENDING, by an update or as it is inserted: at the end of the statement, all bookings of
+--      the statement in one query. Their lines are there by then: of an earlier statement, or of another part of the same
+--      one.
+--   2. Lines are added: likewise. No line is added to a booking that is paid for; those of new bookings find them in
 --      CREATED or SEATS_LOCKED, or are part of the statement of 1.
 --   3. A total changes, a line goes, or a line changes its price or number: when the transaction ends, row by row, for a
---      part that is cancelled does both in turn. It is rare. A show that moves renumbers its seats and prices none anew,
---      which asks nothing.
--- Whoever writes lines of a booking that the transaction has not written itself waits for its row: so the step to
--- PAYMENT_PENDING and a change of lines that does not know of it come one after the other, and the second sees the first.
+--      part that is cancelled does both in turn. It is rare. A show that moves renumbers its seats and changes no price,
+--      which checks nothing.
+-- A writer of lines of a booking that its transaction has not written waits for the booking's row: so the step to
+-- PAYMENT_PENDING and a concurrent change of lines come one after the other, and the second sees the first.
+-- The sum is written out three times: Postgres does not inline a function with sub-selects, and a call for each row is slower.
 -- Rows of bookings and lines are looked up by their keys, however few there were when a connection planned this.
 
 CREATE FUNCTION raise_that_total_is_not_of_lines(booking uuid, total bigint, lines numeric) RETURNS void LANGUAGE plpgsql AS $$
@@ -55,11 +55,11 @@ BEGIN
     SELECT array_agg(id ORDER BY id) INTO asked FROM bookings
     WHERE id IN (SELECT booking_id FROM fresh)
       AND (state NOT IN ('CREATED', 'SEATS_LOCKED') OR xmin <> pg_current_xact_id()::xid);
-    -- A checkout: its booking is the transaction's own, and nobody pays yet.
+    -- A checkout: its booking is the transaction's own, and no payment has begun.
     IF asked IS NULL THEN
         RETURN NULL;
     END IF;
-    -- In a statement of its own: the next one sees what the locks were waited for.
+    -- In a separate statement: the next one sees what was committed during the wait for the locks.
     PERFORM 1 FROM bookings WHERE id = ANY (asked) AND xmin <> pg_current_xact_id()::xid ORDER BY id FOR NO KEY UPDATE;
     SELECT paid.* INTO wrong
     FROM (SELECT booking.id, booking.total_minor,

@@ -1,6 +1,6 @@
 -- A booking's foreign key locks its show FOR KEY SHARE, which does not conflict with the FOR NO KEY UPDATE of an update of the
--- show: by itself it does not put the two in order. Whoever marks a show as called off or moving locks it FOR UPDATE first
--- where that is to be had, and before it relies on having seen every booking (bookings/cancel/shows.rs,
+-- show: by itself it does not put the two in order. A transaction that marks a show as called off or moving tries to lock it FOR
+-- UPDATE first, and locks it before it relies on having seen every booking (bookings/cancel/shows.rs,
 -- bookings/relocation/carry.rs).
 COMMENT ON TRIGGER bookings_begun_in_shows_that_are_on ON bookings IS
     'In order with a mark on the show only by a lock FOR UPDATE on it, before the mark or before bookings are looked for.';

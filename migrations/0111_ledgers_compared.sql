@@ -12,8 +12,8 @@ CREATE TABLE ledger_comparisons (
 );
 CREATE INDEX ledger_comparisons_open ON ledger_comparisons (planned_at) WHERE finished_at IS NULL;
 
--- What was found to differ, each once; a person decides about it. Numbers are those of the outbox, where the other things
--- are that wait for a person.
+-- Differences, each once; a person decides about it. Ids are from the sequence of the outbox: the list of what waits for a
+-- person has both.
 CREATE TABLE ledger_differences (
     id          bigint PRIMARY KEY DEFAULT nextval(pg_get_serial_sequence('outbox', 'id')),
     gateway     text NOT NULL,

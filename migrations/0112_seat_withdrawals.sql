@@ -1,6 +1,5 @@
--- Defective seats that were taken out of sale in a show, until their bookings are undone and the map has them
--- off sale (bookings/cancel/withdrawals.rs). That they stay off sale is in
--- shows.blocked.
+-- Defective seats that were taken out of sale in a show, until their bookings are undone and the map has them off sale
+-- (bookings/cancel/withdrawals.rs). shows.blocked keeps them off sale after that.
 CREATE TABLE seat_withdrawals (
     show_id      uuid NOT NULL REFERENCES shows,
     seat_no      integer NOT NULL CHECK (seat_no >= 0),

@@ -1,4 +1,4 @@
--- A declined payment ends its booking and not the hold: that goes on under another id, for another card.
+-- A declined payment ends its booking and not the hold, which is renewed under another id, for another card.
 
 ALTER TABLE declined_payments
     -- Which decline of the hold it was, counted from the first.

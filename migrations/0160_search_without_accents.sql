@@ -11,7 +11,7 @@ CREATE FUNCTION search_text(value text) RETURNS text LANGUAGE sql IMMUTABLE PARA
                'æ', 'ae'), 'œ', 'oe'), 'ß', 'ss'), 'þ', 'th')
 $$;
 
--- Texts from before such marks were refused: they turn around whatever stands behind them.
+-- Texts from before such marks were refused: they reorder the text that follows them.
 UPDATE films SET title = regexp_replace(title, '[\u202a-\u202e\u2066-\u2069]', '', 'g')
 WHERE title ~ '[\u202a-\u202e\u2066-\u2069]';
 UPDATE theatres SET name = regexp_replace(name, '[\u202a-\u202e\u2066-\u2069]', '', 'g')
