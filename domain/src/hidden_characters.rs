@@ -1,34 +1,34 @@
-//! Characters that are not seen and change how other text is read: marks that turn the direction of text around, and
-//! characters without a width. Two names that differ by them alone look the same.
+//! Invisible characters that change how other text is read: marks that reorder text, and characters without a width. Two
+//! names that differ by them alone look the same.
 
 use std::fmt::Write as _;
 
-/// Whether it embeds, overrides or isolates a direction (Unicode Standard Annex 9, 2): the text behind it is turned
-/// around as well, where nothing ends it.
+/// True if it embeds, overrides or isolates a direction (Unicode Standard Annex 9, 2): without an end it reorders the text
+/// behind it as well.
 #[must_use]
 pub const fn is_bidi_override(c: char) -> bool {
     matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether it has a say in the direction of text: the above, and the marks that stand for one letter of a direction.
+/// True if it influences the direction of text: [`is_bidi_override`], and the marks that act as one letter of a direction.
 #[must_use]
 pub const fn is_bidi_control(c: char) -> bool {
     is_bidi_override(c) || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}')
 }
 
-/// Whether it joins or parts letters without a width. Persian, Hindi and emoji are written with both.
+/// True if it joins or separates letters without a width. Persian, Hindi and emoji are written with both.
 #[must_use]
 pub const fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200C}' | '\u{200D}')
 }
 
-/// Whether it has no width and no use in a name: everything without a width but the joiners.
+/// True if it has no width and no use in a name: every character without a width but the joiners.
 #[must_use]
 pub const fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{34F}' | '\u{180E}' | '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
 }
 
-/// The text with these characters written out, `A[U+202E]1`, for who has to find them.
+/// The text with these characters written out, `A[U+202E]1`, so that a person finds them.
 #[must_use]
 pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -17,8 +17,8 @@ pub fn personal_name(text: &str) -> Option<&str> {
 /// Longest label of a domain, bytes (RFC 1035, 2.3.4).
 const MAX_LABEL_BYTES: usize = 63;
 
-/// Whether the part behind the `@` can be a domain that mail is sent to: labels of letters, digits and inner hyphens with
-/// dots between them, two at least, and the last no number. Letters of all scripts: domains may be written in any.
+/// True if the part behind the `@` can be a domain that mail is sent to: two or more labels of letters, digits and inner
+/// hyphens, with dots between them, of which the last is no number. Letters of all scripts: domains may be written in any.
 #[must_use]
 pub fn has_mail_domain(email: &str) -> bool {
     let Some((_, domain)) = email.rsplit_once('@') else { return false };

@@ -18,8 +18,8 @@
 //! A token may say which card of that kind it stands for: behind an `@` the card's number, and behind a full stop what
 //! tells it from other tokens of the same card. So `tok_paid@1111.a`, `tok_paid@1111.b` and `tok_declined@1111` are three
 //! tokens of one card, `tok_paid@2222` is another card's, and without an `@` it is the card with the ending of the page.
-//! Of `tok_paid@`, with no number, the gateway cannot tell whose it is. That is what [`fingerprint`] says, and what the
-//! payment says once it is paid. The page takes a card's name with such an ending as well, from programs.
+//! Of `tok_paid@`, with no number, the gateway cannot tell whose it is. [`fingerprint`] says so, and so does the payment
+//! once it is paid. The page takes a card's name with such an ending as well, from programs.
 //!
 //! Not here: real card numbers. The page shows the made-up endings, nothing is typed in.
 

@@ -102,18 +102,18 @@ impl Availability {
     }
 }
 
-/// Whether seats of a show can be taken just now, and why not.
+/// The sales status of a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShowStatus {
-    /// They can.
+    /// Seats can be taken.
     OnSale,
     /// The sale begins later.
     Upcoming,
     /// The organiser has paused the sale.
     Paused,
-    /// Too late: the show begins, or has begun.
+    /// The show begins within minutes, or has begun.
     Closed,
     /// The show will not take place; everything paid for it goes back.
     CalledOff,
@@ -177,7 +177,7 @@ pub struct ShowView {
     pub seats_left: u32,
     /// The same in a word.
     pub availability: Availability,
-    /// Whether they can be taken just now. Of a show that was called off no seat is left.
+    /// The sales status. A show that was called off has no seat left.
     pub status: ShowStatus,
 }
 

@@ -20,8 +20,8 @@ pub const MAX_REASON_CHARS: usize = 300;
 /// Longest address of an endpoint, bytes.
 pub const MAX_URL_BYTES: usize = 500;
 
-/// A text of one line and so many characters at most, without the white space around it. One that turns the text behind
-/// it around is none: it stands in lists, mails and tickets beside others.
+/// A text of one line and `max_chars` characters at most, without the white space around it. `None` also for a text with a
+/// bidi override: it would reorder what follows it in lists, mails and tickets.
 #[must_use]
 pub fn one_line(text: &str, max_chars: usize) -> Option<&str> {
     let line = text.trim();

@@ -1,4 +1,4 @@
-//! The limit of tickets that one address may take in a waiting room, and from when on a ticket costs a puzzle.
+//! The limit of tickets that one address may take in a waiting room, and the number of them without a puzzle.
 //!
 //! A draw is fair only while a person cannot have many tickets. An address takes [`TicketLimit::burst`] tickets in a
 //! row; a bucket gives as many again within [`REFILL_MS`]. The first of them are free, the rest cost a puzzle each. The

@@ -9,7 +9,7 @@ use crate::payment::Payment;
 /// Movements remembered; the oldest go first.
 const MAX_MOVEMENTS: usize = 2 * MAX_PAYMENTS;
 
-/// What moved.
+/// The kind of a movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Movement {
     /// A payment was charged.
@@ -25,9 +25,9 @@ pub struct Line {
     pub number: u64,
     /// When, milliseconds since 1970.
     pub at_ms: i64,
-    /// What.
+    /// Its kind.
     pub movement: Movement,
-    /// Of which payment.
+    /// The payment, as it stands now.
     pub payment: Payment,
 }
 
@@ -73,7 +73,7 @@ impl Ledger {
     }
 
     /// Up to `limit` movements in these milliseconds that `is_asked_for` and that come after the one of that number, the
-    /// oldest first; whether there are more.
+    /// oldest first. The flag says if there are more.
     #[must_use]
     pub fn movements_after(
         &self,
@@ -91,7 +91,7 @@ impl Ledger {
         page(places.filter_map(|place| book.line(place)).filter(is_asked_for), limit)
     }
 
-    /// The same, the newest first, from the one before the first that `is_last` says was listed already.
+    /// The same with the newest first, beginning after the first that `is_last` selects.
     #[must_use]
     pub fn movements_before(
         &self,
@@ -108,7 +108,7 @@ impl Ledger {
         page(lines, limit)
     }
 
-    /// So much time goes by: every movement is as much older.
+    /// Makes every movement older by so many milliseconds.
     pub fn time_passes(&self, by_ms: i64) {
         self.book().movements.lines.iter_mut().for_each(|(at_ms, ..)| *at_ms -= by_ms);
     }

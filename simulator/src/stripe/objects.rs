@@ -107,7 +107,7 @@ pub fn session(payment: &Payment, public_url: &str, expand: &[String]) -> Value 
     })
 }
 
-/// Whether it was asked for in Stripe's words.
+/// True if it was opened through Stripe's API.
 pub fn is_stripes(payment: &Payment) -> bool {
     terms(payment).is_some()
 }

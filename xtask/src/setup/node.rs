@@ -50,7 +50,7 @@ pub fn install_locked(npm: &Path, folder: &Path, stop: &Stop) -> Result<bool> {
     }
     let mut command = Command::new(npm);
     command.current_dir(folder).env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
-    // Packages that report who installs them are not let to.
+    // No telemetry of packages that report their installation.
     command.env("SCARF_ANALYTICS", "false").env("DO_NOT_TRACK", "1");
     command::run_silently(command.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]), stop)?;
     std::fs::write(&stamp, lock)?;

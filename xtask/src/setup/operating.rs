@@ -1,4 +1,4 @@
-//! What operators have, to try on it what is shipped for them: Prometheus' tool and a proxy.
+//! Programs of operators, on which shipped files are tested: Prometheus' tool and a proxy.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! PgBouncer that servers can be behind: 1.21 or newer. Debian 12 has an older one, so there it is built from the source
-//! package of Debian 13.
+//! A PgBouncer that works in front of Postgres: 1.21 or newer. Debian 12 has an older one, so there it is built from the
+//! source package of Debian 13.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +39,7 @@ const BUILD_TOOLS: Need = Need {
 };
 
 /// The program that `PGBOUNCER` names, the system's if it is new enough, or else one that is built here once. The
-/// system's is installed in any case: a test tells one that is too old from one that works.
+/// system's is installed in any case: a test checks that `rowlock check` finds one that is too old.
 pub fn find_or_build(places: &Places, stop: &Stop) -> Result<PathBuf> {
     let found = require("PGBOUNCER", "pgbouncer", &PGBOUNCER, stop)?;
     if std::env::var_os("PGBOUNCER").is_some() || version_of(&found)? >= OLDEST {
@@ -71,7 +71,7 @@ pub fn find_or_build(places: &Places, stop: &Stop) -> Result<PathBuf> {
 /// Major and minor, as `pgbouncer --version` begins.
 fn version_of(program: &Path) -> Result<(u32, u32)> {
     let said = command::output(Command::new(program).arg("--version"))?;
-    read_version(&said).with_context(|| format!("{} tells no version: {said:?}", program.display()))
+    read_version(&said).with_context(|| format!("{} prints no version: {said:?}", program.display()))
 }
 
 fn read_version(said: &str) -> Option<(u32, u32)> {
@@ -87,7 +87,7 @@ fn build(folder: &Path, program: &Path, stop: &Stop) -> Result<()> {
     }
     let list = folder.join("sources.list");
     std::fs::write(&list, format!("deb-src [signed-by={KEYS}] {} {RELEASE} main\n", mirror()?))?;
-    // Lists and sources of its own: the system's stay those of its release.
+    // Separate lists and sources: the system's stay those of its release.
     let apt = |words: &[&str]| {
         let mut apt = Command::new("apt-get");
         apt.current_dir(&source).env("DEBIAN_FRONTEND", "noninteractive");

@@ -1,4 +1,4 @@
-//! Python, and programs written in it, each in an environment of its own: for schemathesis.
+//! Python, and programs written in it, each in a separate environment: for schemathesis.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,7 +35,8 @@ fn is_new_enough(version: &str) -> bool {
     numbers.next().zip(numbers.next()).is_some_and(|version: (u32, u32)| version >= OLDEST)
 }
 
-/// A folder of programs: what `requirements` names, installed into the environment `folder` unless it is there already.
+/// Installs the packages that `requirements` names into the environment `folder`, unless they are there. Returns the folder
+/// of its programs.
 pub fn install_locked(requirements: &Path, folder: &Path, stop: &Stop) -> Result<PathBuf> {
     let wanted = std::fs::read(requirements).context("the list of Python packages belongs to the checkout")?;
     let (stamp, programs) = (folder.join("installed-requirements"), folder.join("bin"));

@@ -1,7 +1,7 @@
 //! The API against its own description: a linter reads the OpenAPI document, then schemathesis asks a server every
 //! operation in it, once as a guest and once as a manager of all theatres, and runs every check it has on the answers.
 //!
-//! The server has stores of its own: a manager who tries everything leaves no theatre as it was.
+//! The server has separate stores: a manager who tries everything leaves no theatre as it was.
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
@@ -28,13 +28,13 @@ const AS_GUEST: &str = "api contract: every operation as a guest";
 const AS_MANAGER: &str = "api contract: every operation as a manager";
 /// A theatre of the demo that the operations are asked about.
 const THEATRE: &str = "aurora-lisbon";
-/// Who manages every theatre, as `end2end/api/manager.json` signs in.
+/// A manager of every theatre, as `end2end/api/manager.json` signs in.
 const MANAGER: &str = "manager-api@example.org";
 const PASSWORD: &str = "correct horse battery";
 /// A guest keeps one cookie, or no request would find the hold of the one before: 32 digits, as the server makes them.
 const GUEST_COOKIE: &str = "Cookie: rowlock_visitor=0123456789abcdef0123456789abcdef";
-/// What a manager is not asked: it ends the session that all other questions need, and signing in again is limited. Guests
-/// are asked both.
+/// Operations left out as a manager: they end the session that all others need, and signing in again is limited. They are
+/// tested as a guest.
 const ENDS_THE_SESSION: &str = "^/api/v1/users/logout";
 
 /// Runs those a filter leaves.
@@ -109,7 +109,7 @@ fn two_shows(server: &Server) -> Result<[String; 2]> {
     Ok([two.0.to_owned(), two.1.to_owned()])
 }
 
-/// How schemathesis finds the server.
+/// The arguments of a run of schemathesis.
 struct Asking<'a> {
     contract: PathBuf,
     programs: PathBuf,
@@ -146,7 +146,7 @@ impl Asking<'_> {
     }
 }
 
-/// Operations without and with findings. One that was not reached is a failure: the time is not enough.
+/// Counts operations without and with findings. An operation that was not reached is a failure.
 fn read(report: &Value) -> Result<Counts> {
     let count = |name: &str| report["operations"][name].as_u64();
     let (Some(selected), Some(tested)) = (count("selected"), count("tested")) else {

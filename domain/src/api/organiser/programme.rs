@@ -161,7 +161,7 @@ pub struct OrganisedShow {
     pub moved: Option<MoveView>,
 }
 
-/// `POST …/programme/{show}/defective-seats`: nobody is to sit there.
+/// `POST …/programme/{show}/defective-seats`: seats to be taken out of sale.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -171,7 +171,7 @@ pub struct DefectiveSeatsRequest {
     /// In every planned show of the screen, or in this one alone.
     #[serde(default)]
     pub all_shows: bool,
-    /// Why, in one line: those who bought them are told.
+    /// The reason in one line, for the notice to their buyers.
     pub reason: String,
 }
 

@@ -1,8 +1,8 @@
 //! A stranger's file on its way to becoming a room: everything that stands in the way is named at once, what means
 //! the same is tidied without asking, and what needs a decision is mended where the person says so.
 //!
-//! Tidied always: letters with two spellings, numbers written as numbers, keys that are `null`, seats listed in another order than they stand,
-//! zones of one name whose seats could not be told apart. Mended on request: seats without a number or with
+//! Tidied always: letters with two spellings, numbers written as numbers, keys that are `null`, seats listed in another
+//! order than they stand, zones of one name whose seats have the same names. Mended on request: seats without a number or with
 //! somebody else's, categories that are not defined or are there twice. What is never changed is where seats are,
 //! and in which direction they are numbered. A sketch is read as it is, but for the spelling of letters. Invisible
 //! characters are refused in names of both: rows that differ by them look the same.

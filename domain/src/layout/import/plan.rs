@@ -67,7 +67,7 @@ fn row_name(zone: &Value, row: &Value) -> String {
         .join(" ")
 }
 
-/// Whether a name has invisible characters. Joiners are part of how some scripts are written.
+/// True if a name has invisible characters. Joiners are part of how some scripts are written.
 fn has_hidden(name: &str) -> bool {
     !name.is_ascii() && name.chars().any(|c| is_bidi_control(c) || is_zero_width(c))
 }

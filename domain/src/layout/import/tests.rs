@@ -25,10 +25,10 @@ fn plan(zones: Vec<Value>) -> Value {
     json!({"name": "Room", "size": {"width": 100, "height": 100}, "categories": [{"name": "a", "color": "#fff"}], "zones": zones})
 }
 
-/// Rows of a room that [`numbered`] tells apart by their place.
+/// Rows of a room that [`numbered`] puts at different places.
 const ROWS: u32 = 1_000;
 
-/// A row of seats with these numbers, 20 apart; each row at a place of its own, within the bounds of a room.
+/// A row of seats with these numbers, 20 apart; each row at a separate place, within the bounds of a room.
 fn numbered(label: &str, numbers: &[&str]) -> Value {
     let y = 24.0 * f64::from(label.chars().map(u32::from).sum::<u32>() % ROWS);
     row(label, numbers.iter().zip(0..).map(|(number, at)| seat(*number, 20.0 * f64::from(at), y)).collect())
@@ -79,12 +79,12 @@ fn all_that_is_wrong_is_told_at_once_with_its_place() {
 #[test]
 fn rows_that_look_alike_are_one_row_or_refused() {
     let rows = |one: &str, other: &str| plan(vec![zone("", vec![numbered(one, &["1"]), numbered(other, &["1"])])]);
-    let told = problems(rows("e\u{301}", "\u{e9}"));
-    assert_eq!(told, [(FindingKind::DuplicateSeat, "\u{e9}1".to_owned(), 2)]);
+    let found = problems(rows("e\u{301}", "\u{e9}"));
+    assert_eq!(found, [(FindingKind::DuplicateSeat, "\u{e9}1".to_owned(), 2)]);
     for hidden in ["\u{202e}", "\u{200b}", "\u{2066}", "\u{feff}"] {
-        let told = problems(rows("A", &format!("A{hidden}")));
+        let found = problems(rows("A", &format!("A{hidden}")));
         let place = format!("A[U+{:04X}]", u32::from(hidden.chars().next().expect("one")));
-        assert_eq!(told, [(FindingKind::HiddenCharacters, place, 1)], "{hidden:?}");
+        assert_eq!(found, [(FindingKind::HiddenCharacters, place, 1)], "{hidden:?}");
     }
     // A zone in Persian is written with a joiner.
     let persian = plan(vec![zone("نیم\u{200c}طبقه", vec![numbered("A", &["1"])])]);

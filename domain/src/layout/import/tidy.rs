@@ -53,7 +53,7 @@ pub(super) fn plan(file: &mut Value, name: &str, remarks: &mut Vec<Finding>) -> 
 }
 
 /// Writes every text of a file in normalization form C, where each letter has one spelling: `e` with an accent behind it
-/// becomes `é`. How many were changed.
+/// becomes `é`. Returns the number of texts that were changed.
 pub(super) fn compose(value: &mut Value) -> usize {
     match value {
         Value::String(text) if !is_nfc(text) => {
