@@ -289,6 +289,8 @@ mod tests {
             assert!(text.contains("19:42") || language != Language::English, "{text}");
             assert!(!text.contains(['{', '}']) && !text.starts_with("status."), "{language:?}: {text}");
         }
+        let page = [title(&booking), said(words(&booking).text, &booking), money_in_words(&booking)].join(" ");
+        assert_eq!(page.matches("charged").count(), 1, "once is enough: {page}");
         assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("back-to-show"));
         assert!(is_second(&booking, false), "another card comes first");
     }
