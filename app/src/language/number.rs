@@ -1,21 +1,24 @@
 //! Numbers, money and clocks in the way of a language. Source: Unicode CLDR 48, `common/main/*.xml`
-//! (`numbers`: default numbering system, symbols, decimal and currency patterns) and ISO 4217 for the
-//! digits after the point. Nothing is ever a float.
+//! (`numbers`: symbols, decimal and currency patterns) and ISO 4217 for the digits after the point. Nothing is ever a
+//! float.
+//!
+//! Digits are 0 to 9 in every language, in Arabic too (`latn`, the default of `ar-AE` and `ar-MA`): names of seats and
+//! screens, references, number and date fields have these, and a page mixes no two numbering systems.
+
+use std::fmt::Write as _;
 
 use domain::money::Money;
 
-use super::{Language, current};
+use super::Language;
 
-/// Right-to-left mark, U+200F, and Arabic letter mark, U+061C: CLDR writes them around Arabic amounts.
+/// Right-to-left mark, U+200F, and left-to-right mark, U+200E: CLDR writes them around Arabic amounts.
 const RIGHT_TO_LEFT_MARK: char = '\u{200f}';
-const ARABIC_LETTER_MARK: char = '\u{61c}';
+const LEFT_TO_RIGHT_MARK: char = '\u{200e}';
 /// Between an amount and its currency.
 const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// How a language writes numbers.
 struct Style {
-    /// Its digit for nought; the others follow it in Unicode.
-    zero: char,
     decimal: char,
     group: char,
     /// Digits in a group, the last aside, which has three.
@@ -27,8 +30,7 @@ struct Style {
 }
 
 const fn style(language: Language) -> Style {
-    let english =
-        Style { zero: '0', decimal: '.', group: ',', group_size: 3, least_before_group: 1, currency_first: true };
+    let english = Style { decimal: '.', group: ',', group_size: 3, least_before_group: 1, currency_first: true };
     match language {
         Language::English => english,
         Language::German => Style { decimal: ',', group: '.', currency_first: false, ..english },
@@ -37,11 +39,11 @@ const fn style(language: Language) -> Style {
         }
         // `#,##,##0.###`: thousands, then lakhs and crores.
         Language::Hindi => Style { group_size: 2, ..english },
-        Language::Arabic => Style { zero: '٠', decimal: '٫', group: '٬', currency_first: false, ..english },
+        Language::Arabic => Style { currency_first: false, ..english },
     }
 }
 
-/// A whole number: `1,250`, `1.250`, `1,25,000`, `١٬٢٥٠`.
+/// A whole number: `1,250`, `1.250`, `1,25,000`.
 #[must_use]
 pub fn number(value: i64, language: Language) -> String {
     let mut out = String::new();
@@ -50,7 +52,7 @@ pub fn number(value: i64, language: Language) -> String {
     out
 }
 
-/// An amount with its currency: `€12.50`, `12,50 €`, `₹1,25,000.00`, `‏١٢٫٥٠ €`.
+/// An amount with its currency: `€12.50`, `12,50 €`, `₹1,25,000.00`, `‏12.50 €`.
 #[must_use]
 pub fn money(money: Money, language: Language) -> String {
     let style = style(language);
@@ -69,7 +71,7 @@ pub fn money(money: Money, language: Language) -> String {
     grouped(&mut out, magnitude / unit, &style);
     if digits > 0 {
         out.push(style.decimal);
-        padded(&mut out, magnitude % unit, digits as usize, &style);
+        let _infallible = write!(out, "{:0width$}", magnitude % unit, width = digits as usize);
     }
     if symbol.is_none() || !style.currency_first {
         out.push(NO_BREAK_SPACE);
@@ -78,33 +80,16 @@ pub fn money(money: Money, language: Language) -> String {
     out
 }
 
-/// Minutes and seconds of a countdown: `4:09`, `٤:٠٩`.
+/// Minutes and seconds of a countdown: `4:09`.
 #[must_use]
 pub fn clock(minutes: i64, seconds: i64) -> String {
-    let style = style(current());
-    let mut out = String::new();
-    padded(&mut out, minutes.unsigned_abs(), 1, &style);
-    out.push(':');
-    padded(&mut out, seconds.unsigned_abs(), 2, &style);
-    out
+    format!("{}:{:02}", minutes.unsigned_abs(), seconds.unsigned_abs())
 }
 
 /// A number of tenths: `1.2`, `1,2`.
 #[must_use]
 pub fn tenths(value: u32, language: Language) -> String {
-    let style = style(language);
-    let mut out = String::new();
-    padded(&mut out, u64::from(value / 10), 1, &style);
-    out.push(style.decimal);
-    padded(&mut out, u64::from(value % 10), 1, &style);
-    out
-}
-
-/// A number of at least so many digits and without separators: a year, a minute.
-pub(super) fn plain(value: u32, width: usize, language: Language) -> String {
-    let mut out = String::new();
-    padded(&mut out, u64::from(value), width, &style(language));
-    out
+    format!("{}{}{}", value / 10, style(language).decimal, value % 10)
 }
 
 /// The sign of a currency where people know it; elsewhere its code says more.
@@ -128,7 +113,7 @@ fn symbol(money: Money, language: Language) -> Option<&'static str> {
 fn sign(out: &mut String, value: i64, language: Language) {
     if value < 0 {
         if language == Language::Arabic {
-            out.push(ARABIC_LETTER_MARK);
+            out.push(LEFT_TO_RIGHT_MARK);
         }
         out.push('-');
     }
@@ -143,16 +128,8 @@ fn grouped(out: &mut String, value: u64, style: &Style) {
         if is_grouped && place > 0 && left >= 3 && (left - 3).is_multiple_of(style.group_size) {
             out.push(style.group);
         }
-        out.push(own_digit(digit, style));
+        out.push(char::from(digit));
     }
-}
-
-fn padded(out: &mut String, value: u64, width: usize, style: &Style) {
-    out.extend(format!("{value:0width$}").bytes().map(|digit| own_digit(digit, style)));
-}
-
-fn own_digit(digit: u8, style: &Style) -> char {
-    char::from_u32(u32::from(style.zero) + u32::from(digit - b'0')).unwrap_or(char::from(digit))
 }
 
 #[cfg(test)]
@@ -168,20 +145,20 @@ mod tests {
     #[test]
     fn numbers_are_grouped_the_way_of_the_language() {
         let all = |value| Language::ALL.map(|language| number(value, language));
-        assert_eq!(all(7), ["7", "7", "7", "7", "٧"]);
-        assert_eq!(all(999), ["999", "999", "999", "999", "٩٩٩"]);
-        assert_eq!(all(1_250), ["1,250", "1.250", "1250", "1,250", "١٬٢٥٠"]);
-        assert_eq!(all(12_345_678), ["12,345,678", "12.345.678", "12.345.678", "1,23,45,678", "١٢٬٣٤٥٬٦٧٨"]);
-        assert_eq!(all(-5), ["-5", "-5", "-5", "-5", "\u{61c}-٥"]);
+        assert_eq!(all(7), ["7"; 5]);
+        assert_eq!(all(999), ["999"; 5]);
+        assert_eq!(all(1_250), ["1,250", "1.250", "1250", "1,250", "1,250"]);
+        assert_eq!(all(12_345_678), ["12,345,678", "12.345.678", "12.345.678", "1,23,45,678", "12,345,678"]);
+        assert_eq!(all(-5), ["-5", "-5", "-5", "-5", "\u{200e}-5"]);
     }
 
     #[test]
     fn money_has_its_sign_and_its_point_where_the_language_has_them() {
         let euros = Language::ALL.map(|language| amount(125_050, "EUR", language));
-        assert_eq!(euros, ["€1,250.50", "1.250,50\u{a0}€", "1250,50\u{a0}€", "€1,250.50", "\u{200f}١٬٢٥٠٫٥٠\u{a0}€"]);
+        assert_eq!(euros, ["€1,250.50", "1.250,50\u{a0}€", "1250,50\u{a0}€", "€1,250.50", "\u{200f}1,250.50\u{a0}€"]);
         assert_eq!(amount(12_500_000, "INR", Hindi), "₹1,25,000.00");
         assert_eq!(amount(12_500_000, "INR", English), "₹125,000.00");
-        assert_eq!(amount(35_000, "INR", Arabic), "\u{200f}٣٥٠٫٠٠\u{a0}₹");
+        assert_eq!(amount(35_000, "INR", Arabic), "\u{200f}350.00\u{a0}₹");
         assert_eq!(amount(-1_250, "USD", English), "-$12.50");
         assert_eq!(amount(-1_250, "EUR", Spanish), "-12,50\u{a0}€");
         assert_eq!(amount(5, "GBP", German), "0,05\u{a0}£");
@@ -192,13 +169,19 @@ mod tests {
     fn a_currency_without_a_sign_is_named_by_its_code() {
         assert_eq!(amount(12_500, "KWD", English), "12.500\u{a0}KWD");
         assert_eq!(amount(12_500, "KWD", German), "12,500\u{a0}KWD");
-        assert_eq!(amount(12_500, "KWD", Arabic), "\u{200f}١٢٫٥٠٠\u{a0}د.ك.\u{200f}");
+        assert_eq!(amount(12_500, "KWD", Arabic), "\u{200f}12.500\u{a0}د.ك.\u{200f}");
     }
 
     #[test]
-    fn a_countdown_has_the_digits_of_the_language() {
+    fn no_language_has_digits_of_its_own() {
+        let written = [number(1_234_567_890, Arabic), amount(1_234_567_890, "EUR", Arabic), tenths(123, Arabic)];
+        let are_latin = |text: &String| text.chars().filter(|c| c.is_numeric()).all(|c| c.is_ascii_digit());
+        assert!(written.iter().all(are_latin), "{written:?}");
+    }
+
+    #[test]
+    fn a_countdown_has_two_digits_for_its_seconds() {
         assert_eq!(clock(4, 9), "4:09");
-        assert_eq!(super::super::speaking(Arabic, || clock(4, 9)), "٤:٠٩");
-        assert_eq!([English, German, Arabic].map(|language| tenths(12, language)), ["1.2", "1,2", "١٫٢"]);
+        assert_eq!([English, German, Arabic].map(|language| tenths(12, language)), ["1.2", "1,2", "1.2"]);
     }
 }

@@ -237,5 +237,5 @@ fn tags_of_regions_are_understood() {
 #[test]
 fn arabic_counts_in_six_ways() {
     let said = |count: i64| say_in(Language::Arabic, "cart.seats", &[("count", count.into())]);
-    assert_eq!([0, 1, 2, 3, 11, 100].map(said), ["لا مقاعد", "مقعد واحد", "مقعدان", "٣ مقاعد", "١١ مقعدًا", "١٠٠ مقعد"]);
+    assert_eq!([0, 1, 2, 3, 11, 100].map(said), ["لا مقاعد", "مقعد واحد", "مقعدان", "3 مقاعد", "11 مقعدًا", "100 مقعد"]);
 }
