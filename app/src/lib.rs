@@ -16,6 +16,8 @@ pub mod buyer_details;
 pub mod checkout;
 pub mod language;
 #[cfg(feature = "ssr")]
+mod markup;
+#[cfg(feature = "ssr")]
 pub mod pages;
 #[cfg(feature = "show")]
 pub mod seat_map;

@@ -11,7 +11,7 @@ use leptos::prelude::*;
 use leptos::tachys::html::doctype;
 
 use crate::language::{self, Language};
-use crate::{say, site};
+use crate::{markup, say, site};
 
 /// A town, theatre or anything else with a page of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, pa
         let owner = Owner::new_root(Some(Arc::new(SsrSharedContext::new_islands())));
         let html = owner.with(|| document(language, head, page.view(), chooser(language, address_in)).to_html());
         owner.unset_with_forced_cleanup();
-        html
+        markup::delivered(&html)
     })
 }
 
@@ -202,7 +202,7 @@ fn style(is_map: bool) -> impl IntoView {
 fn header(city: Option<Place>, query: String) -> impl IntoView {
     let city = match city {
         Some(city) => view! {
-            <a class="site-city" href=city.href>{pin()}{city.name}</a>
+            <a class="site-city" href=city.href>{pin()}<bdi>{city.name}</bdi></a>
             <a class="site-city site-city-change" href="/#cities">{say!("site.change_city")}</a>
         }
         .into_any(),
@@ -380,6 +380,23 @@ mod tests {
         let words: std::collections::BTreeMap<String, String> = serde_json::from_str(json).expect("JSON");
         assert_eq!(words["pay.go"], "Zur Zahlung");
         assert!(words.keys().all(|key| key.starts_with("pay.") || key.starts_with("common.")), "{words:?}");
+    }
+
+    #[test]
+    fn a_document_is_valid_html_and_turns_no_text_around() {
+        struct Titled;
+        impl Page for Titled {
+            fn head(&self) -> Head {
+                Head { title: "\u{202e}Salt".to_owned(), ..Head::default() }
+            }
+            fn view(self) -> AnyView {
+                let rows = vec![view! { <li>"Row" {"A\u{202e}1"} {None::<String>}</li> }];
+                view! { <ul>{rows}</ul> }.into_any()
+            }
+        }
+        let html = render(Titled);
+        assert!(!html.contains("<!>"), "{html}");
+        assert!(!html.contains('\u{202e}') && html.contains("<title>Salt ·") && html.contains("A1"), "{html}");
     }
 
     #[test]
