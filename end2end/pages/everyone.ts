@@ -35,12 +35,13 @@ async function recoloured(page: Page): Promise<void> {
 /** What axe finds: rule, element and why. Without tags only contrast is looked at. */
 async function findings(page: Page, tags?: string[]): Promise<string[]> {
   // Our pages have no frames, so that axe can stay in the page from one state to the next; violations are all that is
-  // asked for, so that it names no others. The size of targets is off by default, whatever tags are asked for.
+  // asked for, so that it names no others. The size of targets is off by default, whatever tags are asked for; that landmarks
+  // have names of their own is good practice, which has no such tag.
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
   const options: axe.RunOptions = {
     runOnly: tags ? { type: "tag", values: tags } : { type: "rule", values: ["color-contrast"] },
     resultTypes: ["violations"],
-    ...(tags && { rules: { "target-size": { enabled: true } } }),
+    ...(tags && { rules: { "target-size": { enabled: true }, "landmark-unique": { enabled: true } } }),
   };
   const violations = await page.evaluate(async (options) => {
     const { violations } = await (window as unknown as { axe: typeof axe }).axe.run(document, options);

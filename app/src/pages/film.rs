@@ -60,7 +60,7 @@ impl Page for Film {
                 </header>
                 <div class="film-page-times">
                     <h2>{say!("film.show_times")}</h2>
-                    {(!no_city).then(|| strip(say!("list.city"), self.cities))}
+                    {(!no_city).then(|| strip(say!("film.cities"), self.cities))}
                     {(!no_city).then(|| strip(say!("list.day"), self.days))}
                     {times}
                 </div>

@@ -319,7 +319,7 @@ fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, given: Given<'_>) 
         }
     };
     view! {
-        <div class="reports-scroll" tabindex="0" role="region" aria-label=say!("systems.log")>
+        <div class="reports-scroll" tabindex="0" role="group" aria-label=say!("systems.log")>
             <table class="reports-table">
                 <caption class="visually-hidden">{say!("systems.log")}</caption>
                 <thead>

@@ -217,7 +217,7 @@ fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
         }
     };
     view! {
-        <div class="reports-scroll" tabindex="0" role="region" aria-label=say!("acts.title")>
+        <div class="reports-scroll" tabindex="0" role="group" aria-label=say!("acts.title")>
             <table class="reports-table">
                 <caption class="visually-hidden">{say!("acts.title")}</caption>
                 <thead>

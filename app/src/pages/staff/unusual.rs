@@ -73,7 +73,7 @@ fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> AnyView {
     }
     let rows = flags.into_iter().map(|flag| row(base, flag, intent)).collect_view();
     view! {
-        <div class="reports-scroll" tabindex="0" role="region" aria-label=say!("unusual.list")>
+        <div class="reports-scroll" tabindex="0" role="group" aria-label=say!("unusual.list")>
             <table class="reports-table">
                 <caption class="visually-hidden">{say!("unusual.list")}</caption>
                 <thead>

@@ -94,7 +94,7 @@ fn who(lines: Vec<MoveLine>, more: u32) -> impl IntoView {
     });
     let rows = rows.collect_view();
     view! {
-        <div class="reports-scroll" role="region" tabindex="0" aria-label=say!("organiser.move_who")>
+        <div class="reports-scroll" role="group" tabindex="0" aria-label=say!("organiser.move_who")>
             <table class="reports-table">
                 <caption>{say!("organiser.move_who")}</caption>
                 <thead>

@@ -143,7 +143,7 @@ pub(super) fn numbers(caption: String, table: AnyView) -> AnyView {
     view! {
         <details class="reports-numbers">
             <summary>{say!("reports.numbers")}</summary>
-            <div class="reports-scroll" tabindex="0" role="region" aria-label=label>
+            <div class="reports-scroll" tabindex="0" role="group" aria-label=label>
                 <table class="reports-table"><caption class="visually-hidden">{caption}</caption>{table}</table>
             </div>
         </details>

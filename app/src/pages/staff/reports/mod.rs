@@ -132,7 +132,8 @@ fn figures_view(about: &About, figures: Figures) -> AnyView {
     let steps = section("reports-funnel", say!("reports.funnel"), tables::funnel(&funnel), link("funnel"));
     let full = seats_section(about, &sales.days, occupancy.as_ref(), room);
     let by = |id: &'static str, title: String, lines: &[SoldLine], table: &str| {
-        section(id, title, tables::sold(lines), link(table))
+        let content = tables::sold(&title, lines);
+        section(id, title, content, link(table))
     };
     let channels = sales.by_channel.iter().map(|line| {
         let mut line = line.clone();
@@ -152,7 +153,7 @@ fn figures_view(about: &About, figures: Figures) -> AnyView {
             {by("reports-categories", say!("reports.by_category"), &sales.by_category, "categories")}
         </div>
         {by("reports-films", say!("reports.by_film"), &sales.by_film, "films")}
-        {section("reports-shows", say!("reports.by_show"), tables::shows(&sales.by_show), link("shows"))}
+        {section("reports-shows", say!("reports.by_show"), tables::shows(&say!("reports.by_show"), &sales.by_show), link("shows"))}
     }
     .into_any()
 }

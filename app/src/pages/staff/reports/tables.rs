@@ -59,13 +59,13 @@ fn listed(amounts: impl Iterator<Item = String>) -> String {
 }
 
 /// What was sold under each name.
-pub(super) fn sold(lines: &[SoldLine]) -> AnyView {
+pub(super) fn sold(title: &str, lines: &[SoldLine]) -> AnyView {
     let name = |line: &SoldLine| view! { <bdi>{line.name.clone()}</bdi> }.into_any();
-    with_bars(lines, say!("reports.name"), name, |line| &line.sold)
+    with_bars(title, lines, say!("reports.name"), name, |line| &line.sold)
 }
 
 /// What was sold of each show.
-pub(super) fn shows(shows: &[SoldShow]) -> AnyView {
+pub(super) fn shows(title: &str, shows: &[SoldShow]) -> AnyView {
     let name = |show: &SoldShow| {
         let starts = Moment::parse(&show.starts_local);
         let starts = starts.map_or(show.starts_local.clone(), |start| start.in_words(language::current()));
@@ -75,11 +75,11 @@ pub(super) fn shows(shows: &[SoldShow]) -> AnyView {
         }
         .into_any()
     };
-    with_bars(shows, say!("reports.show_column"), name, |show| &show.sold)
+    with_bars(title, shows, say!("reports.show_column"), name, |show| &show.sold)
 }
 
-/// A table of lines, each with its name under `column` and a bar for its tickets.
-fn with_bars<L>(lines: &[L], column: String, name: fn(&L) -> AnyView, sold: fn(&L) -> &Sold) -> AnyView {
+/// A table of lines, each with its name under `column` and a bar for its tickets. `title` names it among the others.
+fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> AnyView, sold: fn(&L) -> &Sold) -> AnyView {
     if lines.is_empty() {
         return nothing();
     }
@@ -97,10 +97,10 @@ fn with_bars<L>(lines: &[L], column: String, name: fn(&L) -> AnyView, sold: fn(&
     });
     let rows = rows.collect_view();
     let left = lines.len().checked_sub(MAX_ROWS).filter(|left| *left > 0);
-    let label = column.clone();
+    let label = title.to_owned();
     view! {
         // Wider than a tablet, it scrolls: by the keyboard too.
-        <div class="reports-scroll" tabindex="0" role="region" aria-label=label>
+        <div class="reports-scroll" tabindex="0" role="group" aria-label=label>
             <table class="reports-table">
                 <thead>
                     <tr>
