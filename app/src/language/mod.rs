@@ -22,6 +22,8 @@ mod plural;
 mod problems;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "ssr")]
+mod text_language;
 
 #[cfg(not(any(feature = "ssr", test)))]
 use carried as known;
@@ -35,6 +37,8 @@ pub use message::{Arg, isolated};
 pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
 pub use problems::{Hindrance, problem_for_staff, problem_in_words};
+#[cfg(feature = "ssr")]
+pub use text_language::text_language;
 
 /// A language the site speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

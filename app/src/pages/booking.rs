@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use super::ticket::ShowFacts;
 use crate::booking_status::{BookingStatus, FollowedBooking, WORDS};
-use crate::language::{current, money};
+use crate::language::{current, isolated, money};
 use crate::say;
 use crate::shell::{Head, Page};
 
@@ -50,8 +50,8 @@ pub(super) fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     let lines = booking.seats.clone().into_iter().map(|line| {
         view! {
             <li>
-                <span class="booking-seat">{line.label}</span>
-                <span class="quiet">{line.category}</span>
+                <bdi class="booking-seat">{line.label}</bdi>
+                <bdi class="quiet">{line.category}</bdi>
                 <span class="booking-price">{money(line.price, language)}</span>
             </li>
         }
@@ -62,7 +62,7 @@ pub(super) fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
         view! {
             <li>
                 <span class="booking-seat">{say!("booking.quantity", quantity = line.quantity, area = &line.label)}</span>
-                <span class="quiet">{line.category}</span>
+                <bdi class="quiet">{line.category}</bdi>
                 <span class="booking-price">{price}</span>
             </li>
         }
@@ -73,7 +73,7 @@ pub(super) fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     let payer = if is_for_a_friend {
         say!("booking.paid_by", name = &buyer.name, email = &buyer.email)
     } else {
-        format!("{} · {}", buyer.name, buyer.email)
+        format!("{} · {}", isolated(&buyer.name, language), isolated(&buyer.email, language))
     };
     view! {
         <section class="booking-facts card" aria-label=say!("booking.facts")>

@@ -49,8 +49,8 @@ impl Page for City {
                 view! {
                     <li>
                         <a class="place-card card" href=theatre.place.href>
-                            <h3>{theatre.place.name}</h3>
-                            <p class="quiet">{theatre.address}</p>
+                            <h3><bdi>{theatre.place.name}</bdi></h3>
+                            <p class="quiet"><bdi>{theatre.address}</bdi></p>
                             <p class="quiet small">{theatre.screens}</p>
                         </a>
                     </li>
@@ -64,7 +64,7 @@ impl Page for City {
             film_grid(self.films).into_any()
         };
         view! {
-            <h1>{self.place.name}</h1>
+            <h1><bdi>{self.place.name}</bdi></h1>
             <section class="block">
                 <h2>{say!("city.theatres")}</h2>
                 <ul class="place-grid">{theatres}</ul>

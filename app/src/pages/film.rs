@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::listing::{Choice, Group, nothing, strip};
 use super::poster::poster;
+use crate::language::{current, text_language};
 use crate::say;
 use crate::shell::{Head, Page, Place};
 
@@ -41,7 +42,14 @@ impl Page for Film {
     }
 
     fn view(self) -> AnyView {
-        let facts = self.facts.into_iter().map(|fact| view! { <li><bdi>{fact}</bdi></li> }).collect_view();
+        let facts = fact_items(self.facts);
+        // One language for both: a tagline alone is too short to tell it by.
+        let language = foreign(&format!("{} {}", self.tagline, self.synopsis));
+        let title_language = foreign(&self.title);
+        let text = |class, text: String| {
+            (!text.is_empty()).then(|| view! { <p class=class dir="auto" lang=language>{text}</p> })
+        };
+        let (tagline, synopsis) = (text("tagline", self.tagline), text("synopsis", self.synopsis));
         let no_city = self.cities.is_empty();
         let times = if self.theatres.is_empty() {
             let advice = if no_city { say!("film.nowhere") } else { say!("film.not_this_day") };
@@ -53,10 +61,10 @@ impl Page for Film {
             <article class="film-page">
                 <div class="film-page-poster">{poster(&self.title, self.hue)}</div>
                 <header class="film-page-head">
-                    <h1>{self.title}</h1>
-                    <p class="tagline">{self.tagline}</p>
+                    <h1><bdi lang=title_language>{self.title}</bdi></h1>
+                    {tagline}
                     <ul class="facts">{facts}</ul>
-                    <p class="synopsis">{self.synopsis}</p>
+                    {synopsis}
                 </header>
                 <div class="film-page-times">
                     <h2>{say!("film.show_times")}</h2>
@@ -67,5 +75,60 @@ impl Page for Film {
             </article>
         }
         .into_any()
+    }
+}
+
+/// The tag of the language a text is written in, where that shows and is not the page's.
+fn foreign(text: &str) -> Option<&'static str> {
+    text_language(text).filter(|tag| *tag != current().tag())
+}
+
+/// Facts as pills, those that are empty left out. One without letters, `12+`, reads from left to right on every page.
+pub(super) fn fact_items(facts: impl IntoIterator<Item = String>) -> impl IntoView {
+    let item = |fact: String| {
+        let direction = if fact.chars().any(char::is_alphabetic) { "auto" } else { "ltr" };
+        view! { <li><bdi dir=direction>{fact}</bdi></li> }
+    };
+    facts.into_iter().filter(|fact| !fact.trim().is_empty()).map(item).collect_view()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::Language;
+    use crate::{render, render_in};
+
+    fn film() -> Film {
+        Film {
+            title: "باب الحديد".to_owned(),
+            tagline: "She counted what they took.".to_owned(),
+            synopsis: "A schoolteacher proves with chalk that her district has been robbed.".to_owned(),
+            hue: 30,
+            facts: vec!["1 h 17 min".to_owned(), String::new(), "12+".to_owned()],
+            cities: vec![],
+            city: None,
+            days: vec![],
+            theatres: vec![],
+        }
+    }
+
+    #[test]
+    fn texts_of_a_film_name_their_language_and_read_in_their_own_direction() {
+        let html = render_in(Language::Arabic, |_| String::new(), film());
+        assert!(html.contains("<h1><bdi>باب الحديد</bdi></h1>"), "{html}");
+        for class in ["tagline", "synopsis"] {
+            assert!(html.contains(&format!("<p dir=\"auto\" lang=\"en\" class=\"{class}\">")), "{class}: {html}");
+        }
+        assert!(html.contains("<bdi dir=\"ltr\">12+</bdi>"), "{html}");
+        let html = render(film());
+        assert!(html.contains("<bdi lang=\"ar\">باب الحديد</bdi>"), "{html}");
+        assert!(html.contains("<p dir=\"auto\" class=\"synopsis\">"), "{html}");
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_film_draws_nothing() {
+        let html = render(Film { tagline: String::new(), synopsis: String::new(), ..film() });
+        assert!(!html.contains("<bdi dir=\"ltr\"></bdi>") && html.matches("<li><bdi dir=").count() == 2, "{html}");
+        assert!(!html.contains("tagline") && !html.contains("synopsis"), "{html}");
     }
 }

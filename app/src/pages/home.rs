@@ -38,7 +38,7 @@ impl Page for Home {
         let cities = self
             .cities
             .into_iter()
-            .map(|(city, note)| view! { <li><a class="place-card card" href=city.href><h3>{city.name}</h3><p class="quiet">{note}</p></a></li> })
+            .map(|(city, note)| view! { <li><a class="place-card card" href=city.href><h3><bdi>{city.name}</bdi></h3><p class="quiet">{note}</p></a></li> })
             .collect_view();
         view! {
             <section class="hero">

@@ -31,7 +31,7 @@ impl FilmCard {
             <li class="film-card">
                 <a href=self.href>
                     {poster(&self.title, self.hue)}
-                    <h3>{self.title}</h3>
+                    <h3><bdi>{self.title}</bdi></h3>
                     <p class="film-facts">{self.facts}</p>
                     <p class="film-when">{self.when}</p>
                 </a>
@@ -53,7 +53,7 @@ pub fn film_times(film: Place, hue: u16, facts: String, times: impl IntoView + '
                 {poster(&film.name, hue)}
             </a>
             <div>
-                <h2><a href=film.href>{film.name}</a></h2>
+                <h2><a href=film.href><bdi>{film.name}</bdi></a></h2>
                 <p class="quiet small">{facts}</p>
                 {times}
             </div>
@@ -91,12 +91,13 @@ impl Chip {
             Availability::SoldOut => ("chip chip-sold-out", say!("list.sold_out")),
         };
         let special = (self.format != "2D").then(|| view! { <span class="chip-format">{self.format.clone()}</span> });
-        let plain = (self.format == "2D").then_some("2D · ");
+        let plain = (self.format == "2D").then(|| self.format.clone());
+        let facts: Vec<String> = plain.into_iter().chain([self.language]).filter(|fact| !fact.is_empty()).collect();
         view! {
             <li>
                 <a class=state href=self.href>
                     <span class="chip-top"><span class="chip-time">{self.time}</span>" "{special}</span>
-                    <span class="chip-facts">{plain}{self.language}</span>
+                    <span class="chip-facts"><bdi>{facts.join(" · ")}</bdi></span>
                     <span class="chip-facts">{say!("list.screen_and_price", screen = &self.screen, price = self.from_price)}</span>
                     <span class="chip-left">{words}</span>
                 </a>
@@ -127,8 +128,8 @@ impl Group {
         view! {
             <section class="show-group">
                 <header>
-                    <h3><a href=self.place.href>{self.place.name}</a></h3>
-                    <p class="quiet small">{self.note}</p>
+                    <h3><a href=self.place.href><bdi>{self.place.name}</bdi></a></h3>
+                    <p class="quiet small"><bdi>{self.note}</bdi></p>
                 </header>
                 {chips(self.shows)}
             </section>
@@ -156,7 +157,7 @@ pub fn strip(name: String, choices: Vec<Choice>) -> impl IntoView {
         .map(|choice| {
             let note = (!choice.note.is_empty()).then(|| view! { <small>{choice.note}</small> });
             view! {
-                <li><a href=choice.href aria-current=choice.current.then_some("true")><span>{choice.label}</span>{note}</a></li>
+                <li><a href=choice.href aria-current=choice.current.then_some("true")><span><bdi>{choice.label}</bdi></span>{note}</a></li>
             }
         })
         .collect_view();

@@ -33,10 +33,8 @@ impl Page for Offer {
     fn view(self) -> AnyView {
         let form = match self.offer {
             Some(offer) => {
-                let seats = offer
-                    .seats
-                    .into_iter()
-                    .map(|line| view! { <li><span class="booking-seat">{line.label}</span></li> });
+                let seats =
+                    offer.seats.into_iter().map(|line| view! { <li><bdi class="booking-seat">{line.label}</bdi></li> });
                 let places = offer.places.into_iter().map(|line| {
                     view! { <li>{say!("booking.quantity", quantity = line.quantity, area = &line.label)}</li> }
                 });

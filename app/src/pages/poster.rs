@@ -9,7 +9,9 @@ use leptos::prelude::*;
 const WIDTH: i32 = 240;
 /// Height of the drawing.
 const HEIGHT: i32 = 360;
-/// Most letters in a line of the title.
+/// Between the title and the edge it begins at.
+const MARGIN: i32 = 18;
+/// Room in a line of the title, Latin letters; those of Chinese, Japanese and Korean take two.
 const LINE_LETTERS: usize = 13;
 /// Most lines of the title.
 const TITLE_LINES: usize = 4;
@@ -33,17 +35,19 @@ pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
     let lines = title_lines(title);
     let first_line = HEIGHT - 22 - 28 * (i32::try_from(lines.len()).unwrap_or(1) - 1);
     let ink = colour(hue, 70, 94);
+    // By the title, not by the page: it stands where it was drawn.
+    let (direction, x) = if is_right_to_left(title) { ("rtl", WIDTH - MARGIN) } else { ("ltr", MARGIN) };
     let text = lines
         .into_iter()
         .zip(0..)
-        .map(|(line, number)| view! { <text x="18" y=first_line + 28 * number>{line}</text> })
+        .map(|(line, number)| view! { <text x=x y=first_line + 28 * number>{line}</text> })
         .collect_view();
     view! {
         <svg class="poster" viewBox=format!("0 0 {WIDTH} {HEIGHT}") aria-hidden="true" focusable="false">
             <rect width=WIDTH height=HEIGHT fill=ground />
             {shapes}
             {shade(hue, first_line)}
-            <g fill=ink font-size="25" font-weight="800" letter-spacing="-0.5">{text}</g>
+            <g fill=ink font-size="25" font-weight="800" direction=direction unicode-bidi="isolate">{text}</g>
         </svg>
     }
 }
@@ -210,12 +214,54 @@ fn colour(hue: i32, saturation: i32, lightness: i32) -> String {
     format!("hsl({hue},{saturation}%,{}%)", lightness.clamp(4, 96))
 }
 
+/// Whether its first letter with a direction is of Hebrew, Arabic or another script written from right to left (Unicode
+/// Standard Annex 9, P2).
+fn is_right_to_left(title: &str) -> bool {
+    let first = title.chars().find(|letter| letter.is_alphabetic());
+    first.is_some_and(
+        |letter| matches!(letter, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'),
+    )
+}
+
+/// Whether it takes the room of two Latin letters, and a line may break before it.
+fn is_wide(letter: char) -> bool {
+    matches!(letter, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}'
+        | '\u{ff01}'..='\u{ff60}')
+}
+
+/// Room a text takes, Latin letters.
+fn width(text: &str) -> usize {
+    text.chars().map(|letter| if is_wide(letter) { 2 } else { 1 }).sum()
+}
+
+/// What of a text fits into so much room, Latin letters.
+fn fitting(text: &str, room: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, letter)| {
+        taken += if is_wide(*letter) { 2 } else { 1 };
+        taken > room
+    });
+    end.map_or(text, |(end, _)| &text[..end])
+}
+
+/// The words of a title; a long one of wide letters, which has no spaces, in pieces that fill lines.
+fn words(title: &str) -> impl Iterator<Item = &str> {
+    title.split_whitespace().flat_map(|word| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            let piece = if rest.chars().any(is_wide) { fitting(rest, LINE_LETTERS) } else { rest };
+            rest = &rest[piece.len()..];
+            (!piece.is_empty()).then_some(piece)
+        })
+    })
+}
+
 /// The title in lines that fit; what is too long ends in an ellipsis.
 fn title_lines(title: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in title.split_whitespace() {
+    for word in words(title) {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= LINE_LETTERS => {
+            Some(line) if width(line) + 1 + width(word) <= LINE_LETTERS => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -229,8 +275,8 @@ fn title_lines(title: &str) -> Vec<String> {
         }
     }
     for line in &mut lines {
-        if line.chars().count() > LINE_LETTERS + 1 {
-            *line = line.chars().take(LINE_LETTERS).chain(['…']).collect();
+        if width(line) > LINE_LETTERS + 1 {
+            *line = fitting(line, LINE_LETTERS).chars().chain(['…']).collect();
         }
     }
     lines
@@ -269,9 +315,19 @@ mod tests {
     }
 
     #[test]
+    fn a_title_is_drawn_from_the_side_its_script_begins_at_on_any_page() {
+        let drawn = |title| poster(title, 30).to_html();
+        let arabic = drawn("باب الحديد 1958");
+        assert!(arabic.contains("direction=\"rtl\"") && arabic.contains("x=\"222\""), "{arabic}");
+        let latin = drawn("33 1/3 Turns");
+        assert!(latin.contains("direction=\"ltr\"") && latin.contains("x=\"18\""), "{latin}");
+    }
+
+    #[test]
     fn titles_wrap_and_hostile_ones_are_only_text() {
         assert_eq!(title_lines("A Quiet Arithmetic of Rain"), ["A Quiet", "Arithmetic of", "Rain"]);
         assert_eq!(title_lines("Donaudampfschifffahrt"), ["Donaudampfsch…"]);
+        assert_eq!(title_lines("牯岭街少年杀人事件"), ["牯岭街少年杀", "人事件"]);
         assert!(!poster("<script>alert(1)</script>", 0).to_html().contains("<script"));
     }
 }

@@ -5,6 +5,7 @@ use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 use uuid::Uuid;
 
+use super::film::fact_items;
 use crate::checkout::BUYER;
 use crate::language::Arg;
 use crate::say;
@@ -100,13 +101,12 @@ impl Page for Show {
 pub(super) fn heading(show: &Show) -> impl IntoView + use<> {
     let minutes = say!("list.minutes", minutes = show.running_minutes);
     let facts = [show.format.clone(), show.language.clone(), minutes, show.rating.clone()];
-    let facts = facts.into_iter().filter(|fact| !fact.is_empty());
-    let facts = facts.map(|fact| view! { <li><bdi>{fact}</bdi></li> }).collect_view();
+    let facts = fact_items(facts);
     let Show { film, theatre, screen, starts, starts_at, .. } = show.clone();
     view! {
         <header class="show-head">
-            <p class="crumbs"><a href=theatre.href>{theatre.name}</a><span>{screen}</span></p>
-            <h1><a href=film.href>{film.name}</a></h1>
+            <p class="crumbs"><a href=theatre.href><bdi>{theatre.name}</bdi></a><bdi>{screen}</bdi></p>
+            <h1><a href=film.href><bdi>{film.name}</bdi></a></h1>
             <p class="show-when"><time datetime=starts_at>{starts}</time></p>
             <ul class="show-facts">{facts}</ul>
         </header>

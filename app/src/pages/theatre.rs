@@ -62,9 +62,9 @@ impl Page for Theatre {
         };
         view! {
             <header class="page-head">
-                <p class="crumbs"><a href=self.city.href>{self.city.name}</a></p>
-                <h1>{self.name}</h1>
-                <p class="quiet">{self.address}</p>
+                <p class="crumbs"><a href=self.city.href><bdi>{self.city.name}</bdi></a></p>
+                <h1><bdi>{self.name}</bdi></h1>
+                <p class="quiet"><bdi>{self.address}</bdi></p>
             </header>
             {strip(say!("list.day"), self.days)}
             {films}

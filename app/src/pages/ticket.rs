@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use crate::language::listed;
 use crate::say;
 use crate::shell::{Head, Kept, Page};
 
@@ -29,11 +30,11 @@ impl ShowFacts {
     pub fn view(self) -> impl IntoView {
         view! {
             <div class="show-block">
-                <p class="show-block-film">{self.film}</p>
+                <p class="show-block-film"><bdi>{self.film}</bdi></p>
                 <p class="show-block-when">{self.starts}</p>
-                <p>{format!("{}, {}", self.theatre, self.screen)}</p>
-                <p class="quiet small">{self.address}</p>
-                <p class="quiet small">{self.format}</p>
+                <p><bdi>{self.theatre}</bdi>{say!("list.comma")}<bdi>{self.screen}</bdi></p>
+                <p class="quiet small"><bdi>{self.address}</bdi></p>
+                <p class="quiet small"><bdi>{self.format}</bdi></p>
             </div>
         }
     }
@@ -122,10 +123,48 @@ impl Page for Tickets {
     }
 }
 
+/// Contrast of the white letters with the ground under them, at least: WCAG 2.2, 1.4.3, and a little more, for a browser
+/// rounds colours.
+const LEAST_CONTRAST: f64 = 4.6;
+/// Lightness of the glow in percent, where the letters allow it.
+const MAX_GLOW_PERCENT: u16 = 44;
+/// How much of the ground the two waves of glow cover where both lie: 1 - (1 - 0.55) (1 - 0.5).
+const GLOW_SHARE: f64 = 0.775;
+
+/// Hue of the glow on a ticket's top, degrees.
+fn glow_hue(hue: u16) -> u16 {
+    (hue + 40) % 360
+}
+
+/// Lightness of the glow, percent: yellow and green are brighter to the eye than blue, so theirs is less.
+fn glow_lightness(hue: u16) -> u16 {
+    (0..=MAX_GLOW_PERCENT).rev().find(|percent| contrast(hue, *percent) >= LEAST_CONTRAST).unwrap_or(0)
+}
+
+/// Contrast of white letters with the ground under the glow of this lightness (WCAG 2.2, relative luminance).
+fn contrast(hue: u16, percent: u16) -> f64 {
+    let ground = hsl(hue, 0.45, 0.26);
+    let glow = hsl(glow_hue(hue), 0.6, f64::from(percent) / 100.0);
+    let mixed = |part: usize| glow[part] * GLOW_SHARE + ground[part] * (1.0 - GLOW_SHARE);
+    let linear = |part: usize| match mixed(part) {
+        dark if dark <= 0.04045 => dark / 12.92,
+        bright => ((bright + 0.055) / 1.055).powf(2.4),
+    };
+    1.05 / (0.2126 * linear(0) + 0.7152 * linear(1) + 0.0722 * linear(2) + 0.05)
+}
+
+/// Red, green and blue from 0 to 1 (CSS Color 4, section 7.1).
+fn hsl(hue: u16, saturation: f64, lightness: f64) -> [f64; 3] {
+    [0.0, 8.0, 4.0].map(|offset| {
+        let k = (offset + f64::from(hue % 360) / 30.0) % 12.0;
+        lightness - saturation * lightness.min(1.0 - lightness) * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0)
+    })
+}
+
 /// The top of a card: the film's colour, its title, when it starts.
 fn card_top(hue: u16, film: String, starts: String) -> impl IntoView {
     let ground = format!("hsl({hue} 45% 26%)");
-    let glow = format!("hsl({} 60% 44%)", (hue + 40) % 360);
+    let glow = format!("hsl({} 60% {}%)", glow_hue(hue), glow_lightness(hue));
     view! {
         <div class="ticket-top">
             // Colours by attribute: the content security policy refuses style attributes.
@@ -134,7 +173,7 @@ fn card_top(hue: u16, film: String, starts: String) -> impl IntoView {
                 <path d="M0 96 Q200 20 400 96 V130 H0 Z" fill=glow.clone() opacity="0.55"></path>
                 <path d="M0 116 Q200 58 400 116 V130 H0 Z" fill=glow opacity="0.5"></path>
             </svg>
-            <p class="ticket-film">{film}</p>
+            <p class="ticket-film"><bdi>{film}</bdi></p>
             <p class="ticket-when">{starts}</p>
         </div>
     }
@@ -147,9 +186,9 @@ fn group_card(group: GroupTicket, show: ShowFacts, reference: String) -> impl In
         <article class="ticket ticket-group" data-testid="group-ticket">
             {card_top(show.hue, show.film, show.starts)}
             <dl class="ticket-facts">
-                <div class="ticket-party"><dt>{say!("ticket.together")}</dt><dd>{group.labels.join(", ")}</dd></div>
-                <div><dt>{say!("ticket.screen")}</dt><dd>{show.screen}</dd></div>
-                <div><dt>{say!("ticket.theatre")}</dt><dd>{show.theatre}</dd></div>
+                <div class="ticket-party"><dt>{say!("ticket.together")}</dt><dd>{listed(&group.labels.iter().map(String::as_str).collect::<Vec<_>>())}</dd></div>
+                <div><dt>{say!("ticket.screen")}</dt><dd><bdi>{show.screen}</bdi></dd></div>
+                <div><dt>{say!("ticket.theatre")}</dt><dd><bdi>{show.theatre}</bdi></dd></div>
             </dl>
             <div class="ticket-qr" data-testid="group-qr" inner_html=group.qr_svg></div>
             <p class="ticket-code ticket-words">{say!("ticket.one_scan")}</p>
@@ -170,16 +209,54 @@ fn card(
         <article class="ticket" data-testid="ticket">
             {card_top(show.hue, show.film, show.starts)}
             <dl class="ticket-facts">
-                <div class="ticket-seat"><dt>{say!("ticket.seat")}</dt><dd data-testid="ticket-seat">{seat.label}</dd></div>
-                <div><dt>{say!("ticket.screen")}</dt><dd>{show.screen}</dd></div>
-                <div><dt>{say!("ticket.theatre")}</dt><dd>{show.theatre}<span class="ticket-address">{show.address}</span></dd></div>
-                <div><dt>{say!("ticket.category")}</dt><dd>{seat.category}</dd></div>
-                <div><dt>{say!("ticket.format")}</dt><dd>{show.format}</dd></div>
+                <div class="ticket-seat"><dt>{say!("ticket.seat")}</dt><dd data-testid="ticket-seat"><bdi>{seat.label}</bdi></dd></div>
+                <div><dt>{say!("ticket.screen")}</dt><dd><bdi>{show.screen}</bdi></dd></div>
+                <div><dt>{say!("ticket.theatre")}</dt><dd><bdi>{show.theatre}</bdi><bdi class="ticket-address">{show.address}</bdi></dd></div>
+                <div><dt>{say!("ticket.category")}</dt><dd><bdi>{seat.category}</bdi></dd></div>
+                <div><dt>{say!("ticket.format")}</dt><dd><bdi>{show.format}</bdi></dd></div>
                 <div><dt>{say!("ticket.name")}</dt><dd><bdi>{holder}</bdi></dd></div>
             </dl>
             <div class="ticket-qr" data-testid="qr" inner_html=seat.qr_svg></div>
             <p class="ticket-code">{seat.code}</p>
             <p class="ticket-foot"><span>{reference}</span><span>{say!("ticket.place_in_row", number = number, count = count)}</span></p>
         </article>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render;
+
+    fn tickets(labels: &[&str]) -> Tickets {
+        let show = ShowFacts {
+            film: "Tide".to_owned(),
+            hue: 30,
+            theatre: "Aurora".to_owned(),
+            address: "Rua Garrett 10".to_owned(),
+            screen: "Screen 1".to_owned(),
+            starts: "Sat 21 Nov, 20:15".to_owned(),
+            format: "2D".to_owned(),
+        };
+        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        let group = Some(GroupTicket { labels, qr_svg: String::new() });
+        let (reference, booking, file, calendar, holder) = Default::default();
+        Tickets { reference, booking, file, calendar, holder, show, group, seats: vec![] }
+    }
+
+    #[test]
+    fn white_letters_on_a_ticket_stand_out_from_every_colour_of_a_film() {
+        assert!(contrast(50, MAX_GLOW_PERCENT) < 4.5, "the colour that was too bright");
+        for hue in 0..360 {
+            let lightness = glow_lightness(hue);
+            assert!(contrast(hue, lightness) >= 4.5 && lightness > 20, "{hue}: {lightness} %");
+        }
+    }
+
+    #[test]
+    fn the_ticket_of_a_party_of_ten_names_every_seat() {
+        let labels = ["K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10"];
+        let html = render(tickets(&labels));
+        assert!(html.contains("<dd>K1, K2, K3, K4, K5, K6, K7, K8, K9 and K10</dd>"), "{html}");
     }
 }

@@ -25,8 +25,10 @@ pub(super) fn film_path(id: &str, city: Option<&str>) -> String {
     city.map_or_else(|| format!("/films/{id}"), |city| format!("/films/{id}?city={city}"))
 }
 
+/// Running time, genre and rating, as far as they are known.
 pub(super) fn facts(film: &FilmView) -> Vec<String> {
-    vec![running_time(film.running_minutes, reader::language()), film.genre.clone(), film.rating.clone()]
+    let facts = [running_time(film.running_minutes, reader::language()), film.genre.clone(), film.rating.clone()];
+    facts.into_iter().filter(|fact| !fact.trim().is_empty()).collect()
 }
 
 /// [`facts`] in a line that breaks after a dot, never before.
