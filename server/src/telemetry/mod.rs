@@ -19,6 +19,7 @@ mod routes;
 #[cfg(test)]
 mod rules;
 mod shadow;
+mod tickets;
 pub mod traces;
 mod upkeep;
 
@@ -39,6 +40,7 @@ pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked
 pub use self::puzzles::{PuzzleOutcome, puzzle};
 pub use self::routes::{RouteName, Routes};
 pub use self::shadow::{ShadowOutcome, shadow_call};
+pub use self::tickets::character_without_font;
 pub use self::traces::STEP;
 pub use self::upkeep::upkeep_forever;
 
@@ -131,6 +133,7 @@ fn describe() {
     gateways::describe();
     puzzles::describe();
     shadow::describe();
+    tickets::describe();
     for (name, unit, meaning) in gauges::DESCRIBED {
         describe_gauge!(name, unit, meaning);
     }
@@ -144,6 +147,7 @@ fn begin_at_zero() {
     fairness::begin_at_zero();
     puzzles::begin_at_zero();
     shadow::begin_at_zero();
+    tickets::begin_at_zero();
     for class in Class::ALL {
         counter!(SHED, "class" => class.label()).increment(0);
     }

@@ -59,6 +59,7 @@ mod parked;
 mod ports;
 mod postgres_process;
 mod postgres_proxy;
+mod printed;
 mod puzzles;
 mod reconciling;
 mod redis_cluster;

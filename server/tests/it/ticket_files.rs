@@ -2,8 +2,42 @@
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use unicode_normalization::UnicodeNormalization as _;
 
-use crate::world::{Visitor, World, text};
+use crate::printed::{self, Printed};
+use crate::world::{Visitor, World, insert_show, text};
+
+/// A script, and words in it: title, zone, category, name.
+type Sample = (&'static str, [&'static str; 4]);
+
+/// The pages show all of these; the last four are signs that fonts of letters lack.
+const SAMPLES: [Sample; 25] = [
+    ("Chinese", ["霸王别姬：修复版", "二楼看台", "贵宾席", "欧阳娜娜"]),
+    ("Chinese, traditional", ["花樣年華", "二樓座位區", "優待票", "張國榮"]),
+    ("Japanese", ["千と千尋の神隠し", "二階バルコニー", "指定席", "高畑　勲"]),
+    ("Korean", ["살인의 추억", "2층 발코니", "특별석", "봉준호"]),
+    ("Thai", ["ลุงบุญมีระลึกชาติ", "ชั้นสอง", "ที่นั่งพิเศษ", "อภิชาติพงศ์ วีระเศรษฐกุล"]),
+    ("Lao", ["ນ້ອງຮັກ", "ຊັ້ນສອງ", "ບ່ອນນັ່ງ", "ສົມພອນ"]),
+    ("Khmer", ["ផ្កាយដើរដី", "ជាន់ទីពីរ", "កៅអី", "សុខា"]),
+    ("Burmese", ["မြန်မာရုပ်ရှင်", "ဒုတိယထပ်", "အထူးခန်း", "အောင်"]),
+    ("Bengali", ["পথের পাঁচালী", "দ্বিতীয় তলা", "বিশেষ আসন", "সত্যজিৎ রায়"]),
+    ("Tamil", ["நாயகன்", "இரண்டாம் மாடி", "சிறப்பு இருக்கை", "மணிரத்னம்"]),
+    ("Telugu", ["మాయాబజార్", "రెండవ అంతస్తు", "ప్రత్యేక", "కృష్ణ"]),
+    ("Devanagari", ["मुग़ल-ए-आज़म", "दूसरी मंज़िल", "विशेष", "प्रियंका क्षत्रिय"]),
+    ("Gujarati", ["ભવની ભવાઈ", "બીજો માળ", "વિશેષ", "કેતન"]),
+    ("Gurmukhi", ["ਅੰਨ੍ਹੇ ਘੋੜੇ ਦਾ ਦਾਨ", "ਦੂਜੀ ਮੰਜ਼ਿਲ", "ਖ਼ਾਸ", "ਗੁਰਵਿੰਦਰ"]),
+    ("Arabic", ["كفرناحوم", "الطابق الثاني", "مقعد مميز", "ليلى الشامي"]),
+    ("Hebrew", ["ואלס עם באשיר", "קומה שנייה", "מיוחד", "דנה לוי"]),
+    ("Greek", ["Το λιβάδι που δακρύζει", "Εξώστης", "Διακεκριμένη", "Θόδωρος Αγγελόπουλος"]),
+    ("Cyrillic", ["Тіні забутих предків", "Ложа", "Партер", "Ґалаґан"]),
+    ("Georgian", ["მონანიება", "იარუსი", "პარტერი", "თენგიზ"]),
+    ("Armenian", ["Նռան գույնը", "Օթյակ", "Պարտեր", "Փարաջանով"]),
+    ("Vietnamese", ["Mùi đu đủ xanh", "Tầng hai", "Ghế đặc biệt", "Trần Nữ Yên Khê"]),
+    ("signs", ["33 ⅓ ♥ → ∞ ♪ № ½ €", "Balcony ★", "Gold ✓", "Zoë"]),
+    ("emoji", ["La La Land 🎬🎷", "Floor 🪑", "VIP 👑", "Ann 😀"]),
+    ("compatibility", ["Ⅳ ㈱ ﬁn 𝐀", "Ⅱ", "①", "Ann"]),
+    ("a lone accent", ["Zoe\u{308} n\u{303}", "E\u{301}tage", "Or", "Rene\u{301}"]),
+];
 
 async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
     visitor.raw(Method::GET, path, Value::Null, "page").await
@@ -56,6 +90,126 @@ async fn names_in_every_script_come_as_a_file() {
         assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
         let (status, pdf) = page(&ann, &format!("/bookings/{}/ticket.pdf", text(&booking["id"]))).await;
         assert_eq!((status, pdf.starts_with("%PDF-")), (StatusCode::OK, true), "{name}");
+    }
+    world.end().await;
+}
+
+/// A show in a room of that zone and category, and a visitor of it.
+async fn show_with(world: &World, (script, [title, zone, category, _]): Sample) -> Visitor {
+    let visitor = Visitor { show: insert_show(&world.pg, 300_000, 24 * 3600).await, ..world.visitor() };
+    let plan = json!({
+        "sketch": 1, "name": "Hall", "categories": [{ "name": "gold", "label": category }],
+        "zones": [
+            { "name": "Parkett", "category": "gold", "rows": [{ "rows": "1", "seats": "1-17" }] },
+            { "name": zone, "category": "gold", "at": [0, 200], "rows": [{ "rows": "1", "seats": "1-17" }] },
+        ],
+    });
+    let statements = [
+        ("UPDATE layouts SET plan = $2 WHERE id = (SELECT layout_id FROM shows WHERE id = $1)", plan),
+        (
+            "WITH film AS (INSERT INTO films SELECT $1::text, $2 #>> '{}', tagline, synopsis, running_minutes, rating, genre, hue
+                             FROM films WHERE id = 'tide' RETURNING id)
+             UPDATE shows SET film_id = film.id FROM film WHERE shows.id = $1",
+            json!(title),
+        ),
+    ];
+    for (statement, value) in statements {
+        let done = sqlx::query(statement).bind(visitor.show).bind(value).execute(&world.pg).await;
+        done.unwrap_or_else(|error| panic!("{script}: {error}"));
+    }
+    visitor
+}
+
+/// What the file of a booking of these seats prints.
+async fn printed_for(visitor: &Visitor, name: &str, seats: &[u32]) -> Printed {
+    let (status, hold) = visitor.hold(seats).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let request =
+        json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": name, "email": "ann@example.org" } });
+    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request).await;
+    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    assert_eq!(visitor.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    let address = format!("{}/bookings/{}/ticket.pdf", visitor.base, text(&booking["id"]));
+    let answer = visitor.client.get(address).header("cookie", &visitor.cookie).send().await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::OK);
+    let file = answer.bytes().await.expect("a file");
+    if let Ok(folder) = std::env::var("ROWLOCK_KEEP_TICKETS") {
+        std::fs::write(format!("{folder}/{}.pdf", text(&booking["reference"])), &file).expect("the file is kept");
+    }
+    printed::read(&file)
+}
+
+/// Characters of the text that are not printed, or less often. Signs may be printed as what they stand for, and letters as
+/// one character with their marks.
+fn missing(printed: &str, text: &str) -> String {
+    let mut rest: Vec<char> = printed.nfkc().collect();
+    let seen = text.nfkc().filter(|c| !c.is_whitespace());
+    let gone = seen.filter(|c| match rest.iter().position(|other| other == c) {
+        Some(at) => {
+            rest.swap_remove(at);
+            false
+        }
+        None => true,
+    });
+    gone.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_character_of_title_zone_category_and_name_is_printed() {
+    let world = World::start(1, &[]).await;
+    let mut gone = Vec::new();
+    for sample in SAMPLES {
+        let (script, [title, zone, category, name]) = sample;
+        let printed = printed_for(&show_with(&world, sample).await, name, &[20]).await;
+        let lost = missing(&printed.text, &[title, zone, category, name].concat());
+        if !lost.is_empty() || printed.glyphs_zero + printed.glyphs_unmapped > 0 {
+            gone.push(format!(
+                "{script}: {lost:?}, {} glyphs 0, {} unmapped",
+                printed.glyphs_zero, printed.glyphs_unmapped
+            ));
+        }
+    }
+    assert!(gone.is_empty(), "not printed: {gone:#?}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_of_two_floors_print_their_floor() {
+    let world = World::start(1, &[]).await;
+    let visitor = show_with(&world, ("floors", ["活着", "二楼", "贵宾席", "张艺谋"])).await;
+    let plan = "UPDATE layouts SET plan = jsonb_set(plan, '{zones,0,name}', '\"一楼\"')
+                 WHERE id = (SELECT layout_id FROM shows WHERE id = $1)";
+    sqlx::query(plan).bind(visitor.show).execute(&world.pg).await.expect("the floor is named");
+    let printed = printed_for(&visitor, "张艺谋", &[16, 33]).await;
+    let text: String = printed.text.split_whitespace().collect();
+    for seat in ["一楼1-17", "二楼1-17"] {
+        assert_eq!(text.matches(seat).count(), 2, "{seat} on its own card and on the party's: {text}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_character_without_a_font_is_printed_as_its_code_point() {
+    let world = World::start(1, &[]).await;
+    let sample = ("private use", ["Tide \u{E000}\u{10FFFD}", "Floor \u{F8FF}", "Gold", "Ann"]);
+    let printed = printed_for(&show_with(&world, sample).await, "Ann", &[20]).await;
+    for code in ["E000", "10FFFD", "F8FF"] {
+        assert!(printed.text.contains(code), "{code}: {}", printed.text);
+    }
+    assert_eq!((printed.glyphs_zero, printed.glyphs_unmapped), (0, 0));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_longest_titles_are_printed_in_full() {
+    let world = World::start(1, &[]).await;
+    let words = "The assassination of a very long title by the coward printer ";
+    let titles = ["王".repeat(200), "W".repeat(200), words.repeat(4).chars().take(200).collect(), "ที่นั่ง".repeat(28)];
+    for title in titles {
+        let title: &'static str = title.leak();
+        let visitor = show_with(&world, ("long", [title, "Balcony", "Gold", "Ann"])).await;
+        let printed = printed_for(&visitor, "Ann", &[20]).await;
+        assert_eq!((missing(&printed.text, title).as_str(), printed.text.contains('…')), ("", false), "{title}");
     }
     world.end().await;
 }

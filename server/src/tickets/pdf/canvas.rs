@@ -6,11 +6,16 @@ use krilla::num::NormalizedF32;
 use krilla::paint::Fill;
 use krilla::surface::Surface;
 
-use super::text::{Line, Weight, line};
+use super::fonts::{Han, Weight};
+use super::text::{BOX_EDGES, BOX_MARGIN, Letters, Line};
+use super::wrap::{self, LEADING, Room};
+use crate::telemetry;
 use crate::tickets::qr::Drawing;
 
-/// Text is made smaller down to this to fit, points; then it is cut.
-const SMALLEST: f32 = 7.0;
+/// From the top of a line to its base line, parts of the size.
+const ASCENT: f32 = 0.85;
+/// Width of the frame around a code point, parts of the size.
+const BOX_LINE: f32 = 0.03;
 
 /// A colour: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,15 +50,18 @@ pub(super) struct Style {
 }
 
 /// A page.
-pub(super) struct Canvas<'a>(Surface<'a>);
+pub(super) struct Canvas<'a> {
+    surface: Surface<'a>,
+    han: Han,
+}
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(surface: Surface<'a>) -> Self {
-        Self(surface)
+    pub(super) const fn new(surface: Surface<'a>, han: Han) -> Self {
+        Self { surface, han }
     }
 
     pub(super) fn finish(self) {
-        self.0.finish();
+        self.surface.finish();
     }
 
     /// A filled rectangle.
@@ -73,16 +81,35 @@ impl<'a> Canvas<'a> {
         self.rectangle((x + width - thick, y), (thick, height), colour);
     }
 
-    /// A line of text on its base line, at most `room` wide. Whether all of its letters are drawn.
-    pub(super) fn text(&mut self, at: (f32, f32), text: &str, style: Style, room: f32) -> bool {
-        let (shaped, size, is_complete) = fitted(text, style, room);
-        let mut x = at.0;
-        for run in &shaped.runs {
-            self.0.set_fill(Some(fill_of(style.colour)));
-            self.0.draw_glyphs(Point::from_xy(x, at.1), &run.glyphs, run.font.clone(), &run.text, size, false);
+    /// A text on its base line, in several lines where it does not fit in one. Whether all of its letters are drawn.
+    pub(super) fn text(&mut self, at: (f32, f32), text: &str, style: Style, room: Room) -> bool {
+        let fitted = wrap::fit(text, Letters { weight: style.weight, han: self.han }, style.size, room);
+        let first = match fitted.lines.len() {
+            1 => at.1,
+            _ => at.1 - room.rise + fitted.size * ASCENT,
+        };
+        for (number, line) in (0_u16..).zip(&fitted.lines) {
+            let base = first + f32::from(number) * fitted.size * LEADING;
+            self.line((at.0, base), line, fitted.size, style.colour);
+        }
+        fitted.is_complete
+    }
+
+    fn line(&mut self, (mut x, base): (f32, f32), line: &Line, size: f32, colour: Colour) {
+        for run in &line.runs {
+            self.surface.set_fill(Some(fill_of(colour)));
+            let glyphs = &run.glyphs;
+            let at = Point::from_xy(x, base);
+            self.surface.draw_glyphs(at, glyphs, run.font.clone(), &run.text, run.scale * size, false);
+            if let Some(letter) = run.without_font {
+                let (lower, upper) = BOX_EDGES;
+                let corner = (x + BOX_MARGIN * size, base - upper * size);
+                let sides = ((run.width - 2.0 * BOX_MARGIN) * size, (upper - lower) * size);
+                self.frame(corner, sides, BOX_LINE * size, colour);
+                telemetry::character_without_font(letter);
+            }
             x += run.width * size;
         }
-        is_complete
     }
 
     /// A QR code, `side` wide and high.
@@ -101,34 +128,14 @@ impl<'a> Canvas<'a> {
 
     fn fill(&mut self, path: Option<Path>, colour: Colour) {
         if let Some(path) = path {
-            self.0.set_fill(Some(fill_of(colour)));
-            self.0.draw_path(&path);
+            self.surface.set_fill(Some(fill_of(colour)));
+            self.surface.draw_path(&path);
         }
     }
 }
 
 fn fill_of(Colour(red, green, blue): Colour) -> Fill {
     Fill { paint: rgb::Color::new(red, green, blue).into(), opacity: NormalizedF32::ONE, rule: Default::default() }
-}
-
-/// The line and its size so that it fits: smaller, and cut where even that is too wide.
-fn fitted(text: &str, style: Style, room: f32) -> (Line, f32, bool) {
-    let whole = line(text, style.weight);
-    let is_complete = whole.is_complete;
-    let size = style.size.min(room / whole.width.max(f32::EPSILON)).max(SMALLEST.min(style.size));
-    if whole.width * size <= room + 0.01 {
-        return (whole, size, is_complete);
-    }
-    let letters: Vec<char> = text.chars().collect();
-    // Half as many letters each time would be quicker; names and titles have a hundred or two.
-    for kept in (0..letters.len()).rev() {
-        let shorter: String = letters[..kept].iter().collect();
-        let cut = line(&format!("{}…", shorter.trim_end()), style.weight);
-        if cut.width * size <= room {
-            return (cut, size, false);
-        }
-    }
-    (line("", style.weight), size, false)
 }
 
 #[cfg(test)]
@@ -140,17 +147,5 @@ mod tests {
         assert_eq!(hsl(0, 1.0, 0.5), Colour(255, 0, 0));
         assert_eq!(hsl(120, 1.0, 0.25), Colour(0, 128, 0));
         assert_eq!(hsl(240, 0.5, 0.5), Colour(64, 64, 191));
-    }
-
-    #[test]
-    fn what_is_too_long_gets_smaller_and_then_is_cut() {
-        let style = Style { size: 20.0, weight: Weight::Bold, colour: INK };
-        let (short, size, is_complete) = fitted("Ana", style, 200.0);
-        assert!((size - 20.0).abs() < f32::EPSILON && short.width * size < 200.0 && is_complete);
-        let (_, size, _) = fitted("A title of some length that does not fit", style, 200.0);
-        assert!((SMALLEST..20.0).contains(&size), "{size}");
-        let (cut, size, is_complete) = fitted(&"W".repeat(200), style, 200.0);
-        assert!(cut.width * size <= 200.0 && cut.width > 0.0 && !is_complete);
-        assert!(cut.runs.last().is_some_and(|run| run.text.ends_with('…')));
     }
 }

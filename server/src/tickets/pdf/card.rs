@@ -1,7 +1,8 @@
 //! The cards of a sheet: one a ticket, in front of them one for the whole party.
 
 use super::canvas::{Canvas, Colour, FRAME, INK, QUIET, Style, WHITE, hsl};
-use super::text::Weight;
+use super::fonts::Weight;
+use super::wrap::{LEADING, Room, SMALLEST};
 use super::{PdfError, SHEET, Sheet};
 use crate::tickets::code::{group_qr_text, qr_text};
 use crate::tickets::qr::{self, Drawing};
@@ -22,6 +23,16 @@ const PADDING: f32 = 18.0;
 
 /// Seats of a party named in one line of large letters; more of them stand in lines of small ones.
 const MOST_LARGE_SEATS: usize = 3;
+/// Height of the title: down to where the time begins, from above the base line of a title in one line.
+const TITLE_HEIGHT: f32 = 33.0;
+const TITLE_RISE: f32 = 23.0;
+/// Height of the seat: up to the next label.
+const SEAT_HEIGHT: f32 = 25.0;
+/// Height of what else is said: two lines of the smallest letters.
+const FACT_HEIGHT: f32 = 2.0 * SMALLEST * LEADING;
+/// Lines of a fact begin so far above its base line, parts of its size.
+const FACT_RISE: f32 = 0.9;
+
 /// Lines for the seats of a party: their height together is that of one line of large letters.
 const SEAT_LINES: usize = 3;
 /// Height of each of them, points.
@@ -86,9 +97,14 @@ const fn style(size: f32, weight: Weight, colour: Colour) -> Style {
 
 /// The top of every sheet.
 pub(super) fn heading(canvas: &mut Canvas<'_>, sheet: &Sheet) {
-    canvas.text((MARGIN, 52.0), "Rowlock", style(16.0, Weight::Bold, INK), 200.0);
+    canvas.text((MARGIN, 52.0), "Rowlock", style(16.0, Weight::Bold, INK), Room::line(200.0));
     let words = format!("Booking {}. Show the code at the door, on paper or on a screen.", sheet.reference);
-    canvas.text((MARGIN + 90.0, 52.0), &words, style(9.0, Weight::Regular, QUIET), SHEET.0 - 2.0 * MARGIN - 90.0);
+    canvas.text(
+        (MARGIN + 90.0, 52.0),
+        &words,
+        style(9.0, Weight::Regular, QUIET),
+        Room::line(SHEET.0 - 2.0 * MARGIN - 90.0),
+    );
 }
 
 impl Card {
@@ -99,46 +115,46 @@ impl Card {
         canvas.frame((x, y), (width, HEIGHT), 0.8, FRAME);
         canvas.rectangle((x, y), (width, BAND), hsl(sheet.hue, 0.45, 0.26));
         let inner = width - 2.0 * PADDING;
-        canvas.text((x + PADDING, y + 30.0), &sheet.film, style(20.0, Weight::Bold, WHITE), inner);
-        canvas.text((x + PADDING, y + 50.0), &sheet.starts, style(12.0, Weight::Regular, WHITE), inner);
+        let title = Room { width: inner, rise: TITLE_RISE, height: TITLE_HEIGHT };
+        canvas.text((x + PADDING, y + 30.0), &sheet.film, style(20.0, Weight::Bold, WHITE), title);
+        canvas.text((x + PADDING, y + 50.0), &sheet.starts, style(12.0, Weight::Regular, WHITE), Room::line(inner));
         self.facts(canvas, sheet, (x + PADDING, y + BAND + 20.0), inner - CODE - PADDING);
         let code_x = x + width - PADDING - CODE;
         canvas.qr((code_x, y + BAND + 6.0), CODE, &self.drawing);
         let letters = style(6.5, Weight::Regular, QUIET);
-        canvas.text((code_x + 4.0, y + BAND + CODE + 16.0), &self.code_in_letters, letters, CODE - 8.0);
+        canvas.text((code_x + 4.0, y + BAND + CODE + 16.0), &self.code_in_letters, letters, Room::line(CODE - 8.0));
     }
 
     fn facts(&self, canvas: &mut Canvas<'_>, sheet: &Sheet, (x, y): (f32, f32), room: f32) {
         let half = room / 2.0;
-        let mut fact = |column: f32, row: f32, label: &str, value: &str, size: f32, weight: Weight, wide: bool| {
-            let (x, y) = (x + column * half, y + row);
-            let room = if wide { room } else { half - 10.0 };
-            canvas.text((x, y), label, style(7.5, Weight::Regular, QUIET), room);
-            canvas.text((x, y + size + 1.0), value, style(size, weight, INK), room)
+        let mut fact = |at: (f32, f32), label: &str, value: &str, letters: (f32, Weight), sides: (f32, f32)| {
+            let (x, y) = (x + at.0, y + at.1);
+            let ((size, weight), (width, height)) = (letters, sides);
+            canvas.text((x, y), label, style(7.5, Weight::Regular, QUIET), Room::line(width));
+            let value_room = Room { width, rise: FACT_RISE * size, height };
+            canvas.text((x, y + size + 1.0), value, style(size, weight, INK), value_room)
         };
         if let [seats] = &self.seats[..] {
-            fact(0.0, 0.0, self.label, seats, 18.0, Weight::Bold, true);
+            fact((0.0, 0.0), self.label, seats, (18.0, Weight::Bold), (room, SEAT_HEIGHT));
         } else {
-            fact(0.0, 0.0, self.label, "", SEAT_LINE, Weight::Bold, true);
+            let letters = (SEAT_LINE - 1.0, Weight::Bold);
+            fact((0.0, 0.0), self.label, "", letters, (room, 0.0));
             for (number, seats) in (0_u8..).zip(&self.seats) {
-                fact(0.0, SEAT_LINE * f32::from(number), "", seats, SEAT_LINE - 1.0, Weight::Bold, true);
+                fact((0.0, SEAT_LINE * f32::from(number)), "", seats, letters, (room, 0.0));
             }
         }
         let theatre = format!("{}, {}", sheet.theatre, sheet.screen);
-        fact(0.0, 36.0, "Theatre", &theatre, 11.0, Weight::Regular, true);
-        fact(0.0, 62.0, "Address", &sheet.address, 9.0, Weight::Regular, true);
-        fact(0.0, 86.0, "Category", &self.category, 10.0, Weight::Regular, false);
-        fact(1.0, 86.0, "Format", &sheet.format, 10.0, Weight::Regular, false);
-        let is_complete = fact(0.0, 112.0, "Name", &sheet.holder, 11.0, Weight::Regular, true);
+        let (wide, narrow) = ((room, FACT_HEIGHT), (half - 10.0, FACT_HEIGHT));
+        fact((0.0, 36.0), "Theatre", &theatre, (11.0, Weight::Regular), wide);
+        fact((0.0, 62.0), "Address", &sheet.address, (9.0, Weight::Regular), wide);
+        fact((0.0, 86.0), "Category", &self.category, (10.0, Weight::Regular), narrow);
+        fact((half, 86.0), "Format", &sheet.format, (10.0, Weight::Regular), narrow);
+        let is_complete = fact((0.0, 112.0), "Name", &sheet.holder, (11.0, Weight::Regular), wide);
+        let small = |size| style(size, Weight::Regular, QUIET);
         if !is_complete && self.names_holder {
-            canvas.text(
-                (x, y + 135.0),
-                "The QR code carries the name in full.",
-                style(7.0, Weight::Regular, QUIET),
-                half,
-            );
+            canvas.text((x, y + 135.0), "The QR code carries the name in full.", small(7.0), Room::line(half));
         }
         let foot = format!("{} · {}", sheet.reference, self.foot);
-        canvas.text((x + half, y + 135.0), &foot, style(7.5, Weight::Regular, QUIET), half - 10.0);
+        canvas.text((x + half, y + 135.0), &foot, small(7.5), Room::line(half - 10.0));
     }
 }

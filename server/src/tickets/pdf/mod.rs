@@ -1,12 +1,14 @@
 //! Tickets as a PDF, to print or to keep: three to a sheet of A4, the whole party's first.
 //!
-//! Names come in any script. The fonts in `../fonts` cover Latin, Greek, Cyrillic, Hebrew, Arabic and Devanagari,
-//! shaped as each script needs; only the letters that are used go into the file. What no font has (Chinese, emoji)
-//! is left out, never drawn as a box, and the ticket says that the QR code carries the name in full where it does.
+//! Titles, zones and names come in any script. The fonts in `../fonts` cover those that are written today, shaped as each
+//! script needs; only the letters that are used go into the file. A character that no font has is drawn as a box with its
+//! code point, counted and logged, and the ticket says that the QR code carries the name in full where it does.
 
 mod canvas;
 mod card;
+mod fonts;
 mod text;
+mod wrap;
 
 use krilla::Document;
 use krilla::metadata::Metadata;
@@ -14,6 +16,7 @@ use krilla::page::PageSettings;
 use tokio::sync::Semaphore;
 
 use self::canvas::Canvas;
+use self::fonts::Han;
 use super::Ticket;
 use super::qr;
 
@@ -51,6 +54,15 @@ pub struct Sheet {
     pub tickets: Vec<Ticket>,
 }
 
+impl Sheet {
+    /// The texts that people wrote.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let of_tickets = self.tickets.iter().flat_map(|ticket| [&ticket.label, &ticket.category]);
+        let of_show = [&self.holder, &self.film, &self.theatre, &self.address, &self.screen, &self.format];
+        of_show.into_iter().chain(of_tickets).map(String::as_str)
+    }
+}
+
 /// Why there is no file.
 #[derive(Debug, thiserror::Error)]
 pub enum PdfError {
@@ -86,10 +98,11 @@ pub(super) fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
     let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);
     document.set_metadata(Metadata::new().title(title).creator("Rowlock".to_owned()).language("en".to_owned()));
     let cards = card::cards(sheet)?;
+    let han = Han::of(sheet.texts());
     for part in cards.chunks(CARDS_PER_SHEET) {
         let size = PageSettings::from_wh(SHEET.0, SHEET.1).ok_or_else(|| PdfError::Unwritable("no size".to_owned()))?;
         let mut page = document.start_page_with(size);
-        let mut canvas = Canvas::new(page.surface());
+        let mut canvas = Canvas::new(page.surface(), han);
         card::heading(&mut canvas, sheet);
         for (place, one) in part.iter().enumerate() {
             one.draw(&mut canvas, sheet, place);

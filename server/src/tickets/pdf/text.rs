@@ -1,76 +1,35 @@
-//! From words to glyphs: which font has which letter, which way each part runs, and how wide it all is.
+//! From text to glyphs: which font draws which character, which way each part runs, and how wide it all is.
+//!
+//! Nothing is left out. A character that no font has is drawn as what it is compatible with (`Ⅳ` as `IV`), and without that
+//! as a box with its code point.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use domain::hidden_characters::is_bidi_override;
+use domain::hidden_characters::{is_bidi_control, is_bidi_override, is_joiner, is_zero_width};
 use krilla::text::{Font, GlyphId, KrillaGlyph};
-use rustybuzz::{Direction, Face, UnicodeBuffer};
-use unicode_bidi::BidiInfo;
+use rustybuzz::{Direction, UnicodeBuffer};
+use unicode_bidi::{BidiInfo, Level};
+use unicode_normalization::UnicodeNormalization as _;
 
-/// A font of ours, read twice: for shaping and for the file.
-struct Typeface {
-    face: Face<'static>,
-    font: Font,
-}
+use super::fonts::{Han, Typeface, Weight, typefaces};
 
-macro_rules! typeface {
-    ($name:literal) => {
-        Typeface::of(include_bytes!(concat!("../fonts/", $name)))
-    };
-}
-
-/// Bold Latin for what is large…
-static BOLD: LazyLock<Vec<Typeface>> =
-    LazyLock::new(|| std::iter::once(typeface!("NotoSans-Bold.ttf")).chain(other_scripts()).collect());
-/// …and regular for the rest. The other scripts have one weight.
-static REGULAR: LazyLock<Vec<Typeface>> =
-    LazyLock::new(|| std::iter::once(typeface!("NotoSans-Regular.ttf")).chain(other_scripts()).collect());
-
-fn other_scripts() -> [Typeface; 3] {
-    [
-        typeface!("NotoSansDevanagari-Regular.ttf"),
-        typeface!("NotoSansArabic-Regular.ttf"),
-        typeface!("NotoSansHebrew-Regular.ttf"),
-    ]
-}
-
-impl Typeface {
-    fn of(bytes: &'static [u8]) -> Self {
-        // A file of this program's own: a broken one fails the first test that draws.
-        let face = Face::from_slice(bytes, 0).expect("a font of ours can be read");
-        let font = Font::new(bytes.to_vec().into(), 0).expect("a font of ours can be embedded");
-        Self { face, font }
-    }
-
-    fn has(&self, letter: char) -> bool {
-        self.face.glyph_index(letter).is_some()
-    }
-}
-
-/// How heavy letters are.
+/// How a text's letters look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weight {
-    Regular,
-    Bold,
+pub(super) struct Letters {
+    pub weight: Weight,
+    pub han: Han,
 }
 
-impl Weight {
-    fn typefaces(self) -> &'static [Typeface] {
-        match self {
-            Self::Regular => &REGULAR,
-            Self::Bold => &BOLD,
-        }
-    }
-}
-
-/// A part of a line in one font.
+/// A part of a line in one font. Lengths are parts of the line's size.
 pub(super) struct Run {
     pub font: Font,
     pub text: String,
     pub glyphs: Vec<KrillaGlyph>,
-    /// Width at size 1.
+    /// Size of its glyphs.
+    pub scale: f32,
     pub width: f32,
+    /// The character that no font has: the run is its code point, and has a frame around it.
+    pub without_font: Option<char>,
 }
 
 /// A line, shaped, its runs from left to right.
@@ -78,33 +37,81 @@ pub(super) struct Line {
     pub runs: Vec<Run>,
     /// Width at size 1.
     pub width: f32,
-    /// Whether every letter is there.
-    pub is_complete: bool,
 }
 
-/// Shapes a line of text.
-pub(super) fn line(text: &str, weight: Weight) -> Line {
-    let typefaces = weight.typefaces();
-    // Marks that turn the text behind them around are no letters: without them the text is complete.
-    let text = text.chars().filter(|letter| !is_bidi_override(*letter));
-    let clean: String = text.map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    let known: String = clean.chars().filter(|letter| is_known(typefaces, *letter)).collect();
-    let is_complete = known.chars().count() == clean.chars().count();
-    let runs: Vec<Run> = pieces(known.trim(), typefaces)
+impl Line {
+    /// Whether a font has every letter.
+    pub(super) fn is_complete(&self) -> bool {
+        self.runs.iter().all(|run| run.without_font.is_none())
+    }
+}
+
+/// Shapes a line of text. `level`: the direction of the whole text it is a line of; by default its own.
+pub(super) fn line(text: &str, letters: Letters, level: Option<Level>) -> Line {
+    let typefaces = typefaces(letters.weight, letters.han);
+    let text = drawable(text, &typefaces);
+    let runs: Vec<Run> = pieces(text.trim(), &typefaces, level)
         .into_iter()
-        .map(|(place, text, is_rtl)| shape(&typefaces[place], text, is_rtl))
+        .map(|piece| match piece.place {
+            Some(place) => shape(typefaces[place], piece.text, piece.is_rtl),
+            None => code_point(piece.text.chars().next().unwrap_or_default(), typefaces[0]),
+        })
         .collect();
-    Line { width: runs.iter().map(|run| run.width).sum(), runs, is_complete }
+    Line { width: runs.iter().map(|run| run.width).sum(), runs }
 }
 
-fn is_known(typefaces: &[Typeface], letter: char) -> bool {
+/// The direction of a text: that of its first letter that has one.
+pub(super) fn level_of(text: &str) -> Option<Level> {
+    let text: String = text.chars().filter(|letter| !is_bidi_override(*letter)).collect();
+    BidiInfo::new(&text, None).paragraphs.first().map(|paragraph| paragraph.level)
+}
+
+/// The text without what is not seen, and with what is compatible in place of characters that no font has.
+fn drawable(text: &str, typefaces: &[&Typeface]) -> String {
+    let mut drawable = String::with_capacity(text.len());
+    // Marks that turn the text behind them around are no letters.
+    for letter in text.chars().filter(|letter| !is_bidi_override(*letter)) {
+        if letter.is_control() {
+            drawable.push(' ');
+        } else if is_known(typefaces, letter) {
+            drawable.push(letter);
+        } else if !is_invisible(letter) {
+            let compatible = std::iter::once(letter).nfkd();
+            match compatible.clone().all(|part| is_known(typefaces, part)) {
+                true => drawable.extend(compatible),
+                false => drawable.push(letter),
+            }
+        }
+    }
+    drawable
+}
+
+/// Whether nothing is drawn for it by definition (Unicode's Default_Ignorable_Code_Point): joiners, variation selectors,
+/// tags, fillers.
+const fn is_invisible(letter: char) -> bool {
+    is_bidi_control(letter)
+        || is_joiner(letter)
+        || is_zero_width(letter)
+        || matches!(letter, '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{3164}'
+            | '\u{FE00}'..='\u{FE0F}' | '\u{FFA0}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+fn is_known(typefaces: &[&Typeface], letter: char) -> bool {
     typefaces.iter().any(|typeface| typeface.has(letter))
 }
 
-/// The parts of a line that have one font and one direction, from left to right: place of the font, text, and
-/// whether it runs from right to left.
-fn pieces(text: &str, typefaces: &[Typeface]) -> Vec<(usize, String, bool)> {
-    let bidi = BidiInfo::new(text, None);
+/// A part of a line that has one font and one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    /// The font among those there are; none has a character that is a piece by itself.
+    place: Option<usize>,
+    text: String,
+    is_rtl: bool,
+}
+
+/// The parts of a line from left to right.
+fn pieces(text: &str, typefaces: &[&Typeface], level: Option<Level>) -> Vec<Piece> {
+    let bidi = BidiInfo::new(text, level);
     let Some(paragraph) = bidi.paragraphs.first() else { return Vec::new() };
     let (levels, ranges) = bidi.visual_runs(paragraph, paragraph.range.clone());
     let mut all = Vec::new();
@@ -114,20 +121,20 @@ fn pieces(text: &str, typefaces: &[Typeface]) -> Vec<(usize, String, bool)> {
         if is_rtl {
             parts.reverse();
         }
-        all.extend(parts.into_iter().map(|(place, part)| (place, part, is_rtl)));
+        all.extend(parts.into_iter().map(|(place, text)| Piece { place, text, is_rtl }));
     }
     all
 }
 
 /// Parts of one font, in the order of the text. A letter stays in the font before it if that has it: spaces,
 /// digits and marks part nothing.
-fn by_font(text: &str, typefaces: &[Typeface]) -> Vec<(usize, String)> {
-    let mut parts: Vec<(usize, String)> = Vec::new();
+fn by_font(text: &str, typefaces: &[&Typeface]) -> Vec<(Option<usize>, String)> {
+    let mut parts: Vec<(Option<usize>, String)> = Vec::new();
     for letter in text.chars() {
         match parts.last_mut() {
-            Some((place, part)) if typefaces[*place].has(letter) => part.push(letter),
+            Some((Some(place), part)) if typefaces[*place].has(letter) => part.push(letter),
             _ => {
-                let place = typefaces.iter().position(|typeface| typeface.has(letter)).unwrap_or(0);
+                let place = typefaces.iter().position(|typeface| typeface.has(letter));
                 parts.push((place, letter.to_string()));
             }
         }
@@ -140,8 +147,8 @@ fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> Run {
     buffer.push_str(&text);
     buffer.guess_segment_properties();
     buffer.set_direction(if is_rtl { Direction::RightToLeft } else { Direction::LeftToRight });
-    let shaped = rustybuzz::shape(&typeface.face, &[], buffer);
-    let units = typeface.face.units_per_em() as f32;
+    let shaped = rustybuzz::shape(typeface.face(), &[], buffer);
+    let units = typeface.face().units_per_em() as f32;
     let mut starts: Vec<usize> = shaped.glyph_infos().iter().map(|info| info.cluster as usize).collect();
     starts.sort_unstable();
     starts.dedup();
@@ -168,46 +175,122 @@ fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> Run {
         })
         .collect();
     let width = shaped.glyph_positions().iter().map(|at| at.x_advance as f32 / units).sum();
-    Run { font: typeface.font.clone(), text, glyphs, width }
+    Run { font: typeface.font(), text, glyphs, scale: 1.0, width, without_font: None }
+}
+
+/// Size of the digits in the box of a character without a font.
+const DIGIT_SCALE: f32 = 0.38;
+/// Between its frame and the digits, and outside of it, parts of the line's size.
+const BOX_PADDING: f32 = 0.07;
+pub(super) const BOX_MARGIN: f32 = 0.05;
+/// Base lines of its two rows of digits.
+const DIGIT_ROWS: [f32; 2] = [0.41, 0.05];
+/// From the base line to its lower and its upper edge.
+pub(super) const BOX_EDGES: (f32, f32) = (-0.04, 0.77);
+
+/// A box with the code point in hexadecimal digits, in two rows, as programs show what they have no font for.
+fn code_point(letter: char, typeface: &Typeface) -> Run {
+    let code = u32::from(letter);
+    let text = if code > 0xFFFF { format!("{code:06X}") } else { format!("{code:04X}") };
+    let columns = text.len() / 2;
+    let face = typeface.face();
+    let units = f32::from(face.units_per_em() as u16);
+    let advances = text.chars().map(|digit| {
+        // Any Latin font has digits and capital letters.
+        let glyph = face.glyph_index(digit).unwrap_or_default();
+        (glyph, f32::from(face.glyph_hor_advance(glyph).unwrap_or_default()) / units)
+    });
+    let advances: Vec<_> = advances.collect();
+    // Letters are wider than digits: each has the room of the widest.
+    let room = advances.iter().fold(0.0_f32, |widest, (_, advance)| widest.max(*advance));
+    let start = (BOX_MARGIN + BOX_PADDING) / DIGIT_SCALE;
+    let glyphs = advances.iter().enumerate().map(|(number, (glyph, advance))| {
+        let (row, back) = if number < columns { (0, 0.0) } else { (1, room * columns as f32) };
+        let x = start - back + (room - advance) / 2.0;
+        let y = DIGIT_ROWS[row] / DIGIT_SCALE;
+        KrillaGlyph::new(GlyphId::new(u32::from(glyph.0)), room, x, y, 0.0, number..number + 1, None)
+    });
+    let glyphs = glyphs.collect();
+    let width = room * columns as f32 * DIGIT_SCALE + 2.0 * (BOX_MARGIN + BOX_PADDING);
+    Run { font: typeface.font(), text, glyphs, scale: DIGIT_SCALE, width, without_font: Some(letter) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn drawn(text: &str) -> Vec<(usize, String, bool)> {
-        pieces(text, Weight::Regular.typefaces())
+    const REGULAR: Letters = Letters { weight: Weight::Regular, han: Han::Chinese };
+    const BOLD: Letters = Letters { weight: Weight::Bold, han: Han::Chinese };
+
+    fn drawn(text: &str) -> Vec<Piece> {
+        pieces(text, &typefaces(Weight::Regular, Han::Chinese), None)
+    }
+
+    fn shaped(text: &str, letters: Letters) -> Line {
+        line(text, letters, None)
+    }
+
+    fn texts(line: &Line) -> String {
+        line.runs.iter().map(|run| run.text.as_str()).collect()
     }
 
     #[test]
     fn names_of_many_scripts_have_all_their_letters() {
-        for name in ["Anna Ölçer", "Ngô Thị Hương", "Ωμέγα", "Жанна Ґалаґан", "ليلى الشامي", "प्रियंका क्षत्रिय", "דנה לוי"]
-        {
-            let line = line(name, Weight::Bold);
-            assert!(line.is_complete && line.width > 1.0, "{name}");
+        for name in [
+            "Anna Ölçer",
+            "Ngô Thị Hương",
+            "Ωμέγα",
+            "Жанна Ґалаґан",
+            "ليلى الشامي",
+            "प्रियंका क्षत्रिय",
+            "דנה לוי",
+            "山田太郎 🎬",
+            "김민지",
+            "สมชาย",
+            "সত্যজিৎ",
+            "மணிரத்னம்",
+        ] {
+            let line = shaped(name, BOLD);
+            assert!(line.is_complete() && line.width > 1.0, "{name}");
+            assert!(line.runs.iter().flat_map(|run| &run.glyphs).all(|glyph| glyph.glyph_id.to_u32() != 0), "{name}");
         }
     }
 
     #[test]
-    fn what_no_font_has_is_left_out_and_said_so() {
-        let shaped = line("山田 Taro 🎬", Weight::Regular);
-        assert!(!shaped.is_complete);
-        assert_eq!(shaped.runs.iter().map(|run| run.text.as_str()).collect::<Vec<_>>(), ["Taro"]);
-        assert!(line("山田太郎", Weight::Regular).runs.is_empty());
+    fn characters_without_a_font_are_drawn_as_what_they_are_compatible_with_or_as_their_code_point() {
+        let compatible = shaped("Ⅳ 𝐀", REGULAR);
+        assert_eq!((texts(&compatible).as_str(), compatible.is_complete()), ("IV A", true));
+        let boxed = shaped("A\u{E000}B\u{10FFFD}", REGULAR);
+        assert_eq!((texts(&boxed).as_str(), boxed.is_complete()), ("AE000B10FFFD", false));
+        let widths: Vec<f32> = boxed.runs.iter().map(|run| run.width).collect();
+        assert!(widths.iter().all(|width| (0.5..1.2).contains(width)), "{widths:?}");
+        // What is not seen leaves no box.
+        let unseen = shaped("A\u{FE0F}\u{2060}\u{202E}B\u{E0100}", REGULAR);
+        assert!(unseen.is_complete());
+        assert!((unseen.width - shaped("AB", REGULAR).width).abs() < 0.1);
+    }
+
+    #[test]
+    fn han_beside_kana_has_another_font() {
+        let japanese = Letters { weight: Weight::Regular, han: Han::Japanese };
+        let fonts = [REGULAR, japanese].map(|letters| shaped("直", letters).runs.remove(0).font);
+        assert!(fonts[0] != fonts[1]);
+        // Simplified characters that Japanese has not come from the Chinese font.
+        assert!(shaped("汉の", japanese).is_complete());
     }
 
     #[test]
     fn an_arabic_name_is_one_run_from_right_to_left_and_its_letters_join() {
         let name = "ليلى";
-        assert_eq!(drawn(name), [(2, name.to_owned(), true)]);
-        let joined = line(name, Weight::Regular).width;
-        let apart: f32 = name.chars().map(|letter| line(&letter.to_string(), Weight::Regular).width).sum();
+        assert_eq!(drawn(name), [Piece { place: Some(1), text: name.to_owned(), is_rtl: true }]);
+        let joined = shaped(name, REGULAR).width;
+        let apart: f32 = name.chars().map(|letter| shaped(&letter.to_string(), REGULAR).width).sum();
         assert!(joined < apart, "joined letters are narrower: {joined} and {apart}");
     }
 
     #[test]
     fn a_mixed_line_is_in_the_order_one_sees() {
-        let texts: Vec<String> = drawn("Anna ליאת דן").into_iter().map(|(_, text, _)| text).collect();
+        let texts: Vec<String> = drawn("Anna ליאת דן").into_iter().map(|piece| piece.text).collect();
         assert_eq!(texts.first().map(|first| first.trim_end()), Some("Anna"), "{texts:?}");
         assert_eq!(texts.last().map(String::as_str), Some("ליאת דן"), "{texts:?}");
     }
