@@ -174,26 +174,7 @@ pub async fn issue_places(
 /// # Errors
 /// Whatever Postgres says.
 pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>> {
-    let mut tickets: Vec<Ticket> = sqlx::query_as(
-        "SELECT label, category, code
-           FROM (SELECT 0 AS part, tickets.seat_no AS first, 0 AS second,
-                        booking_seats.label, booking_seats.category, tickets.code
-                   FROM tickets
-                   JOIN booking_seats USING (booking_id, seat_no)
-                  WHERE tickets.booking_id = $1 AND tickets.revoked_at IS NULL
-                 UNION ALL
-                 SELECT 1, place_tickets.area_no, place_tickets.number,
-                        booking_places.name, booking_places.category, place_tickets.code
-                   FROM place_tickets
-                   JOIN booking_places USING (booking_id, area_no)
-                  WHERE place_tickets.booking_id = $1) AS all_tickets
-          ORDER BY part, first, second",
-    )
-    .bind(booking)
-    .fetch_all(pg)
-    .await?;
-    put_as_read(&mut tickets, |ticket| ticket.label.as_str());
-    Ok(tickets)
+    Ok(of_bookings(pg, &[booking]).await?.remove(&booking).unwrap_or_default())
 }
 
 /// The tickets of several bookings, by booking; a booking without tickets is left out.

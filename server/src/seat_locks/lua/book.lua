@@ -6,24 +6,6 @@
 local broken = unusable()
 if broken then return broken end
 
--- Redis had lost the lock and someone else holds the seat: they keep the rest of their hold.
-local function evict(seat)
-  for _, other in ipairs(redis.call('HKEYS', holds)) do
-    local theirs = read_hold(other)
-    local others = {}
-    for _, held in ipairs(theirs.seats) do
-      if held ~= seat then others[#others + 1] = held end
-    end
-    if #others < #theirs.seats then
-      theirs.seats = others
-      -- Whatever they were about to pay for has changed.
-      theirs.paying = false
-      if #others == 0 and #theirs.places == 0 then forget_hold(other, theirs) else write_hold(other, theirs) end
-      return
-    end
-  end
-end
-
 -- The states of seats that are close together, read in one go: the bytes, and what to add to a seat to find its own.
 local function read_states(first, last)
   local lowest, highest = tonumber(ARGV[first]), tonumber(ARGV[last])
@@ -44,7 +26,8 @@ local function book_seats(first, count, fence, rest)
     if seat < room and (not fence_known or tonumber(fence_known) <= tonumber(fence)) then
       local at = seat + offset
       local state = at >= 1 and string.byte(bytes, at) or state_of(seat)
-      if state == LOCKED and not rest[seat] then evict(seat) end
+      -- Redis had lost the lock, and another hold has the seat.
+      if state == LOCKED and not rest[seat] then evict(seat, true) end
       if state ~= BOOKED then turned[#turned + 1] = seat end
       if fence_known ~= fence then
         fresh[#fresh + 1] = ARGV[place]

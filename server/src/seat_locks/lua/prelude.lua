@@ -198,6 +198,27 @@ local function drop_hold(id, hold)
   forget_hold(id, hold)
 end
 
+-- Takes a seat from the hold that has it, which keeps its other seats. A hold that is being paid for loses it only if
+-- `also_paying`. False if the seat stays.
+local function evict(seat, also_paying)
+  for _, id in ipairs(redis.call('HKEYS', holds)) do
+    local hold = read_hold(id)
+    local others = {}
+    for _, held in ipairs(hold.seats) do
+      if held ~= seat then others[#others + 1] = held end
+    end
+    if #others < #hold.seats then
+      if hold.paying and not also_paying then return false end
+      hold.seats = others
+      -- What was about to be paid for has changed.
+      hold.paying = false
+      if #others == 0 and #hold.places == 0 then forget_hold(id, hold) else write_hold(id, hold) end
+      return true
+    end
+  end
+  return true
+end
+
 -- A hold as an answer: expires, latest, fence, paying 0|1, number of seats, the seats, area and places
 -- of each area.
 local function with_hold(answer, hold)

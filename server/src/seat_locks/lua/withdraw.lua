@@ -14,29 +14,11 @@ for at = 5, #ARGV do
   end
 end
 
--- Takes a seat from the hold that has it; false while that is being paid for.
-local function evict(seat)
-  for _, id in ipairs(redis.call('HKEYS', holds)) do
-    local hold = read_hold(id)
-    local others = {}
-    for _, held in ipairs(hold.seats) do
-      if held ~= seat then others[#others + 1] = held end
-    end
-    if #others < #hold.seats then
-      if hold.paying then return false end
-      hold.seats = others
-      if #others == 0 and #hold.places == 0 then forget_hold(id, hold) else write_hold(id, hold) end
-      return true
-    end
-  end
-  return true
-end
-
 local left = {}
 for at = 5, #ARGV do
   local seat = tonumber(ARGV[at])
   local now_is = state_of(seat)
-  if now_is == AVAILABLE or (now_is == LOCKED and evict(seat)) then
+  if now_is == AVAILABLE or (now_is == LOCKED and evict(seat, false)) then
     set(seat, BLOCKED)
   elseif now_is ~= BLOCKED then
     left[#left + 1] = seat
