@@ -22,7 +22,7 @@ use crate::web::{Code, Problem, Visitor};
 pub(super) const CLAIM_MS: i64 = 2 * MINUTE_MS;
 /// The same for a ticket whose holder has sent no request since joining, milliseconds: an open page sends one within seconds
 /// of the opening.
-pub(super) const ABSENT_CLAIM_MS: i64 = 15 * SECOND_MS;
+pub(super) const UNUSED_CLAIM_MS: i64 = 15 * SECOND_MS;
 /// Devices one ticket lets in: the one it was on, and one more.
 const DEVICES: u32 = 2;
 /// A pass is good for so long after its end, milliseconds: what was sent in time may arrive late.
@@ -175,7 +175,7 @@ pub(super) async fn come(
     let Some(number) = papers.number else {
         return number_of(state, room, joiner).await.map(Came::Joined);
     };
-    room.present.note(number);
+    room.used_tickets.note(number);
     let owner = joiner.owner;
     if let Some(pass) = papers.pass {
         return Ok(Came::With(number, Entered::Inside(pass.until)));

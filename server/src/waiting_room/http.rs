@@ -112,7 +112,7 @@ async fn look(
     let room = state.waiting_rooms.known(show.id)?;
     let papers = door::papers(&state, &room, &visitor.owner, &headers);
     if let Some(number) = papers.number {
-        room.present.note(number);
+        room.used_tickets.note(number);
     }
     let view = view::view(&state, &show, &room, &visitor.owner, papers, None);
     Ok((visitor, Json(view)).into_response())

@@ -6,9 +6,9 @@
 //! the key told and anybody let in (`domain::waiting_room::draw`). Every replica calls the next places four times a
 //! second ([`rounds`], `lua/admit.lua`): Redis' clock and one script decide, so that none leads and nobody is called
 //! twice. Tickets are limited for each address, and cost puzzles where many are taken from one ([`limits`]); an unused
-//! ticket ([`present`]) keeps a place inside for seconds only. A visitor who comes in has a signed pass;
-//! `POST …/holds` asks nobody about those without ([`check_pass`]),
-//! but whether somebody who is signed in sells at the counter: who is served there waits in no room ([`sellers`]).
+//! ticket ([`used_tickets`]) keeps a place inside for seconds only. A visitor who comes in has a signed pass;
+//! `POST …/holds` looks nothing up about those without one ([`check_pass`]), except whether an account sells at the counter:
+//! buyers who are served there wait in no room ([`sellers`]).
 //!
 //! Redis may forget everything. Tickets carry their numbers, the draw stands in Postgres, and numbers are given out
 //! only below a mark that was written there before, in blocks (`waiting_rooms.reserved`): a room that is built again
@@ -21,7 +21,6 @@ mod http;
 mod joining;
 mod limits;
 mod overview;
-mod present;
 mod rebuild;
 mod room;
 mod rounds;
@@ -30,6 +29,7 @@ mod sql;
 mod store;
 mod switch;
 mod tickets;
+mod used_tickets;
 mod view;
 
 pub use door::{Brought, Whereabouts, bring_ticket, check_pass, whereabouts};

@@ -14,11 +14,11 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::joining::Joining;
-use super::present::Present;
 use super::sellers::Sellers;
 use super::sql::{self, RoomRow};
 use super::store::{self, Scripts, Stands};
 use super::tickets::Signer;
+use super::used_tickets::UsedTickets;
 use crate::clock::from_utc;
 use crate::config::Config;
 use crate::web::Problem;
@@ -53,7 +53,7 @@ pub struct Room {
     pub commitment: String,
     pub(super) keys: [String; 6],
     pub(super) joining: Joining,
-    pub(super) present: Present,
+    pub(super) used_tickets: UsedTickets,
     key: [u8; KEY_BYTES],
     terms: RwLock<Terms>,
     /// The draw, once it is written down how many are drawn.
@@ -84,7 +84,7 @@ impl Room {
             commitment: hex::encode(commitment(&key)),
             keys: store::keys(prefix, row.show_id, row.id),
             joining: Joining::default(),
-            present: Present::default(),
+            used_tickets: UsedTickets::default(),
             key,
             terms: RwLock::new(terms_of(row)),
             draw: OnceLock::new(),

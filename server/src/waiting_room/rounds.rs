@@ -8,7 +8,7 @@ use domain::seats::SeatState;
 use domain::waiting_room::PASS_MS;
 use futures::StreamExt;
 
-use super::door::{ABSENT_CLAIM_MS, CLAIM_MS};
+use super::door::{CLAIM_MS, UNUSED_CLAIM_MS};
 use super::room::Room;
 use super::store::Claim;
 use super::{rebuild, sql, store};
@@ -61,10 +61,10 @@ async fn one_round(state: &AppState, room: &Arc<Room>, looks: bool) -> Result<()
     let (from, numbers) = room.next_numbers();
     // Nobody is called to seats they cannot take: before the sale begins, and while it is paused.
     let limit = if holds::on_sale(&show, state.locks.now()).is_ok() { room.inside_limit() } else { 0 };
-    report_present(state, room).await?;
-    let claim = Claim { present_ms: CLAIM_MS, absent_ms: ABSENT_CLAIM_MS };
+    report_used(state, room).await?;
+    let claim = Claim { used_ms: CLAIM_MS, unused_ms: UNUSED_CLAIM_MS };
     let Some(stands) = store::admit(state, room, limit, claim, (from, &numbers)).await? else {
-        room.present.forget();
+        room.used_tickets.forget();
         return rebuild::rebuild(state, room).await;
     };
     room.note_stands(stands);
@@ -90,13 +90,13 @@ async fn one_round(state: &AppState, room: &Arc<Room>, looks: bool) -> Result<()
 }
 
 /// Reports which tickets are in use, before places are called.
-async fn report_present(state: &AppState, room: &Room) -> Result<(), Problem> {
+async fn report_used(state: &AppState, room: &Room) -> Result<(), Problem> {
     loop {
-        let numbers = room.present.take_pending();
+        let numbers = room.used_tickets.take_pending();
         if numbers.is_empty() {
             return Ok(());
         }
-        store::note_present(state, room, &numbers).await.inspect_err(|_| room.present.forget())?;
+        store::note_used(state, room, &numbers).await.inspect_err(|_| room.used_tickets.forget())?;
     }
 }
 

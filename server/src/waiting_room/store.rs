@@ -112,13 +112,13 @@ pub(super) async fn join(state: &AppState, room: &Room, people: u64) -> IfThere<
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     /// For a ticket whose holder has sent a request since joining.
-    pub(super) present_ms: i64,
+    pub(super) used_ms: i64,
     /// For an unused ticket.
-    pub(super) absent_ms: i64,
+    pub(super) unused_ms: i64,
 }
 
 /// Marks these tickets as used: their holders have sent a request since they joined.
-pub(super) async fn note_present(state: &AppState, room: &Room, numbers: &[u64]) -> Result<(), StoreError> {
+pub(super) async fn note_used(state: &AppState, room: &Room, numbers: &[u64]) -> Result<(), StoreError> {
     let mut call = state.waiting_rooms.scripts.present.call(&room.keys);
     for number in numbers {
         call.arg(*number);
@@ -138,7 +138,7 @@ pub(super) async fn admit(
     let setting = room.setting();
     let mut call = scripts.admit.call(&room.keys);
     call.arg(setting.opens_at.0).arg(room.least_free()).arg(or_none(room.people())).arg(setting.per_second);
-    call.arg(limit).arg(claim.present_ms).arg(claim.absent_ms).arg(from);
+    call.arg(limit).arg(claim.used_ms).arg(claim.unused_ms).arg(from);
     for number in numbers {
         call.arg(*number);
     }

@@ -1,7 +1,7 @@
 //! Tickets in use: those whose holders have sent a request since they joined.
 //!
 //! An unused ticket is called like any other, but keeps a place inside for seconds instead of minutes
-//! (`door::ABSENT_CLAIM_MS`), so that tickets taken in bulk do not delay others. A ticket has a bit here, so that it is
+//! (`door::UNUSED_CLAIM_MS`), so that tickets taken in bulk do not delay others. A ticket has a bit here, so that it is
 //! reported once, and one in Redis, where the places are called (`lua/present.lua`). After the loss of either the holder's
 //! next request sets it again.
 
@@ -14,7 +14,7 @@ const MAX_PENDING: usize = 200_000;
 
 /// Tickets seen in use at this replica, and those not reported to Redis yet.
 #[derive(Default)]
-pub(super) struct Present(Mutex<Seen>);
+pub(super) struct UsedTickets(Mutex<Seen>);
 
 #[derive(Default)]
 struct Seen {
@@ -22,7 +22,7 @@ struct Seen {
     pending: Vec<u64>,
 }
 
-impl Present {
+impl UsedTickets {
     /// Notes a request of this ticket's holder. The number is of a genuine ticket, which bounds the memory.
     pub(super) fn note(&self, number: u64) {
         let Ok(word) = usize::try_from(number / 64) else { return };
@@ -64,25 +64,25 @@ mod tests {
 
     #[test]
     fn a_ticket_is_reported_once_until_it_is_forgotten() {
-        let present = Present::default();
+        let tickets = UsedTickets::default();
         for number in [3, 64, 3] {
-            present.note(number);
+            tickets.note(number);
         }
-        assert_eq!(present.take_pending(), [3, 64]);
-        present.note(3);
-        assert_eq!(present.take_pending(), [0; 0]);
-        present.forget();
-        present.note(3);
-        assert_eq!(present.take_pending(), [3]);
+        assert_eq!(tickets.take_pending(), [3, 64]);
+        tickets.note(3);
+        assert_eq!(tickets.take_pending(), [0; 0]);
+        tickets.forget();
+        tickets.note(3);
+        assert_eq!(tickets.take_pending(), [3]);
     }
 
     #[test]
     fn a_call_and_the_queue_are_bounded() {
-        let present = Present::default();
+        let tickets = UsedTickets::default();
         for number in 0..=MAX_PENDING as u64 {
-            present.note(number);
+            tickets.note(number);
         }
-        assert_eq!(present.take_pending().len(), MAX_PER_CALL);
-        assert_eq!(present.lock().pending.len(), MAX_PENDING - MAX_PER_CALL);
+        assert_eq!(tickets.take_pending().len(), MAX_PER_CALL);
+        assert_eq!(tickets.lock().pending.len(), MAX_PENDING - MAX_PER_CALL);
     }
 }
