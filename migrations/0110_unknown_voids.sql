@@ -1,4 +1,4 @@
--- Payments that a gateway did not know when they were voided: a charge on its way may yet create one. They are voided again
+-- Payments that a gateway did not know when they were voided: a charge under way may still create one. They are voided again
 -- after a minute, ten minutes, an hour and a day (bookings/money/unknown_voids.rs).
 CREATE TABLE unknown_voids (
     booking_id uuid NOT NULL REFERENCES bookings,

@@ -172,7 +172,7 @@ struct LedgerPage {
     from_ms: i64,
     /// The first millisecond that is not asked for.
     until_ms: i64,
-    /// Where the page before ended.
+    /// `next` of the page before.
     after: Option<u64>,
     limit: usize,
 }

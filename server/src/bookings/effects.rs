@@ -295,8 +295,7 @@ async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
         VoidAnswer::Voided => PaymentStatus::Voided,
         // Too late: it charged. The booking is final, so the money pays for another one or goes back.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
-        // It never got the charge. Should one still be on its way, its money comes late and goes back: the gateway is asked
-        // to void it again (`unknown_voids`).
+        // It never got the charge. One that arrives later is late money: the payment is voided again (`unknown_voids`).
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
     learn(state, row.id, &status, None, "gateway").await

@@ -222,7 +222,7 @@ impl Hub {
     }
 
     /// Brings a reader of these sections from `at` to the present, with every seat of the sections that
-    /// are `new` to them; `None` when there is nothing to tell. The changes are collected under the hub's lock and
+    /// are `new` to them; `None` when they lack nothing. The changes are collected under the hub's lock and
     /// encoded outside of it: a reader who asks again and again delays no tick.
     pub(super) fn catch_up(
         &self,
@@ -284,8 +284,8 @@ impl Hub {
         let (at, seats) = {
             let inner = self.lock();
             let map = inner.map.as_ref()?;
-            if let Some((told, bytes)) = &inner.snapshot
-                && (0..=SNAPSHOT_LIFE_MS).contains(&(now.0 - told.0))
+            if let Some((encoded_at, bytes)) = &inner.snapshot
+                && (0..=SNAPSHOT_LIFE_MS).contains(&(now.0 - encoded_at.0))
             {
                 return Some((map.at(), bytes.clone()));
             }

@@ -219,7 +219,7 @@ pub struct LedgerEntry {
 pub struct LedgerPage {
     /// Up to [`MAX_LEDGER_ENTRIES`].
     pub entries: Vec<LedgerEntry>,
-    /// Where the next page begins; `None` on the last one.
+    /// The beginning of the next page, for `after`; `None` on the last page.
     pub next: Option<String>,
 }
 

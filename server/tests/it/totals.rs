@@ -159,7 +159,7 @@ async fn the_table_refuses_a_payment_that_begins_for_another_sum_than_that_of_th
     let (pg, show) = (&world.pg, world.show);
     // By a step.
     for (total, has_a_seat) in [(100, false), (0, true), (99, true), (101, true)] {
-        let booking = booking_of(pg, show, "SEATS_LOCKED", total, has_a_seat).await.expect("nobody pays yet");
+        let booking = booking_of(pg, show, "SEATS_LOCKED", total, has_a_seat).await.expect("no payment has begun");
         is_refused(&format!("{total} for a seat: {has_a_seat}"), run(pg, SUBMIT, booking).await);
     }
     let right = booking_of(pg, show, "SEATS_LOCKED", 100, true).await.expect("it is written");
@@ -167,7 +167,7 @@ async fn the_table_refuses_a_payment_that_begins_for_another_sum_than_that_of_th
     // With places.
     let booking = booking_of(pg, show, "SEATS_LOCKED", 200, true).await.expect("it is written");
     is_refused("before its places", run(pg, SUBMIT, booking).await);
-    run(pg, ADD_PLACES, booking).await.expect("nobody pays yet");
+    run(pg, ADD_PLACES, booking).await.expect("no payment has begun");
     run(pg, SUBMIT, booking).await.expect("two places for 50 each, and a seat for 100");
     // As it is made, its lines being part of the same statement; in whichever state.
     for state in ["PAYMENT_PENDING", "PAYMENT_SUCCEEDED", "CONFIRMED", "CANCELLED", "EXPIRED"] {
@@ -185,7 +185,7 @@ async fn the_table_refuses_a_payment_that_begins_for_another_sum_than_that_of_th
 async fn the_table_refuses_any_change_of_a_total_or_a_line_by_itself_once_somebody_pays() {
     let world = World::start(0, &[]).await;
     let (pg, show) = (&world.pg, world.show);
-    let other = booking_of(pg, show, "SEATS_LOCKED", 0, false).await.expect("nobody pays yet");
+    let other = booking_of(pg, show, "SEATS_LOCKED", 0, false).await.expect("no payment has begun");
     let give_away =
         "UPDATE booking_seats SET booking_id = (SELECT id FROM bookings WHERE state = 'SEATS_LOCKED' LIMIT 1)
                      WHERE booking_id = $1";
@@ -219,7 +219,7 @@ async fn the_table_refuses_any_change_of_a_total_or_a_line_by_itself_once_somebo
     }
     // Places by their number and their price.
     let booking = booking_of(pg, show, "SEATS_LOCKED", 200, true).await.expect("it is written");
-    run(pg, ADD_PLACES, booking).await.expect("nobody pays yet");
+    run(pg, ADD_PLACES, booking).await.expect("no payment has begun");
     run(pg, SUBMIT, booking).await.expect("it adds up");
     for change in [
         "UPDATE booking_places SET quantity = 3 WHERE booking_id = $1",
@@ -228,9 +228,9 @@ async fn the_table_refuses_any_change_of_a_total_or_a_line_by_itself_once_somebo
     ] {
         is_refused(change, run(pg, change, booking).await);
     }
-    // Before anybody pays all of it may change.
-    run(pg, ADD_SEAT, other).await.expect("nobody pays yet");
-    run(pg, "DELETE FROM booking_seats WHERE booking_id = $1", other).await.expect("nobody pays yet");
+    // Before a payment begins all of it may change.
+    run(pg, ADD_SEAT, other).await.expect("no payment has begun");
+    run(pg, "DELETE FROM booking_seats WHERE booking_id = $1", other).await.expect("no payment has begun");
     world.end().await;
 }
 
@@ -243,9 +243,9 @@ async fn the_table_refuses_a_line_that_is_written_beside_the_step_to_the_payment
         // The line first: the step waits for it, and finds it.
         let booking = booking_of(pg, world.show, "SEATS_LOCKED", 100, true).await.expect("it is written");
         let mut writer = pg.begin().await.expect("a transaction");
-        sqlx::query(line).bind(booking).execute(&mut *writer).await.expect("nobody pays yet");
+        sqlx::query(line).bind(booking).execute(&mut *writer).await.expect("no payment has begun");
         // What goes is asked about in the end.
-        sqlx::query("SET CONSTRAINTS ALL IMMEDIATE").execute(&mut *writer).await.expect("nobody pays yet");
+        sqlx::query("SET CONSTRAINTS ALL IMMEDIATE").execute(&mut *writer).await.expect("no payment has begun");
         let payer = pg.clone();
         let step = tokio::spawn(async move { run(&payer, SUBMIT, booking).await });
         so_many_wait(&world, 1).await;

@@ -118,7 +118,7 @@ fn build(folder: &Path, program: &Path, stop: &Stop) -> Result<()> {
     Ok(std::fs::rename(source.join("pgbouncer"), program)?)
 }
 
-/// Where this system has its packages from.
+/// The mirror of this system's packages.
 fn mirror() -> Result<String> {
     let question = ["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"];
     let mirrors = command::output(Command::new("apt-get").args(question))?;

@@ -26,6 +26,9 @@ use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, accounts, outbox};
 
+/// Reads of a booking before its payment is refused because it keeps moving.
+const MAX_LOOKS: u32 = 3;
+
 /// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page. `turn` ends when the
 /// payment is written down.
 pub(in crate::bookings) async fn confirm(
@@ -105,9 +108,6 @@ async fn pay(
     }
     Err(refused.map_or_else(|| unmoved(moves::MoveError::LostRace), |(_, problem)| problem))
 }
-
-/// Reads of a booking before its payment is refused because it keeps moving.
-const MAX_LOOKS: u32 = 3;
 
 /// A booking that its buyer wants to pay for.
 pub(super) struct Wish {

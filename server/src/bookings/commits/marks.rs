@@ -62,7 +62,7 @@ async fn tell_batch(state: AppState, marks: Vec<Sold>) {
                 Ok(()) => told.extend_from_slice(part),
                 // The cause was logged where it arose.
                 Err(_) => {
-                    tracing::debug!(%show, sales = part.len(), "sales are left for the relay to tell");
+                    tracing::debug!(%show, sales = part.len(), "putting sales on the map failed; the relay does it");
                     untold.extend(part.iter().map(|sold| sold.found.row.id));
                 }
             }

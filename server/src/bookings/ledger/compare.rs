@@ -9,7 +9,7 @@ pub(super) struct Amounts {
     pub(super) refunded: Money,
 }
 
-/// Where a booking's money is, as seen from one gateway.
+/// The place of a booking's money, as seen from one gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Paid here at this gateway.

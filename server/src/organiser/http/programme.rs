@@ -186,8 +186,8 @@ async fn cancel(
     Ok(shows::call_off(&state, &act, show, &request).await?.into_response())
 }
 
-/// Take defective seats out of sale at once, in this show or in every planned show of its screen: their buyers get their
-/// money back with a notice, holds of others lose them, and nobody is offered one. For organisers and managers.
+/// Take defective seats out of sale at once, in this show or in every planned show of its screen: their buyers are
+/// refunded with a notice, holds lose them, and the waiting list is not offered one. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/defective-seats", tag = "organiser",
     request_body = DefectiveSeatsRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),

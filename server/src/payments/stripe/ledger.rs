@@ -10,7 +10,7 @@ use super::{BOOKING, StripeGateway, reading};
 use crate::payments::calls::MAX_PAGE_BYTES;
 use crate::payments::gateway::{GatewayError, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES, Window};
 
-/// Where in the two lists a page begins. Its text is ours alone.
+/// The beginning of a page, in one of the two lists. Its text is for this adapter alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     /// Behind this charge, or at the first.

@@ -147,7 +147,7 @@ impl Link {
     /// Looks up the slots or the master, and pings.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// When no server answers.
     pub async fn reach(&self) -> Result<(), LinkError> {
         let found = match &self.shape {
             Shape::Single(_) => Ok(()),

@@ -61,7 +61,7 @@ impl RedisLocks {
     /// Takes the first look at Redis' clock.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// When no server answers.
     pub async fn read_clock(&self) -> Result<(), LinkError> {
         self.set_clock(self.link.time_ms().await?);
         Ok(())

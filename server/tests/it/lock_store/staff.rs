@@ -48,12 +48,12 @@ on_every_store! {
         assert_eq!(house.mine("cat").await, None, "nothing was left of it");
         assert_eq!(house.holds().await, 2);
         house.take("eve", &[4]).await.expect_err("it is out of sale");
-        // Again nothing changes; what is paid for and sold comes back to nobody.
+        // Again nothing changes; seats that are paid for or sold stay off sale when they come back.
         assert_eq!(house.withdraw(&[0, 2, 4]).await, Ok(vec![]));
         house.free_keeping(&sale("dan", &paying), &[5]).await;
         house.free_keeping(&sale("ann", &sold), &[1]).await;
         assert_eq!(house.map().await, "333133000000");
-        house.take("ann", &[6, 7, 8, 9, 10, 11]).await.expect("as many as anybody: what went back does not count");
+        house.take("ann", &[6, 7, 8, 9, 10, 11]).await.expect("six are within the limit: seats that went back do not count");
         assert_eq!(house.withdraw(&[11, 12]).await, Err(Refusal::Outside(12)), "all or none");
         assert_eq!(house.map().await, "333133111111");
     }
