@@ -273,7 +273,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(waiting_list::send_mails_forever(state.clone()));
     state.tasks.spawn(waiting_room::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
-    state.tasks.spawn(bookings::look_after_withdrawn_seats_forever(state.clone()));
+    state.tasks.spawn(bookings::undo_withdrawn_seats_forever(state.clone()));
     state.tasks.spawn(bookings::relocation::work_forever(state.clone()));
     state.tasks.spawn(bookings::relocation::send_mails_forever(state.clone()));
     state.tasks.spawn(organiser::follow_forever(state.clone()));

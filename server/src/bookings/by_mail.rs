@@ -49,23 +49,23 @@ pub struct OpenedByMail {
     pub show: Arc<Show>,
 }
 
-/// The booking that a mail's address opens.
+/// Opens a booking by the key of a mail.
 ///
 /// # Errors
-/// 404 for a key that is none, or whose time is over.
-pub async fn opened(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> {
-    open(state, Purpose::Open, key).await.map(|(_, opened)| opened)
+/// 404 for a key that is forged or expired.
+pub async fn open(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> {
+    open_with(state, Purpose::Open, key).await.map(|(_, opened)| opened)
 }
 
-/// The booking that a mail's address cancels.
+/// Opens a booking by the key that cancels it.
 ///
 /// # Errors
-/// As [`opened`].
-pub async fn to_be_cancelled(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> {
-    open(state, Purpose::Cancel, key).await.map(|(_, opened)| opened)
+/// As [`open`].
+pub async fn open_to_cancel(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> {
+    open_with(state, Purpose::Cancel, key).await.map(|(_, opened)| opened)
 }
 
-async fn open(state: &AppState, purpose: Purpose, key: &str) -> Result<(BookingRow, OpenedByMail), Problem> {
+async fn open_with(state: &AppState, purpose: Purpose, key: &str) -> Result<(BookingRow, OpenedByMail), Problem> {
     let not_found = || Problem::not_found("booking");
     let id = mail_links::booking_of(purpose, key, state.locks.now()).ok_or_else(not_found)?;
     let row = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
@@ -92,11 +92,11 @@ pub async fn find(
     let (state, reference, tasks) = (state.clone(), reference.to_owned(), state.tasks.clone());
     tasks.spawn(async move {
         let _place = place;
-        match buyer_of(&state, &reference, &email).await {
+        match find_row(&state, &reference, &email).await {
             Ok(Some(row)) => {
                 let now = state.locks.now();
                 let url = mail_links::page_url(&state.config.public_url, row.id, now);
-                send(&state, written(language, &row, Purpose::Open, &url, now)).await;
+                send(&state, compose(language, &row, Purpose::Open, &url, now)).await;
             }
             Ok(None) => {}
             Err(problem) => tracing::warn!(?problem, "looking a booking up by reference and e-mail failed"),
@@ -105,8 +105,8 @@ pub async fn find(
     Ok(())
 }
 
-/// The booking of that name for people, if its buyer has this address.
-async fn buyer_of(state: &AppState, reference: &str, email: &str) -> Result<Option<BookingRow>, Problem> {
+/// The booking of that reference, if its buyer has this address.
+async fn find_row(state: &AppState, reference: &str, email: &str) -> Result<Option<BookingRow>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let row = counter::row_of_reference(&mut connection, reference).await?;
     Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::known_as(&row.buyer.1) == email))
@@ -116,9 +116,9 @@ async fn buyer_of(state: &AppState, reference: &str, email: &str) -> Result<Opti
 /// address, with all of its name but the first letter left out.
 ///
 /// # Errors
-/// 404 as [`opened`]; 409 where there is nothing to cancel; 429 after a few; 503 where too many mails wait.
+/// 404 as [`open`]; 409 where there is nothing to cancel; 429 after a few; 503 where too many mails wait.
 pub async fn ask_to_cancel(state: &AppState, key: &str, language: Language) -> Result<String, Problem> {
-    let (row, OpenedByMail { booking, .. }) = open(state, Purpose::Open, key).await?;
+    let (row, OpenedByMail { booking, .. }) = open_with(state, Purpose::Open, key).await?;
     if booking.cancel_until_ms.is_none() {
         return Err(Problem::new(Code::TooLateToCancel, "This booking cannot be cancelled any more."));
     }
@@ -126,13 +126,13 @@ pub async fn ask_to_cancel(state: &AppState, key: &str, language: Language) -> R
     let place = MAILS.try_acquire().map_err(|_| too_many())?;
     let now = state.locks.now();
     let url = mail_links::cancel_url(&state.config.public_url, row.id, now);
-    let message = written(language, &row, Purpose::Cancel, &url, now);
+    let message = compose(language, &row, Purpose::Cancel, &url, now);
     let (state, tasks) = (state.clone(), state.tasks.clone());
     tasks.spawn(async move {
         let _place = place;
         send(&state, message).await;
     });
-    Ok(hinted(&row.buyer.1))
+    Ok(masked(&row.buyer.1))
 }
 
 /// Cancels all of a booking by the key of a mail, on its buyer's terms. Returns the key of the booking's page. A repeat
@@ -141,7 +141,7 @@ pub async fn ask_to_cancel(state: &AppState, key: &str, language: Language) -> R
 /// # Errors
 /// 404 for a key that is none, or whose time is over; as cancelling with the buyer's own cookie otherwise.
 pub async fn cancel_by_mail(state: &AppState, key: &str) -> Result<String, Problem> {
-    let (row, _) = open(state, Purpose::Cancel, key).await?;
+    let (row, _) = open_with(state, Purpose::Cancel, key).await?;
     let request = CancelRequest::default();
     // One key, one intent: a second press of the button is a replay.
     let named = IdempotencyKey::of_form(&format!("by-mail-{key}"))?;
@@ -151,7 +151,7 @@ pub async fn cancel_by_mail(state: &AppState, key: &str) -> Result<String, Probl
 }
 
 /// `ann@example.org` as `a…@example.org`.
-fn hinted(email: &str) -> String {
+fn masked(email: &str) -> String {
     let (name, host) = email.rsplit_once('@').unwrap_or_default();
     format!("{}…@{host}", name.chars().next().map(String::from).unwrap_or_default())
 }
@@ -160,7 +160,7 @@ fn too_many() -> Problem {
     Problem::new(Code::Overloaded, "Very many people ask for mails right now. Please try again in a moment.")
 }
 
-fn written(language: Language, row: &BookingRow, purpose: Purpose, url: &str, at: Timestamp) -> Message {
+fn compose(language: Language, row: &BookingRow, purpose: Purpose, url: &str, at: Timestamp) -> Message {
     let reference = row.reference.as_str();
     let (subject, lead) = match purpose {
         Purpose::Open => {
@@ -193,9 +193,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_hinted_at_and_not_shown() {
-        assert_eq!(hinted("ann@example.org"), "a…@example.org");
-        assert_eq!(hinted("\"a@b\"@example.org"), "\"…@example.org");
-        assert_eq!(hinted(""), "…@");
+    fn an_address_is_masked_but_for_its_first_letter_and_its_domain() {
+        assert_eq!(masked("ann@example.org"), "a…@example.org");
+        assert_eq!(masked("\"a@b\"@example.org"), "\"…@example.org");
+        assert_eq!(masked(""), "…@");
     }
 }

@@ -64,7 +64,7 @@ async fn make(
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let caller = visitor.clone();
     let work = move |state: AppState, intent: Intent| async move {
-        Trying::new(show.id, &visitor, &address).checks_out(&state, &show).await?;
+        Trying::new(show.id, &visitor, &address).count_checkout(&state, &show).await?;
         let mut turn = state.commits.turn(&visitor.owner, request.hold).await?;
         let order = Order { show: &show, visitor: &visitor, request: &request, intent: &intent };
         let Some(terms) = &request.pay else { return create(&state, order).await };
@@ -73,8 +73,8 @@ async fn make(
         telemetry::confirmed(began.elapsed());
         answer
     };
-    let is_theirs = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, is_theirs, work).await?.into_response())
+    let check_caller = accounts::refuse_handed_over(&state, &caller);
+    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Your booking.
@@ -116,8 +116,8 @@ async fn pay(
         telemetry::confirmed(began.elapsed());
         answer
     };
-    let is_theirs = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, is_theirs, work).await?.into_response())
+    let check_caller = accounts::refuse_handed_over(&state, &caller);
+    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
@@ -148,8 +148,8 @@ async fn undo(
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         cancel::cancel_own(&state, &owner, booking, &request, &intent).await
     };
-    let is_theirs = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, is_theirs, work).await?.into_response())
+    let check_caller = accounts::refuse_handed_over(&state, &caller);
+    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Your show was moved to another screen: take the other seats, or have all of your money back.
@@ -176,8 +176,8 @@ async fn choose(
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         relocation::answer(&state, &owner, booking, &request, &intent).await
     };
-    let is_theirs = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, is_theirs, work).await?.into_response())
+    let check_caller = accounts::refuse_handed_over(&state, &caller);
+    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Everything that happened to your booking: who, when, why.

@@ -29,6 +29,8 @@ const HOLD_MS: i64 = 30 * SECOND_MS;
 const PATIENCE_MS: i64 = 60 * SECOND_MS;
 /// Choices of other seats before the money goes back: another buyer may be faster each time.
 const MAX_CHOICES: usize = 4;
+/// The reason given where late money found no seats.
+const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
 
 /// Writes down what the buyer said about late money; a buyer who said nothing needs no row.
 pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: IfLate) -> Result<(), sqlx::Error> {
@@ -158,7 +160,7 @@ async fn hold_seats(
     if !row.places.is_empty() {
         return Ok(None);
     }
-    if let Some(held) = kept_through_decline(state, show, row).await? {
+    if let Some(held) = renew_kept_hold(state, show, row).await? {
         return Ok(Some(held));
     }
     if let Some(held) = hold(state, show, row, &row.seats).await? {
@@ -189,7 +191,7 @@ fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
 }
 
 /// Renews the hold that the buyer keeps for another card: the money of the first one has come.
-async fn kept_through_decline(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
+async fn renew_kept_hold(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
     let kept = declines::kept(&mut *state.pg.acquire().await?, row.id).await?;
     let Some(kept) = kept else { return Ok(None) };
     let mine = with_map(state, show, || state.locks.mine(show.id, &row.owner)).await?;
@@ -251,9 +253,6 @@ async fn let_go(state: &AppState, show: &Show, row: &BookingRow, held: &Held) {
         tracing::debug!(?problem, "a hold for late money ends by itself");
     }
 }
-
-/// The reason given where late money found no seats.
-const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
 
 /// Gives the seats and the money to a new booking, in one transaction. Returns the reason, with nothing written, when a seat
 /// was sold to another buyer, or the card has paid for too many.

@@ -36,11 +36,11 @@ mod ticket_sheet;
 mod views;
 
 pub use by_mail::{
-    OpenedByMail, ask_to_cancel, cancel_by_mail, find as find_by_mail, opened as opened_by_mail, to_be_cancelled,
+    OpenedByMail, ask_to_cancel, cancel_by_mail, find as find_by_mail, open as open_by_mail, open_to_cancel,
 };
 pub use cancel::{
     Batch, TakenBack, Undone, bookings_with, call_off, call_off_in, cancel_booking, pay_out, take_back, undo_batch,
-    withdraw_forever as look_after_withdrawn_seats_forever, withdraw_in as withdraw_seats_in,
+    withdraw_forever as undo_withdrawn_seats_forever, withdraw_in as withdraw_seats_in,
     work_forever as look_after_shows_forever,
 };
 pub use checkout::keep_longer::keep_longer;

@@ -39,8 +39,14 @@ pub(super) async fn release(state: &AppState, show: &Show, row: &BookingRow) -> 
     Ok(None)
 }
 
-/// The hold of that id, if a declined payment of this owner's left it and the effect of that booking has not run yet.
-pub(super) async fn kept_hold(state: &AppState, show: &Show, hold: Uuid, owner: &str) -> Result<Option<Held>, Problem> {
+/// Renews the hold that a declined payment of this owner left under that id, if the effect of its booking has not done so
+/// yet.
+pub(super) async fn renew_kept_hold(
+    state: &AppState,
+    show: &Show,
+    hold: Uuid,
+    owner: &str,
+) -> Result<Option<Held>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some(booking) = declines::left_by(&mut connection, hold, owner).await? else { return Ok(None) };
     let row = sql::find(&mut connection, booking).await?;

@@ -136,7 +136,7 @@ impl<'a> Trying<'a> {
     ///
     /// # Errors
     /// 429 when the visitor, or all visitors of the address, do so too often.
-    pub async fn changes(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
+    pub async fn count_change(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
         self.count(state, show, Counts::Changes).await
     }
 
@@ -144,7 +144,7 @@ impl<'a> Trying<'a> {
     ///
     /// # Errors
     /// 429 when the visitor, or all visitors of the address, check out too often.
-    pub async fn checks_out(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
+    pub async fn count_checkout(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
         self.count(state, show, Counts::Checkouts).await
     }
 

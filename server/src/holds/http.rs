@@ -161,7 +161,7 @@ async fn change(
         let asked = asked(&visitor, &show, &intent);
         let changed = async {
             let mut trying = Trying::new(show.id, &visitor, &address);
-            trying.changes(&state, &show).await?;
+            trying.count_change(&state, &show).await?;
             if !wish.add.is_empty() || !wish.add_places.is_empty() {
                 waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
                 trying.once(&state, &show, None).await?;
@@ -205,7 +205,7 @@ async fn extend(
     }
     let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
     let answer = once(&state, &intent, async {
-        Trying::new(show.id, &visitor, &address).changes(&state, &show).await?;
+        Trying::new(show.id, &visitor, &address).count_change(&state, &show).await?;
         let asked = asked(&visitor, &show, &intent);
         let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
         Answer::json(StatusCode::OK, &service::view(&show, &held, None))

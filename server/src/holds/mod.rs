@@ -10,5 +10,5 @@ mod service;
 pub use http::routes;
 pub use latest::Latest;
 pub use service::{
-    on_sale, places_problem, refused, sales_open, seats_problem, takes_place, terms, total_with_places, view,
+    on_sale, places_problem, refuse_called_off, refused, sales_open, seats_problem, terms, total_with_places, view,
 };

@@ -67,7 +67,7 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
 ///
 /// # Errors
 /// 409 then.
-pub fn takes_place(show: &Show) -> Result<(), Problem> {
+pub fn refuse_called_off(show: &Show) -> Result<(), Problem> {
     if show.is_called_off() {
         let detail = "This show will not take place. Everything paid for it goes back in full.";
         return Err(Problem::new(Code::SalesClosed, detail));
@@ -80,7 +80,7 @@ pub fn takes_place(show: &Show) -> Result<(), Problem> {
 /// # Errors
 /// 409 within [`SALES_CLOSE_BEFORE_START_MS`] of the start, after it, and when the show was called off.
 pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
-    takes_place(show)?;
+    refuse_called_off(show)?;
     if show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS {
         return Ok(());
     }

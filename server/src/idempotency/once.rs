@@ -60,16 +60,16 @@ where
     Ok(given)
 }
 
-/// [`once`] for a caller whose cookie may have been copied. A replay is given only if `is_theirs` does not refuse it; the work
+/// [`once`] for a caller whose cookie may have been copied. A replay is given only if `check_caller` passes; the work
 /// itself makes that check for a new answer.
 ///
 /// # Errors
-/// As [`once`], and what `is_theirs` refuses it for.
+/// As [`once`], and as `check_caller`.
 pub async fn once_for<W, F>(
     state: &AppState,
     intent: Intent,
     prefer: Prefer,
-    is_theirs: impl Future<Output = Result<(), Problem>>,
+    check_caller: impl Future<Output = Result<(), Problem>>,
     work: W,
 ) -> Result<Given, Problem>
 where
@@ -87,7 +87,7 @@ where
     if !has_worked.load(Ordering::Relaxed) {
         // An answer that this process keeps for the guest needs no store, in any spelling of the request.
         if !state.idempotency.cache.has_wording(&intent) {
-            is_theirs.await?;
+            check_caller.await?;
         }
         state.idempotency.note_wording(&intent);
     }

@@ -45,7 +45,7 @@ async fn best(
     ApiQuery(query): ApiQuery<BestQuery>,
 ) -> ApiResult<Json<BestView>> {
     let show = state.catalogue.public_show(show).await?;
-    holds::takes_place(&show)?;
+    holds::refuse_called_off(&show)?;
     if !(1..=MAX_SEATS_PER_HOLD).contains(&query.count) {
         return Err(Problem::new(Code::SeatCount, format!("Ask for 1 to {MAX_SEATS_PER_HOLD} seats.")));
     }

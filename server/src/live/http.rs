@@ -120,7 +120,7 @@ async fn live(
     // Before any store is asked.
     let place = state.hubs.sockets.admit(&address.0, &visitor.owner)?;
     let show = state.catalogue.public_show(show).await?;
-    holds::takes_place(&show)?;
+    holds::refuse_called_off(&show)?;
     let mut reader = state.hubs.open(&state, &show).await?;
     if let Some((epoch, version)) = query.epoch.zip(query.version) {
         reader.resume(At { epoch, version });

@@ -54,7 +54,7 @@ pub struct OpenedOffer {
 ///
 /// # Errors
 /// 404 for a key that is none, and for a guest's cookie from before they signed in.
-pub async fn opened_offer(state: &AppState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
+pub async fn open_offer(state: &AppState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
     let id = entry_of(state, visitor, key).await?;
     let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.known_show(entry.show_id).await?;
@@ -65,7 +65,7 @@ pub async fn opened_offer(state: &AppState, visitor: &Visitor, key: &str) -> Res
 /// Makes the caller the owner of the offer. Returns the show, where its hold can be checked out.
 ///
 /// # Errors
-/// 404 as [`opened_offer`]; 409 while it is being paid for, or where the caller holds other seats of the show or waits for
+/// 404 as [`open_offer`]; 409 while it is being paid for, or where the caller holds other seats of the show or waits for
 /// it; 410 when it is over; 429 where they may have no more.
 pub async fn take_offer(state: &AppState, visitor: &Visitor, key: &str) -> Result<Uuid, Problem> {
     let id = entry_of(state, visitor, key).await?;
@@ -89,7 +89,7 @@ pub async fn take_offer(state: &AppState, visitor: &Visitor, key: &str) -> Resul
         return Err(Problem::new(Code::AlreadyWaiting, detail));
     }
     let held = renew(state, &show, (&entry, hold), visitor).await?;
-    if !sql::handed_over(&mut tx, &entry, held.hold, &visitor.owner, now).await? {
+    if !sql::hand_over(&mut tx, &entry, held.hold, &visitor.owner, now).await? {
         return Err(Problem::internal(&"an entry of the waiting list moved under its lock"));
     }
     tx.commit().await?;

@@ -20,7 +20,7 @@ mod sql;
 mod view;
 
 pub use gate::Open;
-pub use hand_over::{OpenedOffer, opened_offer, sign_offers_with, take_offer};
+pub use hand_over::{OpenedOffer, open_offer, sign_offers_with, take_offer};
 pub use http::routes;
 pub use mails::send_forever as send_mails_forever;
 pub use rounds::{round, serve_forever};
@@ -38,7 +38,7 @@ fn hold_of(entry: Uuid, number: i32) -> Uuid {
 
 /// The next id of an offer's hold that outlives the payment of this booking.
 #[must_use]
-pub fn renewed_offer(hold: Uuid, booking: Uuid) -> Uuid {
+pub fn renewed_offer_id(hold: Uuid, booking: Uuid) -> Uuid {
     offer_id(&["waiting list", &hold.to_string(), &booking.to_string()])
 }
 
@@ -50,14 +50,14 @@ fn offer_id(parts: &[&str]) -> Uuid {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn offer_renewed(
+pub async fn note_renewed_offer(
     tx: &mut PgConnection,
     hold: Uuid,
     next: Uuid,
     until: Timestamp,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sql::renewed(tx, (hold, next), until, now).await
+    sql::note_renewed(tx, (hold, next), until, now).await
 }
 
 /// Whether a hold is an offer: told by its id, so that nobody needs to ask a store.

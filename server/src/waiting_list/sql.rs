@@ -106,8 +106,8 @@ macro_rules! entries {
 mod offers;
 
 pub(super) use offers::{
-    back_in_line, count_offers, given_back, handed_over, intend, note_lapsed, note_mailed, note_taken, offered,
-    offering, postpone_mail, renewed, take_mail,
+    back_in_line, count_offers, given_back, hand_over, intend, note_lapsed, note_mailed, note_renewed, note_taken,
+    offered, offering, postpone_mail, take_mail,
 };
 
 /// Opens a show's list if it is not open, and locks it: nobody else joins or plans until the transaction ends.

@@ -98,7 +98,7 @@ pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex
     .await
 }
 
-/// Looks after seats that were taken out of sale, until the server stops: any replica, no leader.
+/// Undoes bookings of seats that were taken out of sale, until the server stops: any replica, no leader.
 pub async fn withdraw_forever(state: AppState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
@@ -110,7 +110,7 @@ pub async fn withdraw_forever(state: AppState) {
             }
         };
         for show in shows {
-            if let Err(problem) = look_after(&state, show).await {
+            if let Err(problem) = undo_in_show(&state, show).await {
                 tracing::warn!(?problem, %show, "undoing bookings of defective seats of {show} failed");
             }
             if state.stop.is_cancelled() {
@@ -136,7 +136,7 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::E
     Ok(shows.into_iter().collect())
 }
 
-async fn look_after(state: &AppState, show: Uuid) -> Result<(), Problem> {
+async fn undo_in_show(state: &AppState, show: Uuid) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals

@@ -184,12 +184,17 @@ async fn clean_record(
     Ok(record.person(show.id))
 }
 
-/// That a guest who checks out is whom their cookie says. Who kept a copy of it from before signing in would name the
-/// tickets of the account that the hold belongs to now, and read its booking.
+/// Refuses a guest whose visitor was handed over to an account: a copy of the cookie from before would name the tickets
+/// of that account, and read its booking.
 ///
 /// # Errors
 /// 404, as for any booking of another's; 503 when Postgres does not say in time.
-pub(super) async fn is_theirs(state: &AppState, show: &Show, row: &BookingRow, is_guest: bool) -> Result<(), Problem> {
+pub(super) async fn check_owner(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    is_guest: bool,
+) -> Result<(), Problem> {
     if !is_guest {
         return Ok(());
     }

@@ -39,7 +39,7 @@ pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> R
     }
     let wanted = async {
         let row = wish(state, order, None).await?;
-        checks::is_theirs(state, show, &row, visitor.account.is_none()).await?;
+        checks::check_owner(state, show, &row, visitor.account.is_none()).await?;
         Ok::<_, Problem>(row)
     };
     let wanted = match wanted.await {
@@ -112,7 +112,7 @@ pub(super) async fn wish(
     let held = match held.filter(|held| held.hold == request.hold) {
         Some(held) => Some(held),
         // It may have been kept through a declined card. Boxed: that is rare.
-        None => Box::pin(released::kept_hold(state, show, request.hold, owner)).await?,
+        None => Box::pin(released::renew_kept_hold(state, show, request.hold, owner)).await?,
     };
     let held = held.ok_or_else(|| {
         Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")

@@ -49,7 +49,7 @@ pub(in crate::bookings) async fn note(
     // Otherwise something else has ended the booking, and its seats are being released.
     let ends_it = row.machine.state == BookingState::PaymentPending;
     let is_offer = waiting_list::is_offer(row.hold_id);
-    let next = if is_offer { waiting_list::renewed_offer(row.hold_id, row.id) } else { ids::new_id() };
+    let next = if is_offer { waiting_list::renewed_offer_id(row.hold_id, row.id) } else { ids::new_id() };
     let until = row.machine.expires_at.plus_ms(-PAYMENT_EXTENSION_MS).max(now.plus_ms(MIN_KEPT_MS));
     let kept: Option<Option<Uuid>> = sqlx::query_scalar(
         "INSERT INTO declined_payments (booking_id, owner, email, at, number, kept_as, kept_until)
@@ -77,7 +77,7 @@ pub(in crate::bookings) async fn note(
     .fetch_optional(&mut *tx)
     .await?;
     if is_offer && kept.flatten().is_some() {
-        waiting_list::offer_renewed(tx, row.hold_id, next, until, now).await?;
+        waiting_list::note_renewed_offer(tx, row.hold_id, next, until, now).await?;
     }
     sqlx::query(
         "DELETE FROM declined_payments WHERE booking_id IN

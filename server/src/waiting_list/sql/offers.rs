@@ -106,7 +106,7 @@ pub(in crate::waiting_list) async fn given_back(pg: &PgPool, hold: Uuid, now: Ti
 }
 
 /// Notes that the hold of an offer, the first of the two, was renewed as the second, until `until`.
-pub(in crate::waiting_list) async fn renewed(
+pub(in crate::waiting_list) async fn note_renewed(
     tx: &mut PgConnection,
     (hold, next): (Uuid, Uuid),
     until: Timestamp,
@@ -126,7 +126,7 @@ pub(in crate::waiting_list) async fn renewed(
 }
 
 /// Gives an offer to another owner, with its hold under this id. `false` when the entry has changed since it was read.
-pub(in crate::waiting_list) async fn handed_over(
+pub(in crate::waiting_list) async fn hand_over(
     tx: &mut PgConnection,
     entry: &Entry,
     hold: Uuid,

@@ -54,7 +54,7 @@ async fn find(State(state): State<AppState>, address: ClientAddress, form: FormR
 
 async fn opened(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::opened_by_mail(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
     Ok(private(page(opened, &key)))
 }
 
@@ -73,7 +73,7 @@ fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookin
 async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
     let asked = bookings::ask_to_cancel(&state, &key, reader::language()).await;
-    let opened = bookings::opened_by_mail(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
     let page = page(opened, &key);
     Ok(match asked {
         Ok(email) => private(MailedBooking { is_mailed_to: Some(email), ..page }),
@@ -83,7 +83,7 @@ async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
 
 async fn look(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::to_be_cancelled(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
     Ok(private(question(opened, &key)))
 }
 
@@ -94,7 +94,7 @@ fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelBy
 
 async fn cancel(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::to_be_cancelled(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
     Ok(match bookings::cancel_by_mail(&state, &key).await {
         Ok(page) => see(&format!("/bookings/by-mail/{page}")),
         Err(problem) => {

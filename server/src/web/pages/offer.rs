@@ -24,7 +24,7 @@ pub fn routes() -> Router<AppState> {
 
 async fn opened(State(state): State<AppState>, visitor: Visitor, key: Key) -> Result<Response, PageError> {
     let Path(key) = key?;
-    let opened = waiting_list::opened_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
+    let opened = waiting_list::open_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
     if opened.is_own && opened.can_be_taken() {
         return Ok(see(&format!("/shows/{}", opened.show.id)));
     }
@@ -51,7 +51,7 @@ async fn take(State(state): State<AppState>, visitor: Visitor, key: Key) -> Resu
         Ok(show) => return Ok((visitor, see(&format!("/shows/{show}"))).into_response()),
         Err(problem) => problem,
     };
-    let opened = waiting_list::opened_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
+    let opened = waiting_list::open_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
     let page = page(opened, &key);
     Ok(once_more(problem, |trouble| private(Offer { trouble: Some(trouble), ..page })))
 }
