@@ -163,6 +163,12 @@ pub fn BookingStatus(
     }
 }
 
+/// Tone of what is said of a booking, for the colour of its mark: `done`, `waiting` or `sorry`.
+#[must_use]
+pub fn tone(booking: &FollowedBooking) -> &'static str {
+    words(booking).tone
+}
+
 /// State, money and story of a booking as text, without a script that follows it.
 pub fn standing(booking: &FollowedBooking) -> impl IntoView + use<> {
     let words = words(booking);

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use super::accounts::{email_field, trouble_view};
 use super::booking::facts;
 use super::ticket::ShowFacts;
-use crate::booking_status::{FollowedBooking, standing};
+use crate::booking_status::{FollowedBooking, standing, tone};
 use crate::say;
 use crate::shell::{Head, Page};
 
@@ -47,7 +47,7 @@ impl Page for MailedBooking {
         let is_mailed = mailed.is_some();
         let cancel = self.cancel.filter(|_| !is_mailed).map(|action| {
             view! {
-                <form action=action method="post">
+                <form class="booking-act" action=action method="post">
                     <p class="quiet">{say!("mailed.cancel_by_mail")}</p>
                     <button class="button button-quiet" r#type="submit" data-testid="cancel-by-mail">{say!("mailed.cancel_ask")}</button>
                 </form>
@@ -55,7 +55,7 @@ impl Page for MailedBooking {
         });
         view! {
             <div class="booking">
-                <section class="booking-status">
+                <section class="booking-status" data-tone=tone(&followed)>
                     {standing(&followed)}
                     {tickets}
                     {trouble_view(self.trouble)}
@@ -103,7 +103,7 @@ impl Page for CancelByMail {
         };
         view! {
             <div class="booking">
-                <section class="booking-status">
+                <section class="booking-status" data-tone=tone(&followed)>
                     {trouble_view(self.trouble)}
                     {form}
                 </section>
