@@ -255,7 +255,9 @@ fn literal(contents: &[u8], at: &mut usize) -> Vec<u8> {
                     b'f' => text.push(12),
                     b'0'..=b'7' => {
                         let mut code = u32::from(escaped - b'0');
-                        while let Some(digit @ b'0'..=b'7') = contents.get(*at).filter(|_| code < 32) {
+                        // Three digits at most.
+                        for _ in 0..2 {
+                            let Some(digit @ b'0'..=b'7') = contents.get(*at) else { break };
                             code = code * 8 + u32::from(digit - b'0');
                             *at += 1;
                         }

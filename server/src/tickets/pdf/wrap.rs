@@ -11,7 +11,7 @@ pub(super) const SMALLEST: f32 = 7.0;
 const STEP: f32 = 0.5;
 /// From base line to base line, parts of the size.
 pub(super) const LEADING: f32 = 1.15;
-/// Rounding of widths, points.
+/// Rounding of widths and heights, points.
 const TOLERANCE: f32 = 0.01;
 
 /// A text that fits.
@@ -40,7 +40,7 @@ impl Room {
 
     /// Lines of this size.
     fn lines(self, size: f32) -> usize {
-        ((self.height / (size * LEADING)) as usize).max(1)
+        (((self.height + TOLERANCE) / (size * LEADING)) as usize).max(1)
     }
 }
 
