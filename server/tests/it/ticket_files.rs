@@ -7,10 +7,13 @@ use unicode_normalization::UnicodeNormalization as _;
 use crate::printed::{self, Printed};
 use crate::world::{Visitor, World, insert_show, text};
 
+/// A folder that keeps the files which these tests print, for a look at them.
+const KEEP_TICKETS: &str = "ROWLOCK_KEEP_TICKETS";
+
 /// A script, and words in it: title, zone, category, name.
 type Sample = (&'static str, [&'static str; 4]);
 
-/// The pages show all of these; the last four are signs that fonts of letters lack.
+/// The pages show all of these; the last four are signs that fonts of letters lack, and marks.
 const SAMPLES: [Sample; 25] = [
     ("Chinese", ["霸王别姬：修复版", "二楼看台", "贵宾席", "欧阳娜娜"]),
     ("Chinese, traditional", ["花樣年華", "二樓座位區", "優待票", "張國榮"]),
@@ -56,7 +59,7 @@ async fn a_party_has_one_code_for_all_and_a_file_and_strangers_have_neither() {
     let (_, html) = page(&ann, text(&paid["ticket_url"])).await;
     assert_eq!(html.matches("data-testid=\"group-qr\"").count(), 1);
     assert_eq!(html.matches("data-testid=\"qr\"").count(), 3);
-    assert!(html.contains(&file) && html.contains("C7, C8, C9"), "{html}");
+    assert!(html.contains(&file) && html.contains("C7, C8 and C9"), "{html}");
     let (status, pdf) = page(&ann, &file).await;
     assert_eq!(status, StatusCode::OK);
     assert!(pdf.starts_with("%PDF-"));
@@ -133,7 +136,7 @@ async fn printed_for(visitor: &Visitor, name: &str, seats: &[u32]) -> Printed {
     let answer = visitor.client.get(address).header("cookie", &visitor.cookie).send().await.expect("an answer");
     assert_eq!(answer.status(), StatusCode::OK);
     let file = answer.bytes().await.expect("a file");
-    if let Ok(folder) = std::env::var("ROWLOCK_KEEP_TICKETS") {
+    if let Ok(folder) = std::env::var(KEEP_TICKETS) {
         std::fs::write(format!("{folder}/{}.pdf", text(&booking["reference"])), &file).expect("the file is kept");
     }
     printed::read(&file)

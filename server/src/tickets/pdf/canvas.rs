@@ -81,7 +81,8 @@ impl<'a> Canvas<'a> {
         self.rectangle((x + width - thick, y), (thick, height), colour);
     }
 
-    /// A text on its base line, in several lines where it does not fit in one. Whether all of its letters are drawn.
+    /// Draws a text on its base line, in several lines where it does not fit in one. Returns true when a font draws each of
+    /// its letters.
     pub(super) fn text(&mut self, at: (f32, f32), text: &str, style: Style, room: Room) -> bool {
         let fitted = wrap::fit(text, Letters { weight: style.weight, han: self.han }, style.size, room);
         let first = match fitted.lines.len() {

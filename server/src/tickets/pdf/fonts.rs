@@ -1,18 +1,18 @@
-//! The fonts of tickets, one a script, and which of them a character is drawn in.
+//! The fonts of tickets, one for each script, and the order in which they are asked for a character.
 
 use std::sync::LazyLock;
 
 use krilla::text::Font;
 use rustybuzz::Face;
 
-/// A font of ours, read twice: for shaping and for the file.
+/// A font of this program, read twice: for shaping and for the file.
 pub(super) struct Typeface {
     face: Face<'static>,
     bytes: &'static [u8],
     font: LazyFont,
 }
 
-/// The font as the file takes it; made when it is first drawn in, since that reads all of it.
+/// The font as the file takes it; made at its first use, which reads all of it.
 type LazyFont = std::sync::OnceLock<Font>;
 
 macro_rules! typefaces {
@@ -84,7 +84,7 @@ pub(super) enum Weight {
     Bold,
 }
 
-/// Whose forms Han characters have: the same code point is drawn differently in Japan.
+/// The regional form of Han characters: one code point is drawn differently in Japan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Han {
     Chinese,

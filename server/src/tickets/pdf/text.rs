@@ -1,4 +1,4 @@
-//! From text to glyphs: which font draws which character, which way each part runs, and how wide it all is.
+//! Shapes text into glyphs: the font of each character, the direction of each part, the width of the line.
 //!
 //! Nothing is left out. A character that no font has is drawn as what it is compatible with (`Ⅳ` as `IV`), and without that
 //! as a box with its code point.
@@ -13,7 +13,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::fonts::{Han, Typeface, Weight, typefaces};
 
-/// How a text's letters look.
+/// The look of a text's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Letters {
     pub weight: Weight,
@@ -40,7 +40,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Whether a font has every letter.
+    /// True when a font has every letter.
     pub(super) fn is_complete(&self) -> bool {
         self.runs.iter().all(|run| run.without_font.is_none())
     }
@@ -66,7 +66,7 @@ pub(super) fn level_of(text: &str) -> Option<Level> {
     BidiInfo::new(&text, None).paragraphs.first().map(|paragraph| paragraph.level)
 }
 
-/// The text without what is not seen, and with what is compatible in place of characters that no font has.
+/// The text without invisible characters, and with compatible characters in place of those that no font has.
 fn drawable(text: &str, typefaces: &[&Typeface]) -> String {
     let mut drawable = String::with_capacity(text.len());
     // Marks that turn the text behind them around are no letters.
@@ -86,8 +86,8 @@ fn drawable(text: &str, typefaces: &[&Typeface]) -> String {
     drawable
 }
 
-/// Whether nothing is drawn for it by definition (Unicode's Default_Ignorable_Code_Point): joiners, variation selectors,
-/// tags, fillers.
+/// True for characters that are invisible by definition (Unicode's Default_Ignorable_Code_Point): joiners, variation
+/// selectors, tags, fillers.
 const fn is_invisible(letter: char) -> bool {
     is_bidi_control(letter)
         || is_joiner(letter)

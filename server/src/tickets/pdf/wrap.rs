@@ -1,5 +1,5 @@
-//! Lines of a text that has to fit into a room: where a line may end (the rules of Unicode Standard Annex 14 that titles
-//! and names need), and how large the letters can be.
+//! Breaks a text into lines that fit a room, by the rules of Unicode Standard Annex 14 that titles and names need, and
+//! chooses the size of the letters.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -18,7 +18,7 @@ const TOLERANCE: f32 = 0.01;
 pub(super) struct Fitted {
     pub lines: Vec<Line>,
     pub size: f32,
-    /// Whether every letter is drawn, and by a font.
+    /// True when every letter is drawn, and by a font.
     pub is_complete: bool,
 }
 
@@ -126,7 +126,7 @@ fn divided(text: &str, is_end: impl Fn(char, char) -> bool) -> Vec<&str> {
     parts
 }
 
-/// Whether a line may end between the two.
+/// True when a line may end between the two.
 fn is_break(before: char, after: char) -> bool {
     if before == ' ' || before == '\u{3000}' {
         return after != ' ' && after != '\u{3000}';
@@ -138,7 +138,7 @@ fn is_break(before: char, after: char) -> bool {
     is_hyphen || is_ideographic(before) || is_ideographic(after)
 }
 
-/// Whether no line ends between the two, however narrow: a letter and its marks, a bracket and what it opens.
+/// True when no line may end between the two, however narrow it is: a letter and its marks, a bracket and its text.
 fn is_joined(before: char, after: char) -> bool {
     let joins = |letter| matches!(letter, '\u{200D}' | '\u{2060}' | '\u{A0}');
     let follows = is_combining_mark(after)
