@@ -52,7 +52,7 @@ const PROOFS: [Proof; 3] = [
     },
     Proof {
         name: "interleavings",
-        about: "[all] schedules with up to two preemptions of each pair of actions on one booking; or so many, or one by name",
+        about: "[all] schedules with up to two preemptions of two or three actions on one booking; 25m of them, 20 a pair, or by name",
         by: By::Test {
             test: "interleavings::schedules_of_two_actions_on_one_booking_leave_the_books_right",
             variable: "ROWLOCK_INTERLEAVINGS",

@@ -217,6 +217,15 @@ impl Scene {
         webhook(to, &self.booking).await
     }
 
+    /// What the gateway did before the actions is said by its webhook sooner or later, and may be said again.
+    pub async fn hear_gateway(&self, stage: &Stage) {
+        if matches!(self.start, Start::Paying | Start::Cancelled | Start::Late) {
+            let clerk = Visitor { base: stage.world.servers[0].url.clone(), ..self.buyer.clone() };
+            let answer = self.webhook(&clerk).await;
+            assert!(answer.starts_with("200"), "{answer}");
+        }
+    }
+
     /// What an actor is to do; what it needs of its own is prepared.
     pub async fn act(&self, stage: &mut Stage, action: Action, actor: usize) -> Act {
         let server = &stage.servers[actor];
@@ -225,20 +234,20 @@ impl Scene {
         let (hold, booking, start) = (self.hold.clone(), self.booking.clone(), self.start);
         let id = booking["id"].as_str().and_then(|id| Uuid::parse_str(id).ok()).unwrap_or_default();
         match action {
-            Action::CheckOut => async move { told(at.book(&hold).await) }.boxed(),
+            Action::CheckOut => async move { in_short(at.book(&hold).await) }.boxed(),
             Action::Revise => revise(at, hold, start).boxed(),
             Action::Submit if start == Start::Held => {
-                async move { told(at.buy(&hold, Some("tok_paid")).await) }.boxed()
+                async move { in_short(at.buy(&hold, Some("tok_paid")).await) }.boxed()
             }
-            Action::Submit => async move { told(at.pay(&booking, Some("tok_paid")).await) }.boxed(),
+            Action::Submit => async move { in_short(at.pay(&booking, Some("tok_paid")).await) }.boxed(),
             Action::ChangeHold => {
                 // Each does something else.
                 let wish = [json!({ "remove": [1] }), json!({ "add": [3] }), json!({ "add": [4] })][actor].clone();
-                async move { told(change(&at, &hold, wish).await) }.boxed()
+                async move { in_short(change(&at, &hold, wish).await) }.boxed()
             }
             Action::Settle => async move { webhook(&at, &booking).await }.boxed(),
-            Action::CancelPart => async move { told(at.cancel(&booking, Some(&[1])).await) }.boxed(),
-            Action::Cancel => async move { told(at.cancel(&booking, None).await) }.boxed(),
+            Action::CancelPart => async move { in_short(at.cancel(&booking, Some(&[1])).await) }.boxed(),
+            Action::Cancel => async move { in_short(at.cancel(&booking, None).await) }.boxed(),
             Action::Exchange => exchange(stage, actor, &booking).await,
             Action::Relocate => relocate(stage, actor).await,
             Action::CallOff => call_off(state, at.show).boxed(),
@@ -269,8 +278,8 @@ fn done((status, body): Answer) -> Value {
     body
 }
 
-/// An answer in short.
-fn told((status, body): Answer) -> String {
+/// Its status, and the booking's state or the problem's code.
+fn in_short((status, body): Answer) -> String {
     let what = if status.is_success() { &body["state"] } else { &body["code"] };
     format!("{} {}", status.as_u16(), what.as_str().unwrap_or_default())
 }
@@ -291,7 +300,7 @@ async fn change(buyer: &Visitor, hold: &Value, wish: Value) -> Answer {
 async fn revise(at: Visitor, hold: Value, start: Start) -> String {
     let which = if start == Start::Locked { "add_places" } else { "remove_places" };
     let changed = change(&at, &hold, json!({ which: [{ "area": 0, "quantity": PLACES }] })).await;
-    format!("{}, {}", changed.0.as_u16(), told(at.book(&hold).await))
+    format!("{}, {}", changed.0.as_u16(), in_short(at.book(&hold).await))
 }
 
 async fn webhook(to: &Visitor, booking: &Value) -> String {
@@ -316,7 +325,7 @@ async fn exchange(stage: &mut Stage, actor: usize, booking: &Value) -> Act {
     let wish = json!({ "show": stage.world.show, "hold": hold["id"], "total_minor": hold["total"]["minor"],
                        "reason": "A better view." });
     let path = crate::box_office::of_booking(booking, "/exchange");
-    async move { told(seller.post(&path, wish).await) }.boxed()
+    async move { in_short(seller.post(&path, wish).await) }.boxed()
 }
 
 /// A screen that is free, and the move of the show to it: begun, and then looked after until nothing more can be done.
@@ -343,7 +352,7 @@ async fn relocate(stage: &mut Stage, actor: usize) -> Act {
         let (status, body) =
             organiser.post(&path, json!({ "screen": screen, "reason": "The projector is broken." })).await;
         if !status.is_success() {
-            return told((status, body));
+            return in_short((status, body));
         }
         match bookings::relocation::round(&state).await {
             Ok(()) => status.as_u16().to_string(),

@@ -15,6 +15,7 @@ pub async fn findings(pg: &PgPool) -> Vec<String> {
     .fetch_all(pg)
     .await
     .expect("bookings are read");
-    let told = |(booking, state): (Uuid, String)| format!("booking {booking}: {state}, and its show was called off");
-    escaped.into_iter().map(told).collect()
+    let describe =
+        |(booking, state): (Uuid, String)| format!("booking {booking}: {state}, and its show was called off");
+    escaped.into_iter().map(describe).collect()
 }

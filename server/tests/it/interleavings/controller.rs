@@ -101,7 +101,7 @@ impl Controller {
         let mut played = Played::default();
         let outcome = self.run(schedule, gates, &mut actors, &mut played).await;
         gates.iter().for_each(|gate| gate.open());
-        outcome.map_err(|why| format!("{why}\n{}", told(&played)))?;
+        outcome.map_err(|why| format!("{why}\n{}", trace_lines(&played)))?;
         played.answers = actors.into_iter().map(|actor| actor.answer.unwrap_or_default()).collect();
         Ok(played)
     }
@@ -262,7 +262,7 @@ fn state(actors: &[Actor]) -> String {
 }
 
 /// The statements of a schedule, a line each.
-pub fn told(played: &Played) -> String {
+pub fn trace_lines(played: &Played) -> String {
     let mut counts = HashMap::new();
     let lines = played.trace.iter().map(|(actor, statement)| {
         let count = counts.entry(*actor).or_insert(0);

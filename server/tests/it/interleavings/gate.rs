@@ -210,8 +210,16 @@ async fn serve(ends: &mut Ends, connection: ConnectionId, shared: &Shared) -> st
     Ok(())
 }
 
+/// What neither takes a snapshot of rows that another actor writes, nor takes a lock that one waits for.
 fn passes_freely(statement: &str) -> bool {
-    statement.starts_with("BEGIN") || statement == "ROLLBACK"
+    const FREELY: [&str; 5] = ["BEGIN", "ROLLBACK", "SAVEPOINT ", "RELEASE ", "SET "];
+    FREELY.iter().any(|beginning| statement.starts_with(beginning)) || is_of_own_key(statement)
+}
+
+/// The answer remembered for a request, by its idempotency key. Each action has a key of its own.
+fn is_of_own_key(statement: &str) -> bool {
+    let table = ["FROM ", "INSERT INTO ", "UPDATE "].iter().find_map(|word| statement.split_once(word));
+    table.is_some_and(|(_, rest)| rest.starts_with("idempotency_keys "))
 }
 
 /// Frontend messages that are answered together.

@@ -1,5 +1,6 @@
 //! Schedules: which actor runs how many statements before another goes on.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,6 +24,54 @@ impl Schedule {
         let runs = preempted.iter().map(|(actor, steps)| Run { actor: *actor, steps: Some(*steps) });
         Self(runs.chain([Run { actor: last, steps: None }]).collect())
     }
+}
+
+/// All schedules with two preemptions of actors who take so many steps each when one runs after the other.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    steps: Vec<u32>,
+    /// Who runs first, who second, and who then to the end.
+    orders: Vec<(usize, usize, usize)>,
+}
+
+impl Grid {
+    pub fn new(steps: Vec<u32>) -> Self {
+        let actors = 0..steps.len();
+        let others = |one: usize| actors.clone().filter(move |other| *other != one);
+        let orders = actors.clone().flat_map(|first| {
+            others(first).flat_map(move |second| others(second).map(move |last| (first, second, last)))
+        });
+        Self { orders: orders.collect(), steps }
+    }
+
+    pub fn len(&self) -> u32 {
+        self.orders.iter().map(|(first, second, _)| self.steps[*first] * self.steps[*second]).sum()
+    }
+
+    /// The schedule of that number, counted from 0; numbers that follow each other are far apart.
+    pub fn spread(&self, number: u32) -> Schedule {
+        let len = self.len();
+        // The golden ratio spreads them, however many are played.
+        let stride = (len * 618 / 1_000..).find(|stride| greatest_common_divisor(*stride, len) == 1).unwrap_or(1);
+        let index = u64::from(number) * u64::from(stride) % u64::from(len);
+        self.at(u32::try_from(index).expect("it is below their number"))
+    }
+
+    fn at(&self, mut index: u32) -> Schedule {
+        for &(first, second, last) in &self.orders {
+            let of_order = self.steps[first] * self.steps[second];
+            if index < of_order {
+                let (steps, more) = (1 + index / self.steps[second], 1 + index % self.steps[second]);
+                return Schedule::new(&[(first, steps), (second, more)], last);
+            }
+            index -= of_order;
+        }
+        unreachable!("there are so many schedules")
+    }
+}
+
+const fn greatest_common_divisor(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
 /// The name of an actor.
@@ -67,4 +116,16 @@ fn a_schedule_is_read_as_it_is_written() {
     assert_eq!(schedule.to_string(), "A3 B15 A*");
     assert_eq!(schedule.to_string().parse::<Schedule>(), Ok(schedule));
     assert!("A3 5".parse::<Schedule>().is_err());
+}
+
+#[test]
+fn a_grid_has_every_schedule_once() {
+    for steps in [vec![1, 1], vec![3, 4], vec![7, 12], vec![2, 3, 5]] {
+        let grid = Grid::new(steps);
+        let all: BTreeSet<String> = (0..grid.len()).map(|number| grid.spread(number).to_string()).collect();
+        assert_eq!(all.len(), grid.len() as usize, "{grid:?}");
+    }
+    let two = Grid::new(vec![2, 1]);
+    let all: BTreeSet<String> = (0..two.len()).map(|number| two.spread(number).to_string()).collect();
+    assert_eq!(all.into_iter().collect::<Vec<_>>(), ["A1 B1 A*", "A2 B1 A*", "B1 A1 B*", "B1 A2 B*"]);
 }
