@@ -20,8 +20,8 @@ use crate::buyer::{self, Buyer};
 use crate::replicas::Replica;
 use crate::world::{API_KEY, SECRET, World, insert_show};
 
-/// A saga with its fault comes to its end this long after the last start of the server at most. Each fault kills once:
-/// how long all the kills take is a matter of the machine.
+/// No case ends and no server is started anew for this long: those that are left do not come to their end. Each fault
+/// kills once, and cases take turns: how long all of them take is a matter of the machine.
 const CASE_PATIENCE: Duration = Duration::from_secs(90);
 /// How often a predicate is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(150);
@@ -71,8 +71,8 @@ pub struct Stage {
     pub notes: Notes,
     redis_url: String,
     server: Replica,
-    /// Starts of the server after it was killed.
-    starts: watch::Sender<u64>,
+    /// Cases that have ended, and starts of the server after it was killed.
+    progress: watch::Sender<u64>,
     servers: Arc<[String]>,
     client: reqwest::Client,
     next_seat: AtomicU32,
@@ -121,7 +121,7 @@ impl Stage {
             servers: [server.url.clone()].into(),
             client: buyer::client(),
             next_seat: AtomicU32::new(0),
-            starts: watch::Sender::new(0),
+            progress: watch::Sender::new(0),
             premiere: Mutex::new(Arc::new(premiere)),
             problems: Mutex::default(),
             world,
@@ -171,7 +171,7 @@ impl Stage {
     }
 
     async fn play_one(&self, case: Case) -> Result<Uuid, String> {
-        let Some(order) = self.while_servers_start(self.order(case)).await else {
+        let Some(order) = self.while_there_is_progress(self.order(case)).await else {
             return Err("there is no booking".to_owned());
         };
         let order = order?;
@@ -179,22 +179,28 @@ impl Stage {
             case.saga.play(self, &order).await?;
             self.ends(&order, case.saga.ends()).await
         };
-        match self.while_servers_start(played).await {
+        let outcome = match self.while_there_is_progress(played).await {
             Some(Ok(())) => Ok(order.booking),
             Some(Err(why)) => Err(format!("{why}; {}", self.story(&order).await)),
             None => Err(format!("it does not come to its end; {}", self.story(&order).await)),
-        }
+        };
+        self.note_progress();
+        outcome
     }
 
-    /// Waits for something; gives up when it has not come, and the server was not started anew, for [`CASE_PATIENCE`].
-    async fn while_servers_start<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
-        let mut starts = self.starts.subscribe();
+    fn note_progress(&self) {
+        self.progress.send_modify(|steps| *steps += 1);
+    }
+
+    /// Waits for something; gives up when it has not come, and there was no progress, for [`CASE_PATIENCE`].
+    async fn while_there_is_progress<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
+        let mut progress = self.progress.subscribe();
         let mut awaited = std::pin::pin!(awaited);
         loop {
             tokio::select! {
                 outcome = &mut awaited => return Some(outcome),
-                started = tokio::time::timeout(CASE_PATIENCE, starts.changed()) => {
-                    started.ok()?.expect("the stage is there");
+                stepped = tokio::time::timeout(CASE_PATIENCE, progress.changed()) => {
+                    stepped.ok()?.expect("the stage is there");
                 }
             }
         }
@@ -202,7 +208,7 @@ impl Stage {
 
     async fn start_anew(&self) {
         self.server.start().await;
-        self.starts.send_modify(|starts| *starts += 1);
+        self.note_progress();
     }
 
     /// Waits until the booking stands so, its ticket was mailed if it has one, and nothing is left to do.
