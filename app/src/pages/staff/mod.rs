@@ -137,7 +137,7 @@ pub fn frame(desk: &Desk, title: String, content: impl IntoView) -> AnyView {
                 <a class="staff-theatre" href="/staff"><bdi>{desk.name.clone()}</bdi></a>
                 <ul>{rooms.collect_view()}</ul>
             </nav>
-            <header class="staff-head"><h1>{title}</h1></header>
+            <header class="staff-head"><h1><bdi>{title}</bdi></h1></header>
             {content.into_any()}
         </div>
     }
