@@ -240,7 +240,7 @@ impl Books<'_> {
 
     /// Checks the books at the end of a test. A finding that the test does not know of fails it: what is broken at once, what
     /// is wrong if it stays until patience is over. Where servers work, waits a moment for what is still under way.
-    pub async fn close(&self, in_full: bool, servers_work: bool, knows_of: &[&str]) {
+    pub async fn close(&self, servers_work: bool, knows_of: &[&str]) {
         let began = tokio::time::Instant::now();
         let mut again = tokio::time::interval(LOOKS_EVERY);
         let is_news = |finding: &String| !knows_of.iter().any(|known| finding.contains(known));
@@ -250,10 +250,8 @@ impl Books<'_> {
             match self.findings().await {
                 Ok((Findings { broken, wrong, under_way }, _)) => {
                     let is_broken = broken.iter().any(is_news);
-                    let wrong = if in_full { wrong } else { Vec::new() };
                     let news: Vec<String> = broken.into_iter().chain(wrong).filter(is_news).collect();
-                    let may_settle =
-                        in_full && servers_work && began.elapsed() < SETTLES_WITHIN && !under_way.is_empty();
+                    let may_settle = servers_work && began.elapsed() < SETTLES_WITHIN && !under_way.is_empty();
                     if is_over || is_broken || (news.is_empty() && !may_settle) {
                         break news;
                     }

@@ -237,7 +237,8 @@ async fn a_lost_claim_is_its_own_buyers_trouble() {
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "nobody is charged for a seat of another");
-    world.end().await;
+    // The claim that the test wrote is of a booking that is not sold.
+    world.end_despite(&["seat 2 is sold by"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

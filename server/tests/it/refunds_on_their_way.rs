@@ -245,7 +245,8 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     let story: Vec<&str> = story.as_array().expect("steps").iter().map(|step| text(&step["step"])).collect();
     let told = ["refunded", "came_back", "sent_again", "came_back", "paid_otherwise"];
     assert_eq!(story[story.len() - told.len()..], told, "{story:?}");
-    world.end().await;
+    // No gateway knows of the bank transfer.
+    world.end_despite(&["money REFUNDED; 1250 were taken and 0 given back"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -368,8 +368,7 @@ impl World {
             redis_prefix: self.setting("REDIS_PREFIX"),
             gateways: gateways.iter().collect(),
         };
-        let in_full = std::env::var_os("ROWLOCK_CLOSE_BOOKS").is_some();
-        books.close(in_full, self.servers.iter().any(Server::is_running), knows_of).await;
+        books.close(self.servers.iter().any(Server::is_running), knows_of).await;
     }
 }
 
