@@ -1,17 +1,17 @@
-//! Reads what a PDF of tickets prints: the text that its glyphs stand for, as a reader program finds it, and how many of
-//! them are the glyph for characters a font lacks (ISO 32000-1, 9.4 and 9.10).
+//! Reads the text of a PDF of tickets as a reader program finds it, by what its glyphs stand for, and counts the glyphs
+//! that stand for nothing (ISO 32000-1, 9.4 and 9.10).
 
 use std::collections::HashMap;
 use std::io::Read as _;
 
 use flate2::read::ZlibDecoder;
 
-/// What a file prints.
+/// The text of a file, and its glyphs without one.
 #[derive(Debug, Default)]
 pub struct Printed {
     /// Every character, in the order they are drawn in: text from right to left comes reversed.
     pub text: String,
-    /// Glyphs number 0: fonts draw them, or nothing, for what they lack.
+    /// Glyphs with number 0, which a font draws for characters it lacks.
     pub glyphs_zero: usize,
     /// Glyphs that stand for no character.
     pub glyphs_unmapped: usize,
@@ -32,7 +32,7 @@ struct Object {
     stream: Vec<u8>,
 }
 
-/// What the file prints.
+/// Reads a file.
 ///
 /// # Panics
 /// When it cannot be read.
@@ -117,7 +117,8 @@ fn fonts(resources: &str, objects: &HashMap<u32, Object>) -> HashMap<String, Cha
     names
         .map(|(name, behind)| {
             let number: u32 = behind.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a reference");
-            let characters = reference(&objects[&number].dictionary, "ToUnicode").expect("a font says its characters");
+            let characters =
+                reference(&objects[&number].dictionary, "ToUnicode").expect("a font maps its glyphs to characters");
             (name.to_owned(), characters_of(&objects[&characters].stream))
         })
         .collect()
@@ -141,7 +142,7 @@ fn characters_of(map: &[u8]) -> Characters {
 /// Follows the contents of a page.
 fn show(contents: &[u8], fonts: &HashMap<String, Characters>, printed: &mut Printed) {
     let (mut operands, mut font) = (Vec::new(), None);
-    // One entry per open marked content: whether it says its text itself.
+    // One entry per open marked content: true when it has its own text.
     let mut marked: Vec<bool> = Vec::new();
     for token in tokens(contents) {
         let Token::Word(word) = &token else {
@@ -158,19 +159,20 @@ fn show(contents: &[u8], fonts: &HashMap<String, Characters>, printed: &mut Prin
             }
             "Tj" | "TJ" => {
                 let font = font.expect("a font is set");
-                let says_itself = marked.iter().any(|says| *says);
+                let has_own_text = marked.iter().any(|has| *has);
                 for glyphs in
                     operands.iter().filter_map(|token| if let Token::Text(text) = token { Some(text) } else { None })
                 {
-                    show_glyphs(glyphs, font, says_itself, printed);
+                    show_glyphs(glyphs, font, has_own_text, printed);
                 }
             }
             "BDC" => {
-                let says = operands.iter().position(|token| matches!(token, Token::Name(name) if name == "ActualText"));
-                if let Some(Token::Text(text)) = says.and_then(|at| operands.get(at + 1)) {
+                let own_text =
+                    operands.iter().position(|token| matches!(token, Token::Name(name) if name == "ActualText"));
+                if let Some(Token::Text(text)) = own_text.and_then(|at| operands.get(at + 1)) {
                     printed.text.push_str(&decoded(text));
                 }
-                marked.push(says.is_some());
+                marked.push(own_text.is_some());
             }
             "BMC" => marked.push(false),
             "EMC" => drop(marked.pop()),
@@ -182,11 +184,11 @@ fn show(contents: &[u8], fonts: &HashMap<String, Characters>, printed: &mut Prin
     }
 }
 
-fn show_glyphs(glyphs: &[u8], font: &Characters, says_itself: bool, printed: &mut Printed) {
+fn show_glyphs(glyphs: &[u8], font: &Characters, has_own_text: bool, printed: &mut Printed) {
     for glyph in glyphs.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])) {
         printed.glyphs_zero += usize::from(glyph == 0);
         match font.get(&glyph) {
-            _ if says_itself => {}
+            _ if has_own_text => {}
             Some(characters) => printed.text.push_str(characters),
             None => printed.glyphs_unmapped += 1,
         }

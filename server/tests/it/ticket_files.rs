@@ -123,7 +123,7 @@ async fn show_with(world: &World, (script, [title, zone, category, _]): Sample) 
     visitor
 }
 
-/// What the file of a booking of these seats prints.
+/// Pays for these seats, and reads the file of their tickets.
 async fn printed_for(visitor: &Visitor, name: &str, seats: &[u32]) -> Printed {
     let (status, hold) = visitor.hold(seats).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
