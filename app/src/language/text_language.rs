@@ -46,8 +46,8 @@ pub fn text_language(text: &str) -> Option<&'static str> {
     let of_script = |ranges: &[RangeInclusive<char>]| {
         text.chars().filter(|letter| ranges.iter().any(|range| range.contains(letter))).count()
     };
-    // A third is enough: Chinese characters and Latin names stand among the letters of the others.
-    let script = SCRIPTS.iter().find(|(_, ranges)| of_script(ranges) * 3 >= letters.max(1));
+    // A quarter is enough: Chinese characters and Latin names stand among the letters of the others.
+    let script = SCRIPTS.iter().find(|(_, ranges)| of_script(ranges) * 4 >= letters.max(1));
     script.map(|(tag, _)| *tag).or_else(|| by_words(text))
 }
 
