@@ -89,7 +89,8 @@ struct Booking {
     lines_minor: i64,
     is_overdue: bool,
     was_cancelled_by_buyer: bool,
-    /// Something of it is in the outbox, or a gateway has accepted its refund and not sent it.
+    /// Something of it is in the outbox, a gateway has accepted its refund and not sent it, or the refund waits at the
+    /// counter where it was paid.
     is_under_way: bool,
     /// The code made it; a test that writes rows of its own tells no story.
     has_story: bool,
@@ -114,7 +115,10 @@ const BOOKINGS: &str = "
                + (SELECT coalesce(sum(price_minor * quantity), 0) FROM booking_places WHERE booking_id = id)::bigint
                AS lines_minor,
            EXISTS (SELECT 1 FROM outbox WHERE booking_id = bookings.id)
-               OR EXISTS (SELECT 1 FROM refund_waits WHERE booking_id = bookings.id) AS is_under_way,
+               OR EXISTS (SELECT 1 FROM refund_waits WHERE booking_id = bookings.id)
+               OR EXISTS (SELECT 1 FROM refunds JOIN payments USING (booking_id)
+                          WHERE booking_id = bookings.id AND refunds.state = 'requested'
+                            AND payments.gateway LIKE 'counter\\_%') AS is_under_way,
            EXISTS (SELECT 1 FROM booking_events WHERE booking_id = bookings.id) AS has_story,
            ARRAY(SELECT area_no || ': ' || quantity FROM booking_places WHERE booking_id = id ORDER BY area_no) AS places,
            ARRAY(SELECT area_no || ': ' || quantity FROM area_claims claim
@@ -436,6 +440,8 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
         let right = match booking.moved_to {
             Some(_) => &["MOVED"][..],
             None if *charged > 0 => &["REFUNDED"],
+            // A guest's seats for nothing: paid, and nothing to pay back.
+            None if *total_minor == 0 => &["NONE", "FAILED", "REFUNDED"],
             None => &["NONE", "FAILED"],
         };
         if !right.contains(&money.as_str()) {
