@@ -367,9 +367,9 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
         let of_booking = taken.entry(where_it_is(bookings, booking)).or_default();
         match payment.status {
             Status::Succeeded => {
-                of_booking.charged += payment.asked.amount_minor;
+                of_booking.charged += payment.amount_minor();
                 of_booking.refunded += payment.refunded_minor();
-                of_booking.kept_by += usize::from(payment.refunded_minor() < payment.asked.amount_minor);
+                of_booking.kept_by += usize::from(payment.refunded_minor() < payment.amount_minor());
             }
             Status::RequiresPayer | Status::Pending => of_booking.undecided += 1,
             Status::Failed | Status::Voided => {}
