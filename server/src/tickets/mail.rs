@@ -73,9 +73,9 @@ pub struct TicketMail {
     pub holder_name: String,
     /// The film or concert.
     pub film: String,
-    /// Where: theatre, screen and address.
+    /// Theatre, screen and address.
     pub place: String,
-    /// When, in the theatre's zone, written for people.
+    /// The beginning in the theatre's zone, written for people.
     pub starts: String,
     /// Seat names with their categories.
     pub seats: Vec<(String, String)>,

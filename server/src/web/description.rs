@@ -13,7 +13,7 @@ use crate::accounts;
 
 /// Methods an operation may have; every other key of a path is no operation.
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
-/// Where all of the API lives; left out of the names of operations.
+/// The beginning of all paths of the API; left out of the names of operations.
 const PREFIX: &str = "/api/v1";
 /// Media type of every error.
 const PROBLEM_TYPE: &str = "application/problem+json";

@@ -9,7 +9,7 @@ use crate::world::{PRICE, SECRET, Visitor, World, text, until};
 /// The secret that [`SECRET`] takes the place of.
 const BEFORE: &str = "the secret before that one; 32 bytes or more";
 
-/// What the books find where the test says, in the gateway's name, that a payment succeeded which the gateway has not taken.
+/// The books' finding about a payment that has succeeded by a webhook of the test only: its gateway has taken nothing.
 const SAID_ONLY: &str = "CONFIRMED; 0 were taken and 0 given back";
 
 async fn checked_out(visitor: &Visitor, seats: &[u32]) -> Value {

@@ -12,7 +12,7 @@ use crate::world::text;
 
 /// One request may take this long; a charge takes ten seconds at most.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
-/// After this long even this buyer gives up, unless told otherwise.
+/// A request is given up after this long, unless the test sets another time.
 const PERSISTENCE: Duration = Duration::from_secs(40);
 /// A request that died with its server keeps its key for minutes: after so many answers that it is still
 /// running, the same wish is sent with a new one.
@@ -30,7 +30,7 @@ pub struct Buyer {
     pub show: Uuid,
     /// What they say at checkout about money that comes too late.
     if_late: Option<&'static str>,
-    /// How long one request is sent again and again.
+    /// The time after which a request is given up.
     persistence: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Buyer {
         }
     }
 
-    /// The same, who never gives up: whoever waits for this buyer has a deadline.
+    /// The same buyer, who gives no request up: the test has a deadline of its own.
     pub fn without_end(self) -> Self {
         Self { persistence: Duration::MAX, ..self }
     }

@@ -11,7 +11,7 @@ use crate::box_office::{acts, hired, two_theatres};
 use crate::sql_guards::{booking_in, pay_for};
 use crate::world::{World, text, until};
 
-/// What the books find of payments that these tests write beside the gateway.
+/// The books' finding about payments that these tests write beside the gateway.
 const NOT_CHARGED: &str = "CANCELLED and 0 were taken, and its money is";
 
 /// A booking that waits in vain for its money to go back; the number of the parked effect.

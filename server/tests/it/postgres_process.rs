@@ -108,7 +108,7 @@ impl Postgres {
         matches!(tokio::time::timeout(ANSWER_WITHIN, asked).await, Ok(Ok(())))
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }

@@ -43,33 +43,33 @@ async fn serve(state: AppState) {
     while let Some(marks) = server.gather().await {
         // In a task of its own: a panic loses a batch to the relay, and the line is served on.
         // Boxed, because kilobytes would be moved with it.
-        let done = state.tasks.spawn(Box::pin(tell_batch(state.clone(), marks)));
+        let done = state.tasks.spawn(Box::pin(mark_batch(state.clone(), marks)));
         if let Err(cause) = done.await {
             tracing::error!(%cause, "sales were left for the relay to tell by a fault of ours");
         }
     }
 }
 
-async fn tell_batch(state: AppState, marks: Vec<Sold>) {
+async fn mark_batch(state: AppState, marks: Vec<Sold>) {
     let mut shows: BTreeMap<Uuid, Vec<Sold>> = BTreeMap::new();
     for sold in marks {
         shows.entry(sold.found.row.show_id).or_default().push(sold);
     }
-    let (mut told, mut untold) = (Vec::new(), Vec::new());
+    let (mut marked, mut unmarked) = (Vec::new(), Vec::new());
     for (show, marks) in shows {
         for part in marks.chunks(MAX_PER_CALL) {
             match book(&state, show, part).await {
-                Ok(()) => told.extend_from_slice(part),
+                Ok(()) => marked.extend_from_slice(part),
                 // The cause was logged where it arose.
                 Err(_) => {
                     tracing::debug!(%show, sales = part.len(), "putting sales on the map failed; the relay does it");
-                    untold.extend(part.iter().map(|sold| sold.found.row.id));
+                    unmarked.extend(part.iter().map(|sold| sold.found.row.id));
                 }
             }
         }
     }
-    mails::send(&state, told);
-    mails::leave_to_relay(&state, &untold).await;
+    mails::send(&state, marked);
+    mails::leave_to_relay(&state, &unmarked).await;
 }
 
 async fn book(state: &AppState, show: Uuid, marks: &[Sold]) -> Result<(), Problem> {

@@ -135,7 +135,7 @@ fn put_text(text: &mut String, words: &Words<'_>) -> fmt::Result {
     if *has_attachments { writeln!(text, "\n{ATTACHED}") } else { Ok(()) }
 }
 
-/// Where tickets are attached.
+/// In a mail that has tickets attached.
 const ATTACHED: &str = "The tickets are attached as a PDF, and the show as an entry for your calendar.";
 
 /// Beside the address of all tickets.

@@ -59,7 +59,7 @@ async fn holds_are_granted_while_logins_are_turned_away() {
     until("the line is full, and says so", || async { refused.load(Ordering::Relaxed) > 0 }).await;
     over.store(true, Ordering::Relaxed);
     for one in flood {
-        one.await.expect("nobody in the flood saw what should not be");
+        one.await.expect("every answer in the flood was an expected one");
     }
     // When it is over, people sign in again.
     assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);

@@ -51,7 +51,7 @@ async fn looked_at_twice(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_defective_seat_that_comes_back_is_offered_to_nobody_who_waits() {
+async fn a_defective_seat_that_comes_back_is_not_offered_to_the_waiting_list() {
     let world = World::start(2, &[]).await;
     world.sell_only(&[20, 21, 22]).await;
     let mut olga = organiser(&world).await;
