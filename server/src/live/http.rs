@@ -118,7 +118,7 @@ async fn live(
         return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
     }
     // Before any store is asked.
-    let place = state.hubs.sockets.admit(&address.0, &visitor.owner)?;
+    let place = state.hubs.sockets.admit(&address, &visitor.owner)?;
     let show = state.catalogue.public_show(show).await?;
     holds::refuse_called_off(&show)?;
     let mut reader = state.hubs.open(&state, &show).await?;

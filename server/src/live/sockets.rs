@@ -1,6 +1,7 @@
-//! Limits on open sockets of the live map: in all, of one address, and of one visitor.
+//! Limits on open sockets of the live map: in all, of one network, of one address, and of one visitor.
 //!
-//! An idle socket is cheap, but their number is limited: without a limit per address one machine could take all of it.
+//! An idle socket is cheap, but their number is limited: without a limit per address one machine could take all of it, and
+//! without one per network the owner of an IPv6 /48, who has 65,536 addresses as they are counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +9,16 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::web::concurrency::{Concurrency, Slot};
-use crate::web::{Code, Problem};
+use crate::web::{ClientAddress, Code, Problem};
 
 /// Sockets one replica serves at most.
 const MAX_SOCKETS: usize = 20_000;
 /// Sockets of one visitor at one time: as many tabs of shows.
 const MAX_PER_VISITOR: usize = 30;
+/// Sockets of a network for each that one of its addresses may have.
+const ADDRESSES_PER_NETWORK: usize = 16;
+/// Sockets of one network at most: others keep half of the replica's.
+const MAX_PER_NETWORK: usize = MAX_SOCKETS / 2;
 /// `Retry-After` of a refusal.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
@@ -22,13 +27,14 @@ pub(super) struct Sockets {
     free: Arc<Semaphore>,
     /// Sockets of one address at most; 0: no limit, neither for visitors.
     per_address: usize,
+    of_networks: Concurrency,
     of_addresses: Concurrency,
     of_visitors: Concurrency,
 }
 
 /// A place of one socket, free again when it is dropped.
 pub(super) struct Place {
-    _counted: Option<[Slot; 2]>,
+    _counted: Option<[Slot; 3]>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -37,6 +43,7 @@ impl Sockets {
         Self {
             free: Arc::new(Semaphore::new(MAX_SOCKETS)),
             per_address,
+            of_networks: Concurrency::default(),
             of_addresses: Concurrency::default(),
             of_visitors: Concurrency::default(),
         }
@@ -50,8 +57,8 @@ impl Sockets {
     /// A place for one more socket of this address and visitor.
     ///
     /// # Errors
-    /// 429 when address or visitor has too many already, 503 when the replica has.
-    pub(super) fn admit(&self, address: &str, visitor: &str) -> Result<Place, Problem> {
+    /// 429 when network, address or visitor has too many already, 503 when the replica has.
+    pub(super) fn admit(&self, address: &ClientAddress, visitor: &str) -> Result<Place, Problem> {
         let counted = if self.per_address == 0 { None } else { Some(self.count_for(address, visitor)?) };
         let full =
             |_| Problem::new(Code::Overloaded, "Too many people are watching right now. Please try again shortly.");
@@ -59,14 +66,20 @@ impl Sockets {
         Ok(Place { _counted: counted, _permit: permit })
     }
 
-    fn count_for(&self, address: &str, visitor: &str) -> Result<[Slot; 2], Problem> {
+    /// Sockets of one network at most, and no fewer than the operator allows one address.
+    fn most_of_network(&self) -> usize {
+        (self.per_address * ADDRESSES_PER_NETWORK).min(MAX_PER_NETWORK).max(self.per_address)
+    }
+
+    fn count_for(&self, address: &ClientAddress, visitor: &str) -> Result<[Slot; 3], Problem> {
         let too_many = |detail| Problem::new(Code::TooManyAttempts, detail).with_retry_after(RETRY_AFTER);
-        let of_address = self.of_addresses.take(address, self.per_address);
-        let of_address = of_address.ok_or_else(|| too_many("Very many live maps are open in your network already."))?;
+        let in_network = || too_many("Very many live maps are open in your network already.");
+        let of_network = self.of_networks.take(&address.network(), self.most_of_network()).ok_or_else(in_network)?;
+        let of_address = self.of_addresses.take(&address.0, self.per_address).ok_or_else(in_network)?;
         let of_visitor = self.of_visitors.take(visitor, MAX_PER_VISITOR);
         let of_visitor =
             of_visitor.ok_or_else(|| too_many("You have very many live maps open. Please close some tabs."))?;
-        Ok([of_address, of_visitor])
+        Ok([of_network, of_address, of_visitor])
     }
 }
 
@@ -78,26 +91,54 @@ mod tests {
         place.err().map(|problem| problem.code())
     }
 
+    fn at(address: &str) -> ClientAddress {
+        ClientAddress(address.to_owned())
+    }
+
     #[test]
     fn an_address_and_a_visitor_have_so_many_and_a_closed_socket_makes_room() {
         let sockets = Sockets::new(40);
         let mut ann: Vec<Place> =
-            (0..MAX_PER_VISITOR).map(|_| sockets.admit("here", "ann").expect("there is room")).collect();
-        assert_eq!(code(sockets.admit("elsewhere", "ann")), Some(Code::TooManyAttempts), "the visitor has too many");
+            (0..MAX_PER_VISITOR).map(|_| sockets.admit(&at("here"), "ann").expect("there is room")).collect();
+        assert_eq!(
+            code(sockets.admit(&at("elsewhere"), "ann")),
+            Some(Code::TooManyAttempts),
+            "the visitor has too many"
+        );
         let others: Vec<Place> =
-            (0..10).map(|who| sockets.admit("here", &format!("{who}")).expect("there is room")).collect();
-        assert_eq!(code(sockets.admit("here", "zoe")), Some(Code::TooManyAttempts), "the address has too many");
+            (0..10).map(|who| sockets.admit(&at("here"), &format!("{who}")).expect("there is room")).collect();
+        assert_eq!(code(sockets.admit(&at("here"), "zoe")), Some(Code::TooManyAttempts), "the address has too many");
         assert_eq!(sockets.count(), MAX_PER_VISITOR + others.len());
         ann.pop();
-        assert_eq!(code(sockets.admit("here", "zoe")), None);
+        assert_eq!(code(sockets.admit(&at("here"), "zoe")), None);
         drop((ann, others));
         assert_eq!((sockets.count(), sockets.of_addresses.callers(), sockets.of_visitors.callers()), (0, 0, 0));
     }
 
     #[test]
+    fn a_network_with_more_addresses_than_there_are_sockets_leaves_room_for_others() {
+        let sockets = Sockets::new(500);
+        let of_household = |number: usize| at(&format!("2001:db8:1:{number:x}::/64"));
+        let admit = |number: usize| sockets.admit(&of_household(number), &format!("{number}"));
+        let mut open: Vec<Place> = (0..500 * ADDRESSES_PER_NETWORK).map(|n| admit(n).expect("there is room")).collect();
+        assert_eq!(code(admit(9_999)), Some(Code::TooManyAttempts), "the network has too many");
+        assert_eq!(code(sockets.admit(&at("2001:db8:2:0::/64"), "ann")), None, "another network");
+        open.pop();
+        assert_eq!(code(admit(9_999)), None);
+        drop(open);
+        assert_eq!((sockets.count(), sockets.of_networks.callers()), (0, 0));
+        let of_network = |per_address| Sockets::new(per_address).most_of_network();
+        assert_eq!(
+            (of_network(2_000), of_network(15_000)),
+            (MAX_SOCKETS / 2, 15_000),
+            "others keep half, unless one address may have more"
+        );
+    }
+
+    #[test]
     fn without_a_limit_no_socket_is_counted() {
         let sockets = Sockets::new(0);
-        let open: Vec<Place> = (0..100).map(|_| sockets.admit("here", "ann").expect("there is room")).collect();
+        let open: Vec<Place> = (0..100).map(|_| sockets.admit(&at("here"), "ann").expect("there is room")).collect();
         assert_eq!((sockets.count(), sockets.of_visitors.callers()), (open.len(), 0));
     }
 }

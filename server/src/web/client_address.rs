@@ -43,11 +43,20 @@ impl ClientAddress {
         };
         let address = if hops == 0 { peer } else { told().or(peer) };
         // Without a peer all share one limit: only tests call without a connection.
-        address.map_or_else(|| Self("nowhere".to_owned()), |address| Self(counted(address)))
+        address.map_or_else(|| Self("nowhere".to_owned()), Self::counted)
     }
-}
 
-impl ClientAddress {
+    /// The address as limits count it: itself, or its IPv6 network of 64 bits.
+    pub(super) fn counted(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+            }
+        })
+    }
+
     /// The network around the address: an IPv4 /24, an IPv6 /48. An owner of many addresses mostly has those of one network.
     #[must_use]
     pub fn network(&self) -> String {
@@ -62,17 +71,6 @@ impl ClientAddress {
                 format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
             }
             Err(_) => self.0.clone(),
-        }
-    }
-}
-
-/// The name under which an address is counted: itself, or its IPv6 network.
-pub(super) fn counted(address: IpAddr) -> String {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
         }
     }
 }

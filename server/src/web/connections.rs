@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{Service, ServiceExt};
 
-use super::client_address::{self, Peer};
+use super::client_address::{ClientAddress, Peer};
 use super::concurrency::{Concurrency, Slot};
 use crate::config::Config;
 
@@ -37,6 +37,9 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(30);
 const MAX_CONNECTIONS: usize = 20_000;
 /// Connections of an address for each live map it may have open: a browser has up to six more beside it.
 const CONNECTIONS_PER_SOCKET: usize = 4;
+
+/// Connections of a network for each that one of its addresses may have.
+const ADDRESSES_PER_NETWORK: usize = 4;
 
 /// Limits on connections.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +78,7 @@ where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
     let (connections, places) = (TaskTracker::new(), Arc::new(Semaphore::new(limits.all)));
-    let of_addresses = Concurrency::default();
+    let (of_addresses, of_networks) = (Concurrency::default(), Concurrency::default());
     loop {
         let next = async {
             let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
@@ -87,14 +90,14 @@ where
         };
         match accepted {
             Ok(((stream, peer), place)) => {
-                let Ok(slot) = slot_of(&of_addresses, peer, limits) else {
+                let Ok(slots) = slots_of(&of_addresses, &of_networks, peer, limits) else {
                     tracing::debug!(%peer, "an address has too many connections; one more is closed");
                     continue;
                 };
                 let (service, stop) = (service.clone(), stop.clone());
                 connections.spawn(async move {
                     one(stream, peer, service, limits.headers_within, stop).await;
-                    drop((slot, place));
+                    drop((slots, place));
                 });
             }
             Err(cause) if is_of_one_connection(&cause) => tracing::debug!(%cause, "a visitor left at the door"),
@@ -113,10 +116,20 @@ where
 /// The refusal of a connection: its address has as many as it may have.
 struct TooMany;
 
-/// A slot of the address a connection comes from; none where addresses are not limited.
-fn slot_of(of_addresses: &Concurrency, peer: SocketAddr, limits: Limits) -> Result<Option<Slot>, TooMany> {
+/// Slots of the address a connection comes from and of the network around it; none where addresses are not limited.
+fn slots_of(
+    of_addresses: &Concurrency,
+    of_networks: &Concurrency,
+    peer: SocketAddr,
+    limits: Limits,
+) -> Result<Option<[Slot; 2]>, TooMany> {
     let Some(most) = limits.per_address else { return Ok(None) };
-    of_addresses.take(&client_address::counted(peer.ip()), most).map(Some).ok_or(TooMany)
+    let address = ClientAddress::counted(peer.ip());
+    // Other networks keep half of all connections, unless the operator allows one address more.
+    let most_of_network = (most * ADDRESSES_PER_NETWORK).min(limits.all / 2).max(most);
+    let of_network = of_networks.take(&address.network(), most_of_network).ok_or(TooMany)?;
+    let of_address = of_addresses.take(&address.0, most).ok_or(TooMany)?;
+    Ok(Some([of_network, of_address]))
 }
 
 /// Whether the next visitor may have more luck.

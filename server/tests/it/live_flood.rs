@@ -164,6 +164,21 @@ async fn open_live_maps_of_an_address_are_limited_and_others_are_not_affected() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_network_of_many_addresses_has_as_many_live_maps_as_sixteen_of_them() {
+    let world = World::start(1, &[("SOCKETS_PER_ADDRESS", "1"), ("TRUSTED_PROXIES", "1")]).await;
+    let mut open = Vec::new();
+    for household in 0..16 {
+        let from = format!("2001:db8:1:{household:x}::1");
+        open.push(connect(&world.visitor(), &from).await.expect("there is room"));
+    }
+    let refused = connect(&world.visitor(), "2001:db8:1:ff::1").await.expect_err("the network has sixteen");
+    assert!(is_too_many(&refused), "{refused}");
+    assert!(connect(&world.visitor(), "2001:db8:2:ff::1").await.is_ok(), "another network");
+    drop(open);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_visitor_has_thirty_live_maps_open_wherever_they_come_from() {
     let world = World::start(1, &[("SOCKETS_PER_ADDRESS", "500"), ("TRUSTED_PROXIES", "1")]).await;
     let eve = world.visitor();
