@@ -1,4 +1,4 @@
-//! What was rendered, as it is sent: valid HTML, and no text in it that turns other text around.
+//! Turns rendered markup into the HTML that is sent: valid, and without characters that change the direction of text.
 
 use domain::hidden_characters::is_bidi_override;
 
@@ -15,7 +15,7 @@ const OURS: [char; 2] = ['\u{2068}', '\u{2069}'];
 /// The document as a visitor gets it.
 ///
 /// Placeholders go, except in islands, where they are written as comments. So do the marks that override, embed or isolate
-/// a direction, whoever wrote them and however they came into the database: names stand in elements that isolate them.
+/// a direction, from every source: elements around names isolate them.
 pub fn delivered(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;

@@ -214,8 +214,8 @@ fn colour(hue: i32, saturation: i32, lightness: i32) -> String {
     format!("hsl({hue},{saturation}%,{}%)", lightness.clamp(4, 96))
 }
 
-/// Whether its first letter with a direction is of Hebrew, Arabic or another script written from right to left (Unicode
-/// Standard Annex 9, P2).
+/// True if the first letter with a direction is of a script written from right to left, such as Hebrew or Arabic
+/// (Unicode Standard Annex 9, P2).
 fn is_right_to_left(title: &str) -> bool {
     let first = title.chars().find(|letter| letter.is_alphabetic());
     first.is_some_and(
@@ -223,7 +223,7 @@ fn is_right_to_left(title: &str) -> bool {
     )
 }
 
-/// Whether it takes the room of two Latin letters, and a line may break before it.
+/// True for a character as wide as two Latin letters; a line may break before it.
 fn is_wide(letter: char) -> bool {
     matches!(letter, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}'
         | '\u{ff01}'..='\u{ff60}')
@@ -234,7 +234,7 @@ fn width(text: &str) -> usize {
     text.chars().map(|letter| if is_wide(letter) { 2 } else { 1 }).sum()
 }
 
-/// What of a text fits into so much room, Latin letters.
+/// The longest start of a text that fits into `room`, a width in Latin letters.
 fn fitting(text: &str, room: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, letter)| {

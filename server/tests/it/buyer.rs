@@ -59,7 +59,7 @@ impl Buyer {
         }
     }
 
-    /// The same buyer, who gives no request up: the test has a deadline of its own.
+    /// The same buyer with requests repeated without a deadline: the test has its own.
     pub fn without_end(self) -> Self {
         Self { persistence: Duration::MAX, ..self }
     }

@@ -9,7 +9,7 @@ use crate::idempotency::{Told, booked, pay_path, post};
 use crate::redis_process::Redis;
 use crate::world::{Visitor, World, text, until};
 
-/// What the metrics are read with.
+/// The token that opens the metrics.
 const METRICS_TOKEN: &str = "a token of this test; 32 bytes or more";
 const TOKEN: &str = "{\"payment_token\":\"tok_paid\"}";
 

@@ -102,7 +102,7 @@ fn parts(text: &str, letters: Letters) -> Vec<Part> {
         .collect()
 }
 
-/// Parts wider than so many letters are divided between any two of them: such a word would make a line of its own.
+/// The width of a part, in letters, above which it may be divided between any two letters.
 const MOST_OF_A_PART: f32 = 16.0;
 
 fn pieces(part: Part, letters: Letters) -> Vec<Part> {
@@ -178,7 +178,7 @@ fn is_ideographic(letter: char) -> bool {
         | '\u{FF00}'..='\u{FFEF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// Lines of at most this width, as long as they can be. A part that is wider has a line of its own.
+/// The parts in as few lines of at most `width` as possible. A part wider than that has a line of its own.
 fn wrapped(parts: &[Part], width: f32) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut taken = 0.0;

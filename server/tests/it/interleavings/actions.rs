@@ -1,4 +1,4 @@
-//! What people and machines do to one booking at the same moment, and how it stands before they do.
+//! The actions that are played against one booking, and the states it starts from.
 
 use domain::booking::Effect;
 use futures::FutureExt;
@@ -87,7 +87,7 @@ pub enum Action {
     Void,
     /// The relay looks what late money pays for.
     LateMoney,
-    /// What is free is offered to a visitor who waits for it.
+    /// The waiting list offers free seats to a visitor.
     Offer,
 }
 
@@ -126,7 +126,7 @@ impl Action {
         }
     }
 
-    /// Whether it may do something, now or once the other action has, to a booking that stands so.
+    /// True if the action can change a booking in this state, at once or after the other action.
     pub fn fits(self, start: Start) -> bool {
         use Start::{Cancelled, Changed, Confirmed, Held, Late, Locked, Paying};
         let starts: &[Start] = match self {
