@@ -6,8 +6,9 @@
 //! that comes back differs from the standby that took its place. An older timeline than one seen before is never used.
 //!
 //! While the primary answers, one connection beside the pool asks it once a second. When it does not, all hosts are asked
-//! until one is the primary. The pool's next connections go there, and its earlier ones are closed. Behind PgBouncers,
-//! each host is a PgBouncer, and the Postgres behind it answers.
+//! until one is the primary. They are asked every few seconds as well, since a primary that was replaced may still answer:
+//! one that was cut off, or that came back. The pool's next connections go to the new primary, and its earlier ones are
+//! closed. Behind PgBouncers, each host is a PgBouncer, and the Postgres behind it answers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,8 +20,13 @@ use sqlx::{Connection, PgConnection, Row};
 
 /// Pause between two looks at the primary, and, while there is none, at all hosts.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Looks at the primary alone between two looks at all hosts.
+const LOOKS_BETWEEN: u32 = 4;
 /// One host has so long to connect and answer: a machine without power never refuses a connection.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// The same, for a server that starts. It has seen no timeline yet, so it would take an old primary that answers for the one
+/// of a busy host that does not.
+const ANSWER_FIRST_WITHIN: Duration = Duration::from_secs(10);
 /// Most hosts in one address.
 const MAX_HOSTS: usize = 8;
 /// libpq's parameter for a host that takes writes.
@@ -101,12 +107,12 @@ impl PostgresHosts {
         if !self.only_primary {
             return PgConnection::connect_with(&self.hosts[0]).await;
         }
-        self.find(0).await.map(|found| found.connection).ok_or_else(no_primary)
+        self.find(0, ANSWER_FIRST_WITHIN).await.map(|found| found.connection).ok_or_else(no_primary)
     }
 
-    /// Finds the primary: it answers, and its timeline is `least` or a later one.
-    async fn find(&self, least: i64) -> Option<Primary> {
-        let mut asked: FuturesUnordered<_> = (0..self.hosts.len()).map(|place| self.ask(place)).collect();
+    /// Finds the primary: it answers within that time, and its timeline is `least` or a later one.
+    async fn find(&self, least: i64, within: Duration) -> Option<Primary> {
+        let mut asked: FuturesUnordered<_> = (0..self.hosts.len()).map(|place| self.ask(place, within)).collect();
         let mut best: Option<Primary> = None;
         while let Some(found) = asked.next().await {
             if let Some(found) = found
@@ -119,13 +125,13 @@ impl PostgresHosts {
     }
 
     /// Asks a host for its role; `None` unless it is a primary that answers in time.
-    async fn ask(&self, place: usize) -> Option<Primary> {
+    async fn ask(&self, place: usize, within: Duration) -> Option<Primary> {
         let asked = async {
             let mut connection = PgConnection::connect_with(&self.hosts[place]).await?;
             let role = role_of(&mut connection).await?;
             Ok::<_, sqlx::Error>((connection, role))
         };
-        let Ok(Ok((connection, role))) = tokio::time::timeout(ANSWER_WITHIN, asked).await else { return None };
+        let Ok(Ok((connection, role))) = tokio::time::timeout(within, asked).await else { return None };
         let HostRole { is_primary, timeline } = role;
         is_primary.then_some(Primary { place, timeline, connection })
     }
@@ -206,7 +212,7 @@ impl PrimaryFollower {
         if !self.needs_primary() {
             return Ok(());
         }
-        let found = self.hosts.find(0).await.ok_or_else(no_primary)?;
+        let found = self.hosts.find(0, ANSWER_FIRST_WITHIN).await.ok_or_else(no_primary)?;
         self.take(&found);
         Ok(())
     }
@@ -239,30 +245,36 @@ impl PrimaryFollower {
         }
         tokio::spawn(async move {
             let mut watching = None;
-            loop {
+            for number in (0..=LOOKS_BETWEEN).cycle() {
                 tokio::select! {
                     () = pool.close_event() => return,
                     () = tokio::time::sleep(LOOK_EVERY) => {}
                 }
-                self.look(&pool, &mut watching).await;
+                if number == LOOKS_BETWEEN || !self.is_primary(&mut watching).await {
+                    watching = self.look_around(&pool).await;
+                }
             }
         });
     }
 
-    /// Asks the current primary for its role; if it is none any more, all hosts.
-    async fn look(&self, pool: &PgPool, watching: &mut Option<PgConnection>) {
+    /// Asks the host that is connected to; false if it is no primary any more.
+    async fn is_primary(&self, watching: &mut Option<PgConnection>) -> bool {
         if let Some(connection) = watching
             && let Ok(Ok(role)) = tokio::time::timeout(ANSWER_WITHIN, role_of(connection)).await
             && role.is_primary
         {
             self.note_timeline(role.timeline);
-            return;
+            return true;
         }
-        *watching = None;
+        false
+    }
+
+    /// Asks all hosts, and has the pool use the primary. Returns a connection to it.
+    async fn look_around(&self, pool: &PgPool) -> Option<PgConnection> {
         let least = self.current().timeline;
-        let Some(found) = self.hosts.find(least).await else {
+        let Some(found) = self.hosts.find(least, ANSWER_WITHIN).await else {
             tracing::debug!("no host in DATABASE_URL is a primary that answers");
-            return;
+            return None;
         };
         if self.take(&found) {
             let options = &self.hosts.hosts[found.place];
@@ -270,7 +282,7 @@ impl PrimaryFollower {
             tracing::warn!(host, port, timeline = found.timeline, "another host of Postgres is the primary now");
             pool.set_connect_options(self.options());
         }
-        *watching = Some(found.connection);
+        Some(found.connection)
     }
 
     /// Takes the primary that was found; true if it is another host than before.

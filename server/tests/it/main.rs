@@ -57,6 +57,7 @@ mod openapi;
 mod organiser;
 mod parked;
 mod ports;
+mod postgres_hosts;
 mod postgres_process;
 mod postgres_proxy;
 mod printed;

@@ -134,6 +134,21 @@ impl Postgres {
         assert!(promoted.expect("it is promoted"), "it is promoted in time");
     }
 
+    /// Has it leave new connections without an answer; those it has go on.
+    pub async fn stop_answering(&self) {
+        self.signal("-STOP").await;
+    }
+
+    pub async fn answer_again(&self) {
+        self.signal("-CONT").await;
+    }
+
+    async fn signal(&self, signal: &str) {
+        let process = self.process.as_ref().and_then(Child::id).expect("it runs").to_string();
+        let sent = Command::new("kill").args([signal, &process]).status().await.expect("kill runs");
+        assert!(sent.success(), "kill {signal}: {sent}");
+    }
+
     pub fn url(&self) -> String {
         format!("postgres://{ROLE}@127.0.0.1:{}/postgres", self.port)
     }
