@@ -24,7 +24,8 @@ export default defineConfig({
   reporter: [["list"], ["json"]],
   use: {
     baseURL: process.env.BASE_URL,
-    trace: "retain-on-failure",
+    // A film of every test is work for the browser, and thrown away unless it fails; the trace shows the page of each step without one.
+    trace: { mode: "retain-on-failure", screenshots: false },
     screenshot: "only-on-failure",
     launchOptions: {
       executablePath: process.env.CHROMIUM,

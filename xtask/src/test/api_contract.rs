@@ -97,7 +97,7 @@ fn lint(contract: &Path, document: &Path, stop: &Stop) -> Result<Counts> {
     let status = command::status(spectral.arg(document), stop)?;
     step.done();
     let passed = u64::from(status.success());
-    Ok(Counts { passed, failed: 1 - passed })
+    Ok(Counts { passed, failed: 1 - passed, ..Counts::default() })
 }
 
 /// Two shows that can be booked, of the last that were planned: none of them begins meanwhile.
@@ -157,7 +157,8 @@ fn read(report: &Value) -> Result<Counts> {
     let found: std::collections::BTreeSet<String> = operations.map(ToString::to_string).collect();
     let errors = report["errors"].as_array().map_or(0, Vec::len) as u64;
     let failed = found.len() as u64 + errors + selected.saturating_sub(tested);
-    Ok(Counts { passed: selected.saturating_sub(failed), failed })
+    let failures = found.iter().map(|operation| format!("api contract: {operation}")).collect();
+    Ok(Counts { passed: selected.saturating_sub(failed), failed, failures })
 }
 
 #[cfg(test)]

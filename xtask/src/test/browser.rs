@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::failures::of_playwright;
 use super::{Counts, Options, closing_show};
 use crate::command;
 use crate::native;
@@ -118,5 +119,6 @@ fn read(report: &Path) -> Result<Counts> {
     let report: Value = serde_json::from_slice(&text).context("Playwright's report")?;
     let count = |name: &str| report["stats"][name].as_u64().unwrap_or(0);
     let errors = report["errors"].as_array().map_or(0, Vec::len) as u64;
-    Ok(Counts { passed: count("expected"), failed: count("unexpected") + count("flaky") + errors })
+    let failed = count("unexpected") + count("flaky") + errors;
+    Ok(Counts { passed: count("expected"), failed, failures: of_playwright(&report) })
 }

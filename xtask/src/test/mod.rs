@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test there is, on fresh private stores.
 //!
-//! First cargo's, then two visitors in a real browser, then the API against its description. The last line counts all.
+//! First cargo's, then two visitors in a real browser, then the API against its description. The last line counts all, after the
+//! names and messages of those that failed.
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -13,10 +14,12 @@ use crate::progress::{Step, note};
 use crate::services::{self, Folder, Stores};
 use crate::setup::{operating, pgbouncer};
 use crate::stop::Stop;
+use failures::CargoFailures;
 
 mod api_contract;
 mod browser;
 mod closing_show;
+mod failures;
 
 /// Most runs of one test in a browser: each needs shows of its own, and the demo has three hundred.
 const MOST_TIMES: i64 = 40;
@@ -47,16 +50,19 @@ pub struct Options {
 }
 
 /// How it went.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub struct Counts {
     passed: u64,
     failed: u64,
+    /// Names of tests that failed, each with its message.
+    failures: Vec<String>,
 }
 
 impl Counts {
     fn add(&mut self, others: Self) {
         self.passed += others.passed;
         self.failed += others.failed;
+        self.failures.extend(others.failures);
     }
 }
 
@@ -71,8 +77,11 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     } else if !options.only_browser {
         counts.add(or_failed("tests of the API contract", api_contract::test(places, options, stop), stop)?);
     }
+    for failure in &counts.failures {
+        println!("failed: {failure}");
+    }
     println!("{} passed, {} failed", counts.passed, counts.failed);
-    verdict(counts, options.filter.as_deref())
+    verdict(&counts, options.filter.as_deref())
 }
 
 /// Cargo's tests and those in a browser, on the same stores.
@@ -99,12 +108,12 @@ fn or_failed(part: &str, counts: Result<Counts>, stop: &Stop) -> Result<Counts> 
     counts.or_else(|error| {
         stop.check()?;
         eprintln!("\nerror: the {part} did not come to an end: {error:#}");
-        Ok(Counts { passed: 0, failed: 1 })
+        Ok(Counts { failed: 1, ..Counts::default() })
     })
 }
 
 /// Whether all passed. Where a filter left none, nothing was proved: that is an error, for it is most likely mistyped.
-fn verdict(counts: Counts, filter: Option<&str>) -> Result<bool> {
+fn verdict(counts: &Counts, filter: Option<&str>) -> Result<bool> {
     if let Some(filter) = filter {
         ensure!(counts.passed + counts.failed > 0, "nothing was tested: no test that ran has {filter:?} in its name");
     }
@@ -122,12 +131,15 @@ fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop)
     command.env("PGBOUNCER", pgbouncer::find_or_build(places, stop)?);
     command.args(&options.filter);
     let mut counts = Counts::default();
+    let mut failures = CargoFailures::default();
     let status = command::status_seeing(&mut command, stop, |line| {
+        failures.see(line);
         if let Some((passed, failed)) = test_result(line) {
             counts.passed += passed;
             counts.failed += failed;
         }
     })?;
+    counts.failures = failures.into_all();
     if !status.success() && counts.failed == 0 {
         // Not compiled, or ended by a signal: no test reported it, yet it is a failure.
         counts.failed = 1;
@@ -162,14 +174,14 @@ mod tests {
     fn both(cargo: (u64, u64), browser: (u64, u64)) -> Counts {
         let mut counts = Counts::default();
         for (passed, failed) in [cargo, browser] {
-            counts.add(Counts { passed, failed });
+            counts.add(Counts { passed, failed, ..Counts::default() });
         }
         counts
     }
 
     #[test]
     fn a_filter_that_leaves_no_test_is_an_error_that_names_it() {
-        let refused = verdict(both((0, 0), (0, 0)), Some("some-typo")).expect_err("nothing was tested");
+        let refused = verdict(&both((0, 0), (0, 0)), Some("some-typo")).expect_err("nothing was tested");
         assert!(refused.to_string().contains("some-typo"), "{refused}");
     }
 
@@ -183,7 +195,7 @@ mod tests {
             ((2, 0), (2, 0), None, true),
             ((2, 0), (2, 1), None, false),
         ] {
-            let found = verdict(both(cargo, browser), filter).expect("something was tested");
+            let found = verdict(&both(cargo, browser), filter).expect("something was tested");
             assert_eq!(found, good, "{cargo:?} and {browser:?}");
         }
     }
