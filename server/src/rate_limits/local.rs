@@ -3,34 +3,52 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use domain::time::Timestamp;
+use domain::time::{SECOND_MS, Timestamp};
 
 use super::{Act, Allowance, Said, step};
 
 /// Buckets kept at most, and one more for each limit. Those that are full are forgotten first; when none is, all who are
 /// new share one bucket of their limit: so many who are counted at a time are a flood.
 const MAX_BUCKETS: usize = 50_000;
+/// Buckets are looked through for full ones at most once in so long, milliseconds.
+const LOOK_EVERY_MS: i64 = SECOND_MS;
 
-/// By name, when each will be full again.
+/// The buckets and when they were looked through last.
 #[derive(Default)]
-pub(super) struct Buckets(Mutex<HashMap<String, Timestamp>>);
+pub(super) struct Buckets(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    /// By name, when each will be full again.
+    full_at: HashMap<String, Timestamp>,
+    looked_at: i64,
+}
 
 impl Buckets {
     pub(super) fn act(&self, of: &Allowance, mut key: String, act: (Act, u32), now: Timestamp) -> Said {
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= MAX_BUCKETS && !buckets.contains_key(&key) {
-            buckets.retain(|_, full_at| *full_at > now);
-            if buckets.len() >= MAX_BUCKETS {
-                // The keys of all others are longer.
-                of.name.clone_into(&mut key);
-            }
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !table.full_at.contains_key(&key) && !table.has_room(now) {
+            // The keys of all others are longer.
+            of.name.clone_into(&mut key);
         }
-        let (full_at, said) = step(of, buckets.get(&key).copied(), act, now);
+        let (full_at, said) = step(of, table.full_at.get(&key).copied(), act, now);
         match full_at {
-            Some(full_at) => drop(buckets.insert(key, full_at)),
-            None => drop(buckets.remove(&key)),
+            Some(full_at) => drop(table.full_at.insert(key, full_at)),
+            None => drop(table.full_at.remove(&key)),
         }
         said
+    }
+}
+
+impl Table {
+    /// True if another bucket fits. A full table forgets full buckets first, if it has not done so within a second: in a
+    /// flood of new callers each would walk through all buckets, under the lock.
+    fn has_room(&mut self, now: Timestamp) -> bool {
+        if self.full_at.len() >= MAX_BUCKETS && now.0 - self.looked_at >= LOOK_EVERY_MS {
+            self.looked_at = now.0;
+            self.full_at.retain(|_, full_at| *full_at > now);
+        }
+        self.full_at.len() < MAX_BUCKETS
     }
 }
 
@@ -51,5 +69,18 @@ mod tests {
         assert_eq!(take(MAX_BUCKETS + 1, now), Said::Granted, "all who are new share one bucket");
         assert_eq!(take(MAX_BUCKETS + 2, now), Said::Empty(1_000));
         assert_eq!(take(MAX_BUCKETS + 2, now.plus_ms(1_000)), Said::Granted, "the others are full again");
+    }
+
+    #[test]
+    fn a_full_table_is_looked_through_once_a_second_however_many_new_callers_come() {
+        let (buckets, now) = (Buckets::default(), Timestamp(9_000));
+        let take = |who: usize, now| buckets.act(&OF, who.to_string(), (Act::Take, 0), now);
+        for who in 0..MAX_BUCKETS {
+            assert_eq!(take(who, now), Said::Granted);
+        }
+        assert_eq!(take(MAX_BUCKETS + 1, now.plus_ms(999)), Said::Granted, "looked through; all new callers share one");
+        assert_eq!(take(MAX_BUCKETS + 2, now.plus_ms(1_000)), Said::Empty(999), "not looked through again so soon");
+        let later = now.plus_ms(1_999);
+        assert_eq!([take(MAX_BUCKETS + 3, later), take(MAX_BUCKETS + 4, later)], [Said::Granted, Said::Granted]);
     }
 }
