@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_millis(250);
 /// Buckets told at a time; whoever comes when all are on their way is counted by this replica alone.
 const MAX_TOLD: usize = 64;
 /// Meters kept of each limit at most. Those that count nothing are evicted first; where there is none, all new callers share
-/// one meter until there is.
+/// one meter until there is, and one bucket, an address's.
 const MAX_METERS: usize = 100_000;
 /// The meter of callers without room for one of their own. No visitor and no address has this name.
 const SHARED: &str = "";
@@ -38,6 +38,9 @@ const LONGEST_MS: i64 = MINUTE_MS;
 /// Digits of a bucket's name: 128 bits keep people apart.
 const NAME_DIGITS: usize = 32;
 
+/// New visitors of an address for each of its tries: the meter of one that is answered with a puzzle may be forgotten before
+/// the solution comes.
+const NEWCOMERS_PER_TRY: u32 = 2;
 /// Changes of holds for each try for seats: adding a seat is both, letting one go is a change alone.
 const CHANGES_PER_TRY: u32 = 4;
 
@@ -66,12 +69,16 @@ pub(super) struct Limits {
 struct Pair {
     visitor: Option<Arc<Counted>>,
     address: Option<Arc<Counted>>,
+    /// Visitors of an address that have no meter yet. Counted by this replica alone, whose memory they take.
+    newcomers: Option<Counted>,
 }
 
 /// A limit, and what this replica knows of its buckets.
 struct Counted {
     limit: HoldLimit,
     of: Allowance,
+    /// The bucket of all callers without a meter of their own.
+    shared: Allowance,
     meters: Mutex<Meters>,
 }
 
@@ -91,13 +98,9 @@ struct Meters {
 
 impl Limits {
     pub(super) fn new(config: &Config) -> Self {
-        let counted = |limit, per_minute| {
-            let of = Allowance::per_minute(per_minute)?;
-            Some(Arc::new(Counted { limit, of, meters: Mutex::default() }))
-        };
-        let pair = |times: u32, visitor, address| Pair {
-            visitor: counted(visitor, config.holds_per_visitor_min.saturating_mul(times)),
-            address: counted(address, config.holds_per_address_min.saturating_mul(times)),
+        let pair = |times: u32, visitor, address| {
+            let visitor = (visitor, config.holds_per_visitor_min.saturating_mul(times));
+            Pair::per_minute(visitor, (address, config.holds_per_address_min.saturating_mul(times)))
         };
         Self {
             tries: pair(1, HoldLimit::Visitor, HoldLimit::Address),
@@ -117,8 +120,7 @@ impl Limits {
         }
     }
 
-    /// Counts an act for the visitor. Where the address has nothing left no visitor is counted: a program that comes as a new
-    /// visitor each time would fill the table.
+    /// Counts an act for the visitor, if their address [admits](Pair::admit) it.
     pub(super) fn of_visitor(
         &self,
         state: &AppState,
@@ -126,13 +128,9 @@ impl Limits {
         trying: &Trying<'_>,
         now: Timestamp,
     ) -> Result<(), Refused> {
-        let pair = self.of(what);
-        if let Some(counted) = &pair.address
-            && let Some(wait_ms) = counted.wait_ms(&trying.address.0, now)
-        {
-            return Err(counted.refused(wait_ms));
-        }
-        self.take(state, pair.visitor.as_ref(), &trying.person(), now)
+        let (pair, person) = (self.of(what), trying.person());
+        pair.admit(&person, &trying.address.0, now)?;
+        self.take(state, pair.visitor.as_ref(), &person, now)
     }
 
     /// Counts an act for the address it comes from.
@@ -166,9 +164,10 @@ impl Limits {
 
     /// Forgets meters that nothing is lost with: an address is kept no longer than it matters.
     pub(super) fn forget_idle(&self, now: Timestamp) {
-        let pairs = [&self.tries, &self.changes, &self.checkouts];
-        let limits = pairs.into_iter().flat_map(|pair| [&pair.visitor, &pair.address]);
-        limits.flatten().for_each(|counted| counted.forget_idle(now));
+        for pair in [&self.tries, &self.changes, &self.checkouts] {
+            let shared = [&pair.visitor, &pair.address].into_iter().filter_map(Option::as_deref);
+            shared.chain(&pair.newcomers).for_each(|counted| counted.forget_idle(now));
+        }
     }
 
     /// Tells the shared bucket of a lot, beside everything else.
@@ -194,7 +193,8 @@ impl Limits {
         digest.truncate(NAME_DIGITS);
         let key = format!("{}limit:{name}:{digest}", self.prefix);
         let mut call = self.spend.call(&[&key]);
-        call.arg(counted.of.burst).arg(counted.of.each_ms).arg(lot);
+        let of = counted.allowance(whose);
+        call.arg(of.burst).arg(of.each_ms).arg(lot);
         match tokio::time::timeout(DEADLINE, state.redis.eval_once(&call)).await {
             Ok(Ok(answer)) => match answer.value {
                 Value::Int(empty_ms) => return Some(empty_ms),
@@ -207,20 +207,77 @@ impl Limits {
     }
 }
 
+impl Pair {
+    /// Each with so many a minute.
+    fn per_minute((visitor, visitors): (HoldLimit, u32), (address, addresses): (HoldLimit, u32)) -> Self {
+        let of_visitor = Allowance::per_minute(visitors);
+        let of_address = Allowance::per_minute(addresses);
+        let of_newcomers = Allowance::per_minute(addresses.saturating_mul(NEWCOMERS_PER_TRY));
+        // Visitors without a meter may come from anywhere: together they have as much as one address at least.
+        let larger = |of: Allowance| of_address.filter(|other| other.burst > of.burst).unwrap_or(of);
+        Self {
+            visitor: of_visitor.map(|of| Arc::new(Counted::new(visitor, of, larger(of)))),
+            address: of_address.map(|of| Arc::new(Counted::new(address, of, of))),
+            newcomers: of_newcomers.map(|of| Counted::new(address, of, of)),
+        }
+    }
+
+    /// Looks at the address before a visitor is counted: a program that comes as a new visitor each time would fill the table.
+    /// Where the address has nothing left, no visitor is counted. One without a meter takes one from the address's
+    /// newcomers first, also where its try is not counted for the address, as one that is answered with a puzzle is not.
+    fn admit(&self, visitor: &str, address: &str, now: Timestamp) -> Result<(), Refused> {
+        let Some(of_address) = &self.address else { return Ok(()) };
+        if let Some(wait_ms) = of_address.wait_ms(address, now) {
+            return Err(of_address.refused(wait_ms));
+        }
+        let is_known = self.visitor.as_ref().is_none_or(|counted| counted.has_meter(visitor));
+        let Some(newcomers) = self.newcomers.as_ref().filter(|_| !is_known) else { return Ok(()) };
+        match newcomers.take_here(address, now) {
+            Some(wait_ms) => Err(of_address.refused(wait_ms)),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Counted {
+    fn new(limit: HoldLimit, of: Allowance, shared: Allowance) -> Self {
+        Self { limit, of, shared, meters: Mutex::default() }
+    }
+
+    /// The allowance of the meter of this name.
+    fn allowance(&self, whose: &str) -> Allowance {
+        if whose == SHARED { self.shared } else { self.of }
+    }
+
     fn take(&self, whose: &str, now: Timestamp) -> Try {
         let mut meters = self.lock();
         if let Some(meter) = meters.by_name.get_mut(whose) {
-            return meter.take(self.of, now);
+            return meter.take(self.allowance(whose), now);
         }
-        let has_room = meters.by_name.len() < MAX_METERS || meters.make_room(self.of, now);
+        let has_room = meters.by_name.len() < MAX_METERS || meters.make_room(self, now);
         let whose = if has_room { whose } else { SHARED };
-        meters.by_name.entry(whose.to_owned()).or_default().take(self.of, now)
+        meters.by_name.entry(whose.to_owned()).or_default().take(self.allowance(whose), now)
+    }
+
+    /// Takes one by this replica's own count; how long to wait where there is none, milliseconds.
+    fn take_here(&self, whose: &str, now: Timestamp) -> Option<i64> {
+        match self.take(whose, now) {
+            Try::Granted => None,
+            Try::GrantedAndDue(_) => {
+                self.told(self.bucket_of(whose), None, now);
+                None
+            }
+            Try::Refused(wait_ms) => Some(wait_ms),
+        }
     }
 
     /// The bucket that a lot is taken from: callers who share a meter share the bucket.
     fn bucket_of<'a>(&self, whose: &'a str) -> &'a str {
-        if self.lock().by_name.contains_key(whose) { whose } else { SHARED }
+        if self.has_meter(whose) { whose } else { SHARED }
+    }
+
+    fn has_meter(&self, whose: &str) -> bool {
+        self.lock().by_name.contains_key(whose)
     }
 
     fn told(&self, whose: &str, empty_ms: Option<i64>, now: Timestamp) {
@@ -228,7 +285,7 @@ impl Counted {
         if let Some(meter) = self.lock().by_name.get_mut(whose) {
             match empty_ms {
                 Some(empty_ms) => meter.told(empty_ms, now),
-                None => meter.told_nobody(self.of, now),
+                None => meter.told_nobody(self.allowance(whose), now),
             }
         }
     }
@@ -243,7 +300,7 @@ impl Counted {
     }
 
     fn forget_idle(&self, now: Timestamp) {
-        self.lock().by_name.retain(|_, meter| !meter.is_idle(self.of, now));
+        self.lock().forget_idle(self, now);
     }
 
     // Held for a few additions, never across an await.
@@ -299,12 +356,16 @@ impl Refused {
 
 impl Meters {
     /// Forgets those nothing is lost with; whether there is room now.
-    fn make_room(&mut self, of: Allowance, now: Timestamp) -> bool {
+    fn make_room(&mut self, counted: &Counted, now: Timestamp) -> bool {
         if now.0 - self.looked_at >= LOOK_EVERY_MS {
             self.looked_at = now.0;
-            self.by_name.retain(|_, meter| !meter.is_idle(of, now));
+            self.forget_idle(counted, now);
         }
         self.by_name.len() < MAX_METERS
+    }
+
+    fn forget_idle(&mut self, counted: &Counted, now: Timestamp) {
+        self.by_name.retain(|name, meter| !meter.is_idle(counted.allowance(name), now));
     }
 }
 
@@ -313,7 +374,8 @@ mod tests {
     use super::*;
 
     fn counted() -> Counted {
-        Counted { limit: HoldLimit::Visitor, of: Allowance { burst: 6, each_ms: 1_000 }, meters: Mutex::default() }
+        let of = Allowance { burst: 6, each_ms: 1_000 };
+        Counted::new(HoldLimit::Visitor, of, of)
     }
 
     #[test]
@@ -361,24 +423,54 @@ mod tests {
         assert_eq!(counted.lock().by_name.len(), 0);
     }
 
+    /// Six tries a minute for a visitor, twelve for an address.
+    fn pair() -> Pair {
+        Pair::per_minute((HoldLimit::Visitor, 6), (HoldLimit::Address, 12))
+    }
+
     #[test]
     fn meters_never_grow_beyond_their_limit_and_those_at_rest_make_room() {
-        let (counted, now) = (counted(), Timestamp(1_000_000));
+        let (pair, now) = (pair(), Timestamp(1_000_000));
+        let counted = pair.visitor.expect("a limit");
         for who in 0..MAX_METERS {
             counted.take(&who.to_string(), now);
             counted.told(&who.to_string(), Some(0), now);
         }
         let kept = || counted.lock().by_name.len();
-        // All new visitors share one bucket, as large as any other.
+        // All new visitors share one bucket, as large as an address's; its lot is two.
         let late = |who: usize| counted.take(&format!("late {who}"), now);
-        assert_eq!(late(0), Try::GrantedAndDue(1));
+        assert_eq!([late(0), late(1)], [Try::Granted, Try::GrantedAndDue(2)]);
         assert_eq!(counted.bucket_of("late 0"), SHARED);
         assert_eq!(counted.bucket_of("7"), "7");
-        let granted = 1 + (1..100).filter(|who| !matches!(late(*who), Try::Refused(_))).count();
-        assert_eq!(granted, 6, "what one bucket holds while no answer comes");
+        let granted = 2 + (2..100).filter(|who| !matches!(late(*who), Try::Refused(_))).count();
+        assert_eq!(granted, 12, "what an address's bucket holds while no answer comes");
         assert_eq!(kept(), MAX_METERS + 1);
         counted.told(SHARED, Some(0), now);
-        assert_eq!(counted.take("late", now.plus_ms(60_000)), Try::GrantedAndDue(1));
+        assert_eq!(counted.take("late", now.plus_ms(120_000)), Try::GrantedAndDue(1));
         assert_eq!(kept(), 1);
+    }
+
+    #[test]
+    fn new_visitors_of_one_address_are_refused_by_it_before_they_take_meters() {
+        let (pair, now) = (pair(), Timestamp(1_000_000));
+        let counted = pair.visitor.as_ref().expect("a limit");
+        let tries = |who: &str, address: &str| {
+            let admitted = pair.admit(who, address, now);
+            admitted.map(|()| counted.take(who, now)).map_err(|refused| refused.limit)
+        };
+        assert_eq!(tries("ann", "flooded"), Ok(Try::GrantedAndDue(1)));
+        let heard = (0..1_000).filter(|who| tries(&format!("cookie {who}"), "flooded").is_ok()).count();
+        assert!((12..=36).contains(&heard), "{heard} new visitors, of whom a minute's worth is 24 and a lot 4");
+        assert_eq!(counted.lock().by_name.len(), heard + 1);
+        assert_eq!(tries("one more", "flooded"), Err(HoldLimit::Address));
+        counted.told("ann", Some(0), now);
+        assert!(tries("ann", "flooded").is_ok(), "who has a meter is no newcomer");
+        assert!(tries("ben", "another").is_ok());
+    }
+
+    #[test]
+    fn an_address_without_limit_admits_all_its_visitors() {
+        let pair = Pair::per_minute((HoldLimit::Visitor, 6), (HoldLimit::Address, 0));
+        assert!((0..100).all(|who| pair.admit(&who.to_string(), "any", Timestamp(1_000_000)).is_ok()));
     }
 }

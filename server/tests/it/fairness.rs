@@ -28,7 +28,7 @@ async fn contest(world: &World) {
 }
 
 /// Tries for the seat, as somebody who comes from that address by a proxy of ours; status and headers.
-async fn tries(visitor: &Visitor, from: &str) -> reqwest::Response {
+pub async fn tries(visitor: &Visitor, from: &str) -> reqwest::Response {
     let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
     let request = visitor.client.post(path).header("cookie", &visitor.cookie).header("x-forwarded-for", from);
     let request = request.header("idempotency-key", server::ids::new_id().to_string());

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::accounts::signed_up;
 use crate::box_office::hired;
+use crate::fairness::tries;
 use crate::world::{Answer, TOKEN_SECRET, Visitor, World, insert_show, text, until};
 
 /// A seat of somebody else, which the crowd wants all the same.
@@ -301,6 +302,35 @@ async fn somebody_new_is_made_a_visitor_by_the_refusal_and_can_solve_it() {
     let solution = solved(&refused.json().await.expect("JSON"));
     let again = request().header("cookie", cookie).header("puzzle-solution", solution);
     assert_eq!(again.send().await.expect("the server answers").status(), StatusCode::CREATED);
+    drop(crowd);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_new_visitors_that_solve_nothing_is_refused_by_its_address_and_others_are_heard() {
+    /// Tries of an address in a minute here, half of the new visitors it may send, of whom a sixth goes beyond.
+    const A_MINUTE: usize = 120;
+    let limits = [("HOLDS_PER_ADDRESS_MIN", "120"), ("TRUSTED_PROXIES", "1")];
+    let world = flash_sale(1, &[HOT_SOON.as_slice(), limits.as_slice()].concat()).await;
+    contest(&world).await;
+    let crowd = Crowd::comes(world.visitor()).await;
+    let known = world.visitor();
+    assert_eq!(tries(&known, "203.0.113.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
+    let mut heard = 0;
+    let refusal = loop {
+        let answer = tries(&world.visitor(), "203.0.113.7").await;
+        if answer.status() == StatusCode::TOO_MANY_REQUESTS {
+            break answer;
+        }
+        assert_eq!(answer.status(), StatusCode::PRECONDITION_REQUIRED);
+        heard += 1;
+        assert!(heard <= 4 * A_MINUTE, "{heard} new visitors of one address were heard");
+    };
+    assert!(heard >= 2 * A_MINUTE - 1, "{heard} new visitors were heard");
+    assert_eq!(refusal.headers()["ratelimit-policy"], "\"hold-address\";q=120;w=60");
+    // Not refused: a visitor of that address who was there before, and new ones of other addresses.
+    assert_eq!(tries(&known, "203.0.113.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
+    assert_eq!(tries(&world.visitor(), "198.51.100.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
     drop(crowd);
     world.end().await;
 }
