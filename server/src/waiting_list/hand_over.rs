@@ -5,6 +5,10 @@
 //! the old id names nothing any more. The entry follows in the transaction that has it locked. After a crash between the
 //! two the address is opened once more: the same visitor renews to the same id. Only the mail has the key; a copied cookie
 //! opens nothing here (decision 31).
+//!
+//! The entry stays locked while the lock store is asked: the next device must find the owner that the hold has, and whoever
+//! leaves the line must find who leaves. That is twice the deadline of a call at most (`CALL_DEADLINE` in
+//! `seat_locks/link/retry.rs`, 3 s); others wait [`BEGIN`]'s time for the lock, and few may come ([`limits::count_taking`]).
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,12 +17,13 @@ use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
 use super::sql::{self, Entry, EntryState};
-use super::{offer_id, view};
+use super::{limits, offer_id, view};
 use crate::catalogue::Show;
 use crate::clock::from_utc;
+use crate::fairness::Trying;
 use crate::seat_locks::{Held, Renewal, Sale, with_map};
 use crate::signed_words::{Keys, dated_key, read_dated_key};
-use crate::web::{Code, Problem, Visitor};
+use crate::web::{ClientAddress, Code, Problem, Visitor};
 use crate::{AppState, accounts, holds};
 
 /// The text that the signing key is derived for: no other signature is valid in such an address.
@@ -26,6 +31,10 @@ const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
 /// Life of the address after the end of the offer, milliseconds: its page says then that the offer is over, and the hold of a
 /// declined card ends later than the mail said.
 const READ_FOR_MS: i64 = 24 * 60 * MINUTE_MS;
+
+/// A device waits so long for the lock of an entry that another device takes over. Then the database is busy (503), and
+/// nothing has changed.
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
 static KEYS: OnceLock<Keys> = OnceLock::new();
 
@@ -66,15 +75,24 @@ pub async fn open_offer(state: &AppState, visitor: &Visitor, key: &str) -> Resul
 ///
 /// # Errors
 /// 404 as [`open_offer`]; 409 while it is being paid for, or where the caller holds other seats of the show or waits for
-/// it; 410 when it is over; 429 where they may have no more.
-pub async fn take_offer(state: &AppState, visitor: &Visitor, key: &str) -> Result<Uuid, Problem> {
+/// it; 410 when it is over; 429 where they may have no more, or the address is opened too often; 503 where it is being
+/// taken over for long.
+pub async fn take_offer(
+    state: &AppState,
+    visitor: &Visitor,
+    address: &ClientAddress,
+    key: &str,
+) -> Result<Uuid, Problem> {
     let id = entry_of(state, visitor, key).await?;
+    limits::count_taking(state, id).await?;
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.known_show(found.show_id).await?;
+    // A change of a hold as any other.
+    Trying::new(show.id, visitor, address).count_change(state, &show).await?;
     // The map is there from here on: building it takes another connection, which no transaction waits for.
     with_map(state, &show, || state.locks.mine(show.id, &found.owner)).await?;
     let now = state.locks.now();
-    let mut tx = state.pg.begin().await?;
+    let mut tx = state.pg.begin_with(BEGIN).await?;
     sql::lock(&mut tx, id).await?;
     let entry = sql::find(&mut tx, id).await?.ok_or_else(not_found)?;
     if entry.owner == visitor.owner {

@@ -1,8 +1,13 @@
-//! How many join waiting lists from one address of the network.
+//! How many join waiting lists from one address of the network, and how often the address of one offer is pressed.
+
+use uuid::Uuid;
 
 use crate::AppState;
 use crate::rate_limits::Allowance;
 use crate::web::{ClientAddress, Problem};
+
+/// Presses of the button of one offer's mail, from all devices: each locks the entry and asks the lock store.
+const TAKE_OFFER: Allowance = Allowance { name: "waiting-list-offer", burst: 10, each_ms: 6_000 };
 
 /// From an address of which so many tries for seats a minute may come: a tenth of these in a row, then a hundredth a
 /// minute; `None`: nobody counts. One visitor is in a few lists at most anyhow.
@@ -27,6 +32,14 @@ pub(super) async fn give_back(state: &AppState, address: &ClientAddress) {
     if let Some(of) = of_address(state.config.holds_per_address_min) {
         state.rate_limits.give_back(state, &of, &address.0).await;
     }
+}
+
+/// Counts a visitor who wants to take the offer of this entry over.
+///
+/// # Errors
+/// 429.
+pub(super) async fn count_taking(state: &AppState, entry: Uuid) -> Result<(), Problem> {
+    state.rate_limits.take(state, &TAKE_OFFER, &entry.to_string()).await
 }
 
 #[cfg(test)]

@@ -1,12 +1,20 @@
 //! Offers of the waiting list, opened on another device by their mail.
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::by_mail::link_mailed;
 use crate::cancel::books_balance;
 use crate::world::{Visitor, World, text, until};
+
+/// Presses of an offer's address that count in a row; one more is allowed every six seconds.
+const IN_A_ROW: usize = 10;
+/// An entry's lock is waited for 2 s; this much later a machine that does much else has answered.
+const LONG_PAST_THE_LOCK: Duration = Duration::from_secs(8);
 
 /// A world with two seats for sale, a visitor who has an offer of them, that visitor's place in line, and the offer's path.
 async fn offered(settings: &[(&str, &str)]) -> (World, Visitor, Value, String) {
@@ -145,5 +153,47 @@ async fn a_copied_cookie_takes_no_offer_and_a_forged_key_opens_none() {
     }
     takes(&phone, &path).await;
     assert_eq!(phone.held().await["expires_at_ms"], place["offer"]["expires_at_ms"]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_of_an_offer_is_refused_from_any_device_when_it_is_pressed_again_and_again() {
+    let (world, _, _, path) = offered(&[]).await;
+    let devices = [world.visitor_at(0), world.visitor_at(1)];
+    let mut last = None;
+    let mut taken = 0;
+    let page = loop {
+        let device = &devices[taken % 2];
+        let (status, _, _, page) = ask(device, Method::POST, &path).await;
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            break page;
+        }
+        assert_eq!(status, StatusCode::SEE_OTHER, "{page}");
+        last = Some(device);
+        taken += 1;
+        assert!(taken <= 2 * IN_A_ROW, "{taken} presses were heard");
+    };
+    assert!(taken >= IN_A_ROW && page.contains("account-trouble"), "{taken} presses were heard: {page}");
+    let stranger = world.visitor();
+    assert_eq!(ask(&stranger, Method::POST, &path).await.0, StatusCode::TOO_MANY_REQUESTS);
+    // Who has it buys it all the same.
+    let owner = last.expect("a device has it");
+    assert_eq!(owner.buy(&owner.held().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_waits_two_seconds_for_an_entry_that_is_locked_and_may_come_again() {
+    let (world, ann, _, path) = offered(&[]).await;
+    let phone = world.visitor();
+    let mut other = world.pg.begin().await.expect("a transaction");
+    sqlx::query("SELECT 1 FROM waiting_list FOR UPDATE").execute(&mut *other).await.expect("the entry is locked");
+    let answer = timeout(LONG_PAST_THE_LOCK, ask(&phone, Method::POST, &path)).await;
+    let (status, _, _, page) = answer.expect("the lock is not waited for longer");
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{page}");
+    assert!(ann.holds_something().await);
+    other.rollback().await.expect("the entry is free");
+    takes(&phone, &path).await;
     world.end().await;
 }

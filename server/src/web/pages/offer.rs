@@ -13,7 +13,7 @@ use super::booking::{facts, passing_or_fault};
 use super::{PageError, in_words};
 use crate::AppState;
 use crate::waiting_list::{self, OpenedOffer};
-use crate::web::Visitor;
+use crate::web::{ClientAddress, Visitor};
 
 type Key = Result<Path<String>, PathRejection>;
 
@@ -45,9 +45,14 @@ fn page(opened: OpenedOffer, key: &str) -> Offer {
 }
 
 /// Takes the offer. The redirect sets the cookie of a new device: the offer is its visitor's then.
-async fn take(State(state): State<AppState>, visitor: Visitor, key: Key) -> Result<Response, PageError> {
+async fn take(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    address: ClientAddress,
+    key: Key,
+) -> Result<Response, PageError> {
     let Path(key) = key?;
-    let problem = match waiting_list::take_offer(&state, &visitor, &key).await {
+    let problem = match waiting_list::take_offer(&state, &visitor, &address, &key).await {
         Ok(show) => return Ok((visitor, see(&format!("/shows/{show}"))).into_response()),
         Err(problem) => problem,
     };
