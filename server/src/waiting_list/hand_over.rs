@@ -17,7 +17,7 @@ use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
 use super::sql::{self, Entry, EntryState};
-use super::{limits, offer_id, view};
+use super::{is_offer, limits, offer_id, view};
 use crate::catalogue::Show;
 use crate::clock::from_utc;
 use crate::fairness::Trying;
@@ -32,8 +32,8 @@ const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
 /// declined card ends later than the mail said.
 const READ_FOR_MS: i64 = 24 * 60 * MINUTE_MS;
 
-/// A device waits so long for the lock of an entry that another device takes over. Then the database is busy (503), and
-/// nothing has changed.
+/// A device waits so long for each lock: of the entry that another device takes over, and of its visitor, who may be joining
+/// the line in another tab. Then the database is busy (503), and nothing has changed.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
 static KEYS: OnceLock<Keys> = OnceLock::new();
@@ -102,6 +102,8 @@ pub async fn take_offer(
     if entry.offer_until.is_none_or(|until| from_utc(until) <= now) {
         return Err(over());
     }
+    // Joining takes the same lock: two entries of one visitor would be refused by the index, when the hold is renewed.
+    sql::lock_joins_of(&mut tx, &visitor.owner).await?;
     if sql::is_in_line(&mut tx, show.id, &visitor.owner).await? {
         let detail = "You wait for this show in this browser as well. Leave that line first, then open the link again.";
         return Err(Problem::new(Code::AlreadyWaiting, detail));
@@ -128,11 +130,15 @@ async fn renew(
     visitor: &Visitor,
 ) -> Result<Held, Problem> {
     let next = offer_id(&["waiting list", &hold.to_string(), &visitor.owner]);
-    let theirs = state.locks.mine(show.id, &entry.owner).await?;
-    let Some(theirs) = theirs.filter(|held| held.hold == hold) else {
-        // Renewed before, and the entry did not follow.
-        let ours = state.locks.mine(show.id, &visitor.owner).await?;
-        return ours.filter(|held| held.hold == next).ok_or_else(over);
+    let theirs = match state.locks.mine(show.id, &entry.owner).await? {
+        Some(held) if held.hold == hold => held,
+        // The entry names the hold that the effect of a declined payment makes of this one.
+        Some(held) if is_offer(held.hold) => return Err(not_yet()),
+        _ => {
+            // Renewed before, and the entry did not follow.
+            let ours = state.locks.mine(show.id, &visitor.owner).await?;
+            return ours.filter(|held| held.hold == next).ok_or_else(over);
+        }
     };
     let party = Sale { hold, owner: entry.owner.clone(), fence: theirs.fence, lot: theirs.lot };
     let renewal = Renewal {
@@ -156,6 +162,11 @@ impl OpenedOffer {
 
 fn not_found() -> Problem {
     Problem::not_found("offer")
+}
+
+fn not_yet() -> Problem {
+    let detail = "A payment for these seats was declined a moment ago. Please try again in a moment.";
+    Problem::new(Code::StillRunning, detail)
 }
 
 fn over() -> Problem {

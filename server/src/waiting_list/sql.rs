@@ -138,10 +138,16 @@ pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> Result<i
         .await
 }
 
+/// Locks a visitor's joins, and the offers they take over, until the transaction ends.
+pub(super) async fn lock_joins_of(tx: &mut PgConnection, owner: &str) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(owner).execute(tx).await?;
+    Ok(())
+}
+
 /// How many lists somebody is in. Their joins queue up until the transaction ends, so that two at once do
 /// not both find room.
 pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> Result<i64, sqlx::Error> {
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(owner).execute(&mut *tx).await?;
+    lock_joins_of(tx, owner).await?;
     sqlx::query_scalar(
         "SELECT count(*) FROM waiting_list WHERE owner = $1 AND state IN ('waiting', 'offering', 'offered')",
     )

@@ -197,3 +197,50 @@ async fn a_device_waits_two_seconds_for_an_entry_that_is_locked_and_may_come_aga
     takes(&phone, &path).await;
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_who_joins_the_line_while_taking_an_offer_is_told_so_and_the_offer_stays() {
+    let (world, ann, place, path) = offered(&[]).await;
+    let phone = world.visitor();
+    let secret = phone.cookie.strip_prefix("rowlock_visitor=").expect("a cookie of ours");
+    let owner = server::web::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
+    // The phone joins in another tab, as `join` does it, and is not done yet.
+    let mut joining = world.pg.begin().await.expect("a transaction");
+    let lock = sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(&owner);
+    lock.execute(&mut *joining).await.expect("the joins of the phone are locked");
+    let entry =
+        "INSERT INTO waiting_list (id, show_id, owner, email, quantity, not_before, mail_after, joined_at, updated_at)
+                 VALUES (gen_random_uuid(), $1, $2, 'ann@example.org', 2, now(), now(), now(), now())";
+    let entry = sqlx::query(entry).bind(world.show).bind(&owner).execute(&mut *joining).await;
+    entry.expect("the phone is in line");
+    let joins = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        until("taking the offer waits for the join", || async { world.count(waiting).await > 0 }).await;
+        joining.commit().await.expect("the phone has joined");
+    };
+    let ((status, _, _, page), ()) = tokio::join!(ask(&phone, Method::POST, &path), joins);
+    assert_eq!((status, page.contains("You are in this waiting list already")), (StatusCode::CONFLICT, true), "{page}");
+    assert_eq!(ann.held().await["id"], place["offer"]["hold"], "the offer is where it was");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_whose_decline_has_not_reached_the_seats_yet_is_taken_a_moment_later() {
+    let (world, ann, place, path) = offered(&[]).await;
+    let hold = text(&place["offer"]["hold"]).parse().expect("an id");
+    // As the transaction of a decline leaves it, until its effect has renewed the hold: the entry names the next one.
+    let next = server::waiting_list::renewed_offer_id(hold, server::ids::new_id());
+    let names = async |hold: uuid::Uuid| {
+        let update = sqlx::query("UPDATE waiting_list SET offer_hold = $1").bind(hold);
+        update.execute(&world.pg).await.expect("the entry names another hold");
+    };
+    names(next).await;
+    let phone = world.visitor();
+    let (status, _, _, page) = ask(&phone, Method::POST, &path).await;
+    assert_eq!((status, page.contains("try again in a moment")), (StatusCode::CONFLICT, true), "{page}");
+    assert!(ann.holds_something().await && !phone.holds_something().await);
+    names(hold).await;
+    takes(&phone, &path).await;
+    world.end().await;
+}
