@@ -220,7 +220,11 @@ async fn a_visitor_who_joins_the_line_while_taking_an_offer_is_told_so_and_the_o
         joining.commit().await.expect("the phone has joined");
     };
     let ((status, _, _, page), ()) = tokio::join!(ask(&phone, Method::POST, &path), joins);
-    assert_eq!((status, page.contains("You are in this waiting list already")), (StatusCode::CONFLICT, true), "{page}");
+    assert_eq!(
+        (status, page.contains("You wait for this show in this browser")),
+        (StatusCode::CONFLICT, true),
+        "{page}"
+    );
     assert_eq!(ann.held().await["id"], place["offer"]["hold"], "the offer is where it was");
     world.end().await;
 }

@@ -310,7 +310,7 @@ async fn somebody_new_is_made_a_visitor_by_the_refusal_and_can_solve_it() {
 async fn a_flood_of_new_visitors_that_solve_nothing_is_refused_by_its_address_and_others_are_heard() {
     /// Tries of an address in a minute here, half of the new visitors it may send, of whom a sixth goes beyond.
     const A_MINUTE: usize = 120;
-    let limits = [("HOLDS_PER_ADDRESS_MIN", "120"), ("TRUSTED_PROXIES", "1")];
+    let limits = [("HOLDS_PER_VISITOR_MIN", "600"), ("HOLDS_PER_ADDRESS_MIN", "120"), ("TRUSTED_PROXIES", "1")];
     let world = flash_sale(1, &[HOT_SOON.as_slice(), limits.as_slice()].concat()).await;
     contest(&world).await;
     let crowd = Crowd::comes(world.visitor()).await;
