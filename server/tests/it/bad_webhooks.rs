@@ -4,6 +4,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
+use crate::by_mail::addresses_open_without_a_cookie;
 use crate::world::{PRICE, SECRET, Visitor, World, text, until};
 
 /// The secret that [`SECRET`] takes the place of.
@@ -141,6 +142,7 @@ async fn another_amount_goes_back_and_the_story_says_both_sums() {
             == 2
     })
     .await;
+    addresses_open_without_a_cookie(&world);
     assert!(!world.mails().iter().any(|mail| mail.contains("too late")), "{:?}", world.mails());
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0);
     world.end().await;

@@ -21,6 +21,19 @@ pub async fn link_mailed(world: &World, subject: &str, path: &str) -> String {
     format!("{path}{key}")
 }
 
+/// Fails if a mail names the booking's own page, which needs the buyer's cookie, or none names its signed address.
+#[track_caller]
+pub fn addresses_open_without_a_cookie(world: &World) {
+    let mails = mails(world);
+    for mail in &mails {
+        for (_, rest) in mail.match_indices("/bookings/").map(|(at, path)| mail.split_at(at + path.len())) {
+            let address: String = rest.chars().take_while(|sign| !sign.is_whitespace()).collect();
+            assert!(address.starts_with("by-mail/"), "a mail names /bookings/{address}: {mail}");
+        }
+    }
+    assert!(mails.iter().any(|mail| mail.contains("/bookings/by-mail/")), "no mail names a booking: {mails:?}");
+}
+
 async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
     let answer = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     let answer = answer.send().await.expect("the server answers");

@@ -6,6 +6,7 @@ use server::bookings::{Batch, call_off, call_off_in, undo_batch};
 use sqlx::PgConnection;
 use sqlx::postgres::PgQueryResult;
 
+use crate::by_mail::addresses_open_without_a_cookie;
 use crate::cancel::books_balance;
 use crate::sql_guards::{booking_in, pay_for};
 use crate::totals::WAITING;
@@ -51,6 +52,7 @@ async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
         world.mails().iter().filter(|mail| mail.contains("The projector is broken.")).count() >= 3
     })
     .await;
+    addresses_open_without_a_cookie(&world);
     let (_, listed) = ann.get("/api/v1/shows?movie=tide").await;
     assert!(!listed.to_string().contains(&show), "it is not offered: {listed}");
     // Again: nothing more happens.

@@ -81,11 +81,12 @@ async fn a_decline_by_webhook_keeps_the_hold_as_well() {
     let (_, pending) = ann.buy(&hold, Some("tok_pending_failed")).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
     let over = ann.sees_booking(&pending, "CANCELLED").await;
+    let next = kept(&over);
     let until_ms = over["kept_hold"]["until_ms"].as_i64().expect("an instant");
     let end = hold["expires_at_ms"].as_i64().expect("an instant");
     assert!((until_ms - end).abs() < 2_000, "the hold ends as it would have without the payment: {until_ms} {end}");
     assert_eq!(world.visitor().hold(&[5]).await.0, StatusCode::LOCKED);
-    let (_, sold) = ann.buy(&kept(&over), Some("tok_paid")).await;
+    let (_, sold) = ann.buy(&next, Some("tok_paid")).await;
     assert_eq!(sold["state"], "CONFIRMED", "{sold}");
     books_balance(&world).await;
     world.end().await;

@@ -3,6 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::by_mail::addresses_open_without_a_cookie;
 use crate::cancel::books_balance;
 use crate::world::{PRICE, Visitor, World, text, until};
 
@@ -84,6 +85,7 @@ async fn the_same_seats_are_taken_by_a_new_booking_once_and_can_be_given_back() 
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2, "one new booking, however often it was told");
     until("the tickets and a notice are there", || async { world.mails().len() == 2 }).await;
     assert!(world.mails().iter().any(|mail| mail.contains("Subject: Your payment came late")));
+    addresses_open_without_a_cookie(&world);
     let seen = ann.booking(&booking).await;
     let steps: Vec<_> = seen["steps"].as_array().expect("steps").iter().map(|step| text(&step["step"])).collect();
     assert_eq!(steps, ["paying", "expired", "paid_late", "moved"]);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{HERE, ask, done, organiser, screen_of};
 use crate::accounts::{Browser, another_theatre};
+use crate::by_mail::addresses_open_without_a_cookie;
 use crate::cancel::books_balance;
 use crate::cancel_show::begin_to_pay;
 use crate::silent_post::SilentPost;
@@ -115,6 +116,7 @@ async fn who_finds_the_same_place_keeps_it_and_who_does_not_may_choose() {
             && mails.iter().any(|mail| mail.contains("C7, C8") && mail.contains("money"))
     })
     .await;
+    addresses_open_without_a_cookie(&world);
     let acts = "SELECT count(*) FROM audit_list WHERE act = 'show_moved'";
     assert_eq!(world.count(acts).await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 3);
