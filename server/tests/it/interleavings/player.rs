@@ -13,6 +13,9 @@ use super::scenario::Scenario;
 use super::schedule::{Grid, Schedule};
 use super::stage::Stage;
 
+/// Schedules played at the same moment, a core, where many are played: much of a schedule is waiting for answers. A few are
+/// not worth a world for each of so many workers.
+const WORKERS_PER_CORE: usize = 3;
 /// So many schedules are played in one world: its books are read after each of them.
 const SCHEDULES_PER_WORLD: u32 = 50;
 /// Findings shown at most; with so many no other schedule is begun.
@@ -207,14 +210,15 @@ fn answers(played: &Played) -> impl Iterator<Item = &str> {
     played.answers.iter().flat_map(|answers| answers.split(", "))
 }
 
-/// Plays schedules of each scenario, side by side on as many cores as there are.
+/// Plays schedules of each scenario, several side by side.
 pub async fn explore(scenarios: Vec<Scenario>, extent: Extent) -> Tally {
     let (began, count) = (Instant::now(), scenarios.len());
     let scenarios = scenarios.into_iter().map(|scenario| Progress { scenario, grid: None, played: 0 });
     let scenarios = Arc::new(Mutex::new(scenarios.collect::<VecDeque<_>>()));
     let tally = SharedTally::default();
-    let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let workers = (0..workers).map(|_| work(Arc::clone(&scenarios), tally.clone(), extent));
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let per_core = if matches!(extent, Extent::All | Extent::Until(_)) { WORKERS_PER_CORE } else { 1 };
+    let workers = (0..cores * per_core).map(|_| work(Arc::clone(&scenarios), tally.clone(), extent));
     join_all(workers).await;
     let tally = std::mem::take(&mut *tally.get());
     let Tally { schedules, in_all, blocked, gave_way, findings } = &tally;

@@ -70,9 +70,11 @@ impl Stage {
         let mut world = World::start(0, &settings).await;
         let database: String =
             sqlx::query_scalar("SELECT current_database()").fetch_one(&world.pg).await.expect("a name");
-        let soon = format!("ALTER DATABASE {database} SET deadlock_timeout = '{DEADLOCKS_AFTER}'");
-        // Where this may not be set, a deadlock takes a second.
-        let _ = sqlx::query(sqlx::AssertSqlSafe(soon)).execute(&world.pg).await;
+        // A schedule does not depend on the disk. Where a deadlock's time may not be set, one takes a second.
+        for (setting, value) in [("synchronous_commit", "off"), ("deadlock_timeout", DEADLOCKS_AFTER)] {
+            let set = format!("ALTER DATABASE {database} SET {setting} = '{value}'");
+            let _ = sqlx::query(sqlx::AssertSqlSafe(set)).execute(&world.pg).await;
+        }
         let (clerk, url) = serve(world.settings(), world.database_url()).await;
         world.add_own_server(url);
         let (sender, events) = mpsc::unbounded_channel();
