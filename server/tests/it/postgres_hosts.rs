@@ -27,7 +27,7 @@ impl Pair {
 }
 
 async fn pool(address: &str) -> PgPool {
-    server::start::database(address, 2).await.expect("there is a primary")
+    server::start::database(address, 1).await.expect("there is a primary")
 }
 
 /// True if the pool's connections lead to this Postgres.
@@ -37,11 +37,12 @@ async fn leads_to(pool: &PgPool, postgres: &Postgres) -> bool {
     asked.is_ok_and(|port| postgres.address().ends_with(&format!(":{port}")))
 }
 
-/// True if another connection than the pool's stays open at the host that the pool leads to.
+/// True if the host that the pool leads to was asked for its role twice on one connection.
 async fn is_watched(pool: &PgPool) -> bool {
-    let stay = "SELECT count(*) FROM pg_stat_activity
-                WHERE application_name = 'rowlock' AND pid <> pg_backend_pid() AND backend_start < now() - interval '0.5 s'";
-    sqlx::query_scalar::<_, i64>(stay).fetch_one(pool).await.expect("the primary answers") > 0
+    let asked_again = "SELECT count(*) FROM pg_stat_activity
+                       WHERE pid <> pg_backend_pid() AND query LIKE '%pg_is_in_recovery%'
+                         AND query_start > backend_start + interval '0.5 s'";
+    sqlx::query_scalar::<_, i64>(asked_again).fetch_one(pool).await.expect("the primary answers") > 0
 }
 
 #[tokio::test(flavor = "multi_thread")]
