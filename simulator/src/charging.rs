@@ -86,6 +86,12 @@ impl Simulator {
         *self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner) = Some(url);
     }
 
+    /// True if the merchant was told of everything so far.
+    #[must_use]
+    pub fn has_told_all(&self) -> bool {
+        self.courier.is_idle()
+    }
+
     /// Whether a request comes from the merchant: whether it has the key as its bearer token.
     #[must_use]
     pub fn is_merchant(&self, headers: &HeaderMap) -> bool {

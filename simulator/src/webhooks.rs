@@ -185,6 +185,12 @@ impl Courier {
         Arc::clone(&self.places).try_acquire_owned().ok().map(|permit| Place { _permit: permit })
     }
 
+    /// True if no event is on its way: each was accepted, or given up.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.places.available_permits() == MAX_UNDELIVERED
+    }
+
     /// A place, as soon as one is free.
     pub async fn place(&self) -> Place {
         let permit = Arc::clone(&self.places).acquire_owned().await.expect("the queue is never closed");

@@ -296,6 +296,8 @@ async fn a_part_that_a_person_has_tried_again_after_days_is_sent_once() {
     until("it is settled", || async { world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 1 })
         .await;
     nothing_is_left_to_do(&world).await;
+    // Heard later, it would take the effect off the list.
+    until("its event is heard", || async { till.simulator.has_told_all() }).await;
     // As if its answer had been lost, and the effect parked until Stripe had forgotten the key.
     till.simulator.ledger.forget_refund_keys();
     for lost in [
