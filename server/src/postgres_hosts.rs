@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOKS_BETWEEN: u32 = 4;
 /// One host has so long to connect and answer: a machine without power never refuses a connection.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// The same, for a server that starts. It has seen no timeline yet, so it would take an old primary that answers for the one
+/// The same for the first look, by a server that starts. It has seen no timeline yet, so it would take an old primary that answers for the one
 /// of a busy host that does not.
 const ANSWER_FIRST_WITHIN: Duration = Duration::from_secs(10);
 /// Most hosts in one address.
@@ -107,21 +107,16 @@ impl PostgresHosts {
         if !self.only_primary {
             return PgConnection::connect_with(&self.hosts[0]).await;
         }
-        self.find(0, ANSWER_FIRST_WITHIN).await.map(|found| found.connection).ok_or_else(no_primary)
+        self.find(Current::first(), ANSWER_FIRST_WITHIN).await.map(|found| found.connection).ok_or_else(no_primary)
     }
 
-    /// Finds the primary: it answers within that time, and its timeline is `least` or a later one.
-    async fn find(&self, least: i64, within: Duration) -> Option<Primary> {
-        let mut asked: FuturesUnordered<_> = (0..self.hosts.len()).map(|place| self.ask(place, within)).collect();
-        let mut best: Option<Primary> = None;
-        while let Some(found) = asked.next().await {
-            if let Some(found) = found
-                && found.timeline >= best.as_ref().map_or(least, |best| best.timeline + 1)
-            {
-                best = Some(found);
-            }
-        }
-        best
+    /// Finds the primary: it answers within that time, and its timeline is that of `current` or a later one.
+    async fn find(&self, current: Current, within: Duration) -> Option<Primary> {
+        let asked: FuturesUnordered<_> = (0..self.hosts.len()).map(|place| self.ask(place, within)).collect();
+        let found =
+            asked.filter_map(std::future::ready).filter(|found| std::future::ready(found.timeline >= current.timeline));
+        let found: Vec<Primary> = found.collect().await;
+        found.into_iter().max_by_key(|found| current.preference(found.place, found.timeline))
     }
 
     /// Asks a host for its role; `None` unless it is a primary that answers in time.
@@ -185,12 +180,24 @@ struct Current {
     since: Instant,
 }
 
+impl Current {
+    /// The first host, of which nothing is known yet.
+    fn first() -> Self {
+        Self { place: 0, timeline: 0, since: Instant::now() }
+    }
+
+    /// The order in which primaries are taken, the best last. Of several on one timeline the current host stays: they may be
+    /// two ways to one Postgres (PgBouncers, say), and each change closes all connections of the pool.
+    fn preference(self, place: usize, timeline: i64) -> (i64, bool) {
+        (timeline, place == self.place)
+    }
+}
+
 impl PrimaryFollower {
     /// Begins with the first host.
     #[must_use]
     pub fn new(hosts: PostgresHosts) -> Arc<Self> {
-        let current = Mutex::new(Current { place: 0, timeline: 0, since: Instant::now() });
-        Arc::new(Self { hosts, current })
+        Arc::new(Self { hosts, current: Mutex::new(Current::first()) })
     }
 
     /// The host that is connected to now.
@@ -212,7 +219,7 @@ impl PrimaryFollower {
         if !self.needs_primary() {
             return Ok(());
         }
-        let found = self.hosts.find(0, ANSWER_FIRST_WITHIN).await.ok_or_else(no_primary)?;
+        let found = self.hosts.find(Current::first(), ANSWER_FIRST_WITHIN).await.ok_or_else(no_primary)?;
         self.take(&found);
         Ok(())
     }
@@ -271,8 +278,8 @@ impl PrimaryFollower {
 
     /// Asks all hosts, and has the pool use the primary. Returns a connection to it.
     async fn look_around(&self, pool: &PgPool) -> Option<PgConnection> {
-        let least = self.current().timeline;
-        let Some(found) = self.hosts.find(least, ANSWER_WITHIN).await else {
+        let current = *self.current();
+        let Some(found) = self.hosts.find(current, ANSWER_WITHIN).await else {
             tracing::debug!("no host in DATABASE_URL is a primary that answers");
             return None;
         };
@@ -323,6 +330,23 @@ mod tests {
         for host in &hosts.hosts {
             assert_eq!((host.get_username(), host.get_database()), ("ann", Some("cinema")));
         }
+    }
+
+    #[test]
+    fn the_current_host_is_left_for_a_later_timeline_alone() {
+        let current = Current { place: 1, timeline: 2, since: Instant::now() };
+        let chosen = |found: &[(usize, i64)]| {
+            found
+                .iter()
+                .copied()
+                .max_by_key(|(place, timeline)| current.preference(*place, *timeline))
+                .map(|found| found.0)
+        };
+        // In whatever order the hosts answer.
+        assert_eq!(chosen(&[(0, 2), (1, 2), (2, 2)]), Some(1));
+        assert_eq!(chosen(&[(1, 2), (2, 2)]), Some(1));
+        assert_eq!(chosen(&[(1, 2), (0, 3)]), Some(0));
+        assert_eq!(chosen(&[(0, 3), (1, 2)]), Some(0));
     }
 
     #[test]
