@@ -86,9 +86,9 @@ impl Simulator {
         *self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner) = Some(url);
     }
 
-    /// True if the merchant was told of everything so far.
+    /// True if no event is on its way to the merchant: each was accepted, or given up.
     #[must_use]
-    pub fn has_told_all(&self) -> bool {
+    pub fn has_delivered_all(&self) -> bool {
         self.courier.is_idle()
     }
 

@@ -185,7 +185,7 @@ impl Courier {
         Arc::clone(&self.places).try_acquire_owned().ok().map(|permit| Place { _permit: permit })
     }
 
-    /// True if no event is on its way: each was accepted, or given up.
+    /// True if no event is on its way.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.places.available_permits() == MAX_UNDELIVERED

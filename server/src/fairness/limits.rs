@@ -174,13 +174,13 @@ impl Limits {
     fn tell(&self, state: &AppState, counted: &Arc<Counted>, whose: &str, lot: u32) {
         let (counted, whose) = (Arc::clone(counted), counted.bucket_of(whose).to_owned());
         let Ok(turn) = Arc::clone(&self.telling).try_acquire_owned() else {
-            counted.told(&whose, None, state.locks.now());
+            counted.record_answer(&whose, None, state.locks.now());
             return;
         };
         let state = state.clone();
         state.clone().tasks.spawn(async move {
             let empty_ms = state.fairness.limits.spend(&state, &counted, &whose, lot).await;
-            counted.told(&whose, empty_ms, state.locks.now());
+            counted.record_answer(&whose, empty_ms, state.locks.now());
             drop(turn);
         });
     }
@@ -264,7 +264,7 @@ impl Counted {
         match self.take(whose, now) {
             Try::Granted => None,
             Try::GrantedAndDue(_) => {
-                self.told(self.bucket_of(whose), None, now);
+                self.record_answer(self.bucket_of(whose), None, now);
                 None
             }
             Try::Refused(wait_ms) => Some(wait_ms),
@@ -280,7 +280,7 @@ impl Counted {
         self.lock().by_name.contains_key(whose)
     }
 
-    fn told(&self, whose: &str, empty_ms: Option<i64>, now: Timestamp) {
+    fn record_answer(&self, whose: &str, empty_ms: Option<i64>, now: Timestamp) {
         // Nobody forgets a meter while its answer is to come.
         if let Some(meter) = self.lock().by_name.get_mut(whose) {
             match empty_ms {
@@ -382,7 +382,7 @@ mod tests {
     fn everybody_has_a_bucket_and_an_empty_one_is_nobody_elses() {
         let (counted, now) = (counted(), Timestamp(1_000_000));
         assert_eq!(counted.take("ann", now), Try::GrantedAndDue(1), "a lot is one");
-        counted.told("ann", Some(4_000), now);
+        counted.record_answer("ann", Some(4_000), now);
         assert_eq!((counted.take("ann", now), counted.take("ben", now)), (Try::Refused(4_000), Try::GrantedAndDue(1)));
     }
 
@@ -415,7 +415,7 @@ mod tests {
         let (counted, now) = (counted(), Timestamp(1_000_000));
         assert_eq!((counted.wait_ms("ann", now), counted.lock().by_name.len()), (None, 0));
         counted.take("ann", now);
-        counted.told("ann", Some(4_000), now);
+        counted.record_answer("ann", Some(4_000), now);
         assert_eq!(counted.wait_ms("ann", now.plus_ms(1_000)), Some(3_000));
         counted.forget_idle(now.plus_ms(3_999));
         assert_eq!(counted.lock().by_name.len(), 1);
@@ -434,7 +434,7 @@ mod tests {
         let counted = pair.visitor.expect("a limit");
         for who in 0..MAX_METERS {
             counted.take(&who.to_string(), now);
-            counted.told(&who.to_string(), Some(0), now);
+            counted.record_answer(&who.to_string(), Some(0), now);
         }
         let kept = || counted.lock().by_name.len();
         // All new visitors share one bucket, as large as an address's; its lot is two.
@@ -445,7 +445,7 @@ mod tests {
         let granted = 2 + (2..100).filter(|who| !matches!(late(*who), Try::Refused(_))).count();
         assert_eq!(granted, 12, "what an address's bucket holds while no answer comes");
         assert_eq!(kept(), MAX_METERS + 1);
-        counted.told(SHARED, Some(0), now);
+        counted.record_answer(SHARED, Some(0), now);
         assert_eq!(counted.take("late", now.plus_ms(120_000)), Try::GrantedAndDue(1));
         assert_eq!(kept(), 1);
     }
@@ -463,7 +463,7 @@ mod tests {
         assert!((12..=36).contains(&heard), "{heard} new visitors, of whom a minute's worth is 24 and a lot 4");
         assert_eq!(counted.lock().by_name.len(), heard + 1);
         assert_eq!(tries("one more", "flooded"), Err(HoldLimit::Address));
-        counted.told("ann", Some(0), now);
+        counted.record_answer("ann", Some(0), now);
         assert!(tries("ann", "flooded").is_ok(), "who has a meter is no newcomer");
         assert!(tries("ben", "another").is_ok());
     }

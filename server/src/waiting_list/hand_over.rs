@@ -6,8 +6,8 @@
 //! two the address is opened once more: the same visitor renews to the same id. Only the mail has the key; a copied cookie
 //! opens nothing here (decision 31).
 //!
-//! The entry stays locked while the lock store is asked: the next device must find the owner that the hold has, and whoever
-//! leaves the line must find who leaves. That is twice the deadline of a call at most (`CALL_DEADLINE` in
+//! The entry stays locked while the lock store is asked: the next device, and a visitor who leaves the line, must find the
+//! owner that the hold has. That is twice the deadline of a call at most (`CALL_DEADLINE` in
 //! `seat_locks/link/retry.rs`, 3 s); others wait [`BEGIN`]'s time for the lock, and few may come ([`limits::count_taking`]).
 
 use std::sync::{Arc, OnceLock};

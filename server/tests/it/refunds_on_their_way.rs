@@ -297,7 +297,7 @@ async fn a_part_that_a_person_has_tried_again_after_days_is_sent_once() {
         .await;
     nothing_is_left_to_do(&world).await;
     // Heard later, it would take the effect off the list.
-    until("its event is heard", || async { till.simulator.has_told_all() }).await;
+    until("its event is heard", || async { till.simulator.has_delivered_all() }).await;
     // As if its answer had been lost, and the effect parked until Stripe had forgotten the key.
     till.simulator.ledger.forget_refund_keys();
     for lost in [
