@@ -13,8 +13,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
+use futures::future::join_all;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::{Connection, PgConnection, Row};
 
@@ -24,8 +23,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOKS_BETWEEN: u32 = 4;
 /// One host has so long to connect and answer: a machine without power never refuses a connection.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// The same for the first look, by a server that starts. It has seen no timeline yet, so it would take an old primary that answers for the one
-/// of a busy host that does not.
+/// The same for the first look, of a server that starts. It has seen no timeline yet: an old primary that answers would be
+/// taken where the one of the later timeline is too busy to.
 const ANSWER_FIRST_WITHIN: Duration = Duration::from_secs(10);
 /// Most hosts in one address.
 const MAX_HOSTS: usize = 8;
@@ -112,11 +111,9 @@ impl PostgresHosts {
 
     /// Finds the primary: it answers within that time, and its timeline is that of `current` or a later one.
     async fn find(&self, current: Current, within: Duration) -> Option<Primary> {
-        let asked: FuturesUnordered<_> = (0..self.hosts.len()).map(|place| self.ask(place, within)).collect();
-        let found =
-            asked.filter_map(std::future::ready).filter(|found| std::future::ready(found.timeline >= current.timeline));
-        let found: Vec<Primary> = found.collect().await;
-        found.into_iter().max_by_key(|found| current.preference(found.place, found.timeline))
+        let asked = join_all((0..self.hosts.len()).map(|place| self.ask(place, within))).await;
+        let found = asked.into_iter().flatten().filter(|found| found.timeline >= current.timeline);
+        found.max_by_key(|found| current.preference(found.place, found.timeline))
     }
 
     /// Asks a host for its role; `None` unless it is a primary that answers in time.
@@ -188,7 +185,7 @@ impl Current {
 
     /// The order in which primaries are taken, the best last. Of several on one timeline the current host stays: they may be
     /// two ways to one Postgres (PgBouncers, say), and each change closes all connections of the pool.
-    fn preference(self, place: usize, timeline: i64) -> (i64, bool) {
+    const fn preference(self, place: usize, timeline: i64) -> (i64, bool) {
         (timeline, place == self.place)
     }
 }
