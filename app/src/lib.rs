@@ -7,11 +7,9 @@
 // A view is one type as deep as its markup; the seat map's is deeper than the default allows.
 #![recursion_limit = "512"]
 
-pub mod again;
 #[cfg(feature = "pages")]
 pub mod booking_status;
 pub mod browser;
-pub mod buyer_details;
 #[cfg(feature = "show")]
 pub mod checkout;
 pub mod language;
@@ -19,6 +17,7 @@ pub mod language;
 mod markup;
 #[cfg(feature = "ssr")]
 pub mod pages;
+pub mod payment_retry;
 #[cfg(feature = "show")]
 pub mod seat_map;
 #[cfg(feature = "ssr")]
@@ -27,8 +26,6 @@ pub mod shell;
 pub mod site;
 #[cfg(feature = "staff")]
 pub mod staff;
-#[cfg(feature = "show")]
-mod waiting_list;
 #[cfg(feature = "pages")]
 pub mod waiting_room;
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::FollowedBooking;
 use super::asking::trouble;
 use crate::browser::{self, calls, ids};
-use crate::buyer_details::Typed;
+use crate::payment_retry::buyer_details::Typed;
 use crate::say;
 
 /// Where bookings are made.

@@ -22,8 +22,8 @@ use uuid::Uuid;
 
 use self::wording::{is_second, money_in_words, next_step, parts_in_words, said, words};
 use crate::browser::{calls, events, ids};
-use crate::buyer_details;
 use crate::language::{Language, Moment, current};
+use crate::payment_retry::buyer_details;
 use crate::say;
 
 /// Groups of messages this island uses; its page carries them.

@@ -4,8 +4,8 @@
 use domain::api::{BookingState, MoneyState, RefundView};
 
 use super::FollowedBooking;
-use crate::again;
 use crate::language::{Arg, Moment, current};
+use crate::payment_retry::seats_query;
 use crate::say;
 
 /// What a state means to the one who bought: a tone, a mark, and the keys of a title and a text.
@@ -145,7 +145,7 @@ pub(super) fn parts_in_words(booking: &FollowedBooking) -> Vec<String> {
 
 /// The one thing to do now: where it leads, the key of what it is called, and its name for tests.
 pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static str, &'static str)> {
-    let show = again::address(booking.show, &[], &[]);
+    let show = seats_query::address(booking.show, &[], &[]);
     if let Some(other) = booking.moved_to {
         return Some((format!("/bookings/{other}"), "status.next_moved", "moved-to"));
     }
@@ -161,7 +161,7 @@ pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static s
         }
         (state, ..) if state.is_final() && booking.kept_hold.is_some() => (show, "status.next_back", "back-to-show"),
         (state, ..) if state.is_final() && may_want_them_again(booking) => {
-            (again::address(booking.show, &booking.seats, &booking.places), "status.next_again", "again-link")
+            (seats_query::address(booking.show, &booking.seats, &booking.places), "status.next_again", "again-link")
         }
         (state, ..) if state.is_final() => (show, "status.next_back", "back-to-show"),
         _ => return None,

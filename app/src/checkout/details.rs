@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::code::Code;
 use super::pay::{self, Attempt, Trouble};
 use crate::browser;
-use crate::buyer_details::Typed;
+use crate::payment_retry::buyer_details::Typed;
 use crate::say;
 use crate::seat_map::session::Session;
 

@@ -19,10 +19,10 @@ use self::details::Details;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::language::{current, money};
-use crate::seat_map::SEATS;
+use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::session::{Live, Session};
-use crate::{say, waiting_list};
+use crate::seat_map::{SEATS, waiting_list};
 
 /// The element that says who is signed in, beside the island: its page is no cache's.
 pub const BUYER: &str = "signed-in-buyer";

@@ -15,7 +15,6 @@ pub mod poster;
 pub mod problems;
 pub mod search;
 pub mod show;
-pub mod staff;
 pub mod theatre;
 pub mod ticket;
 pub mod waiting_room;

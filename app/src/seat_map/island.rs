@@ -16,8 +16,8 @@ use web_sys::HtmlElement;
 use super::plan::drawing::escaped;
 use super::session::Session;
 use super::signals::later::{Mounted, SplitLoaderError, later, mounted};
-use super::{room, skeleton_markup, start};
-use crate::{browser, checkout, say, waiting_list};
+use super::{room, skeleton_markup, start, waiting_list};
+use crate::{browser, checkout, say};
 
 /// Id of the element of the page that names the show, as `data-show`, and the path of its film, as `data-film`. They are
 /// no properties of the island: the code that reads those is a reader of any JSON, to be loaded for two words.

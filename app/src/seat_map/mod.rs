@@ -17,6 +17,7 @@ pub mod room;
 pub mod session;
 pub mod signals;
 pub mod telling;
+pub(crate) mod waiting_list;
 
 use std::rc::Rc;
 use std::sync::Arc;

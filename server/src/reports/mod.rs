@@ -3,7 +3,7 @@
 //! Everything is read from the rows of bookings, payments and refunds themselves: there is no second set of books that
 //! could disagree. Only holds, which live in Redis and leave nothing behind, are counted by us (`tally`).
 //! Reports are read in one instant of the database each, a few at a time (`reading`): they never stand in the way of
-//! a sale. What is not here: how they look (`app::pages::staff::reports`), and the day close of a till, which is the
+//! a sale. What is not here: how they look (`app::staff::pages::reports`), and the day close of a till, which is the
 //! box office's.
 
 mod funnel;

@@ -137,7 +137,11 @@ mod tests {
         {
             for module_px in [3, 8] {
                 let (picture, width) = photographed(&text, module_px);
-                assert_eq!(app::staff::door::reader::first_code(&picture, width), Some(text.clone()), "{module_px}");
+                assert_eq!(
+                    app::staff::islands::door::reader::first_code(&picture, width),
+                    Some(text.clone()),
+                    "{module_px}"
+                );
             }
         }
     }

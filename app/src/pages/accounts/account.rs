@@ -122,7 +122,7 @@ fn line(booking: BookingSummary) -> impl IntoView {
     }
 }
 
-pub(in crate::pages) fn state_words(booking: &BookingSummary) -> String {
+pub(crate) fn state_words(booking: &BookingSummary) -> String {
     match (booking.state, booking.money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
         // Whatever it counted as before.

@@ -7,7 +7,7 @@ mod register;
 mod reset;
 
 pub use account::Account;
-pub(in crate::pages) use account::state_words;
+pub(crate) use account::state_words;
 pub use login::Login;
 pub use notice::Notice;
 pub use register::Register;
@@ -72,7 +72,7 @@ fn new_password(name: &'static str, label: String) -> impl IntoView {
 }
 
 /// Whose password it is, where nobody is asked: for programs that keep passwords. Empty where only a mail knows.
-pub(in crate::pages) fn username(email: String) -> impl IntoView {
+pub(crate) fn username(email: String) -> impl IntoView {
     view! { <input r#type="text" name="username" autocomplete="username" value=email hidden /> }
 }
 

@@ -1,5 +1,5 @@
 //! Seats and places that somebody had when a payment did not come off, offered once more: the address of the page names
-//! them ([`crate::again`]).
+//! them ([`crate::payment_retry::seats_query`]).
 //!
 //! What of them is free is one tap away, and nothing is held before it. What is not is named; once the rest was taken,
 //! or where nothing is free, other seats are offered near them, as for any seat that went to another. All of it comes
@@ -12,8 +12,8 @@ use leptos::task::spawn_local;
 
 use super::cart::Cart;
 use super::party::Offer;
-use crate::again::{self, Wanted};
 use crate::browser::{self, events};
+use crate::payment_retry::seats_query::{self, Wanted};
 use crate::seat_map::live::board::Look;
 use crate::seat_map::room::Room;
 use crate::seat_map::session::Session;
@@ -62,7 +62,7 @@ struct Found {
 
 /// Offers the seats that the address names, as soon as it is known how they stand.
 pub(in crate::seat_map) fn offer(session: Session) {
-    let wanted = again::wanted_in(&browser::query());
+    let wanted = seats_query::wanted_in(&browser::query());
     if wanted.is_empty() {
         return;
     }

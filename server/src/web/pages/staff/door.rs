@@ -1,6 +1,6 @@
 //! The door: the shows of today, and the scanner of one.
 
-use app::pages::staff::{Door, DoorShows, Section};
+use app::staff::pages::{Door, DoorShows, Section};
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use app::language::{self, Hindrance};
 use app::pages::accounts::Notice;
-use app::pages::staff::{Desk, Entrance, NewTheatre, NewTheatreForm, Section, Workplace};
+use app::staff::pages::{Desk, Entrance, NewTheatre, NewTheatreForm, Section, Workplace};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};

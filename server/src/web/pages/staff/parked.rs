@@ -1,8 +1,8 @@
 //! The page of what waits for a manager, and its forms. They do what the API does, through the same service.
 
 use app::language::Hindrance;
-use app::pages::staff::parked::{ParkedForm, ParkedPage};
-use app::pages::staff::{Field, Section};
+use app::staff::pages::parked::{ParkedForm, ParkedPage};
+use app::staff::pages::{Field, Section};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};

@@ -1,8 +1,8 @@
 //! The page of reports: all of them for the days that are asked for.
 
 use app::language::Hindrance;
-use app::pages::staff::Section;
-use app::pages::staff::reports::{Figures, Reports, RoomDrawing, RoomRow};
+use app::staff::pages::Section;
+use app::staff::pages::reports::{Figures, Reports, RoomDrawing, RoomRow};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};

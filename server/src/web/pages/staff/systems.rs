@@ -1,8 +1,8 @@
 //! The page of other systems, and its forms. They do what the API does, through the same services.
 
 use app::language::Hindrance;
-use app::pages::staff::systems::{Made, Systems, SystemsForm};
-use app::pages::staff::{Field, Section};
+use app::staff::pages::systems::{Made, Systems, SystemsForm};
+use app::staff::pages::{Field, Section};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, State};

@@ -1,8 +1,8 @@
 //! The pages of who works in a theatre and of what was done there. They do what the API does, through the same service.
 
 use app::language::Hindrance;
-use app::pages::staff::team::{Acts, Team, TeamForm, take_form};
-use app::pages::staff::{Field, Section};
+use app::staff::pages::team::{Acts, Team, TeamForm, take_form};
+use app::staff::pages::{Field, Section};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};

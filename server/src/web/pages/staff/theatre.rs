@@ -1,7 +1,7 @@
 //! What is written about a theatre, for its managers; and one more, for whoever manages all of them.
 
 use app::language::Hindrance;
-use app::pages::staff::{Desk, NewTheatreForm, Section, TheatrePage};
+use app::staff::pages::{Desk, NewTheatreForm, Section, TheatrePage};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, QueryRejection};
 use axum::extract::{Form, Path, Query, State};

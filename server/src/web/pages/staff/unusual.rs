@@ -1,8 +1,8 @@
 //! The page of what is unusual, and its form. They do what the API does, through the same service.
 
 use app::language::Hindrance;
-use app::pages::staff::Section;
-use app::pages::staff::unusual::Unusual;
+use app::staff::pages::Section;
+use app::staff::pages::unusual::Unusual;
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, State};

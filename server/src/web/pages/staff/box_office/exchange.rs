@@ -1,7 +1,7 @@
 //! A booking that is exchanged: for which show, and what its page at the counter needs to know of it.
 
-use app::pages::staff::box_office::ExchangePage;
-use app::staff::box_office::Exchanging;
+use app::staff::islands::box_office::Exchanging;
+use app::staff::pages::box_office::ExchangePage;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use domain::api::box_office::{CounterBooking, DayQuery};

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use app::pages::staff::box_office::{CounterForm, PinForm, TakeBackForm};
-use app::pages::staff::{Field, Refusal};
+use app::staff::pages::box_office::{CounterForm, PinForm, TakeBackForm};
+use app::staff::pages::{Field, Refusal};
 use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{Form, Path, State};
 use axum::response::{IntoResponse, Response};

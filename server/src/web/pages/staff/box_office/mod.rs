@@ -5,10 +5,10 @@ mod forms;
 mod till;
 
 use app::language::Hindrance;
-use app::pages::staff::box_office::{
+use app::staff::pages::box_office::{
     CounterBookingPage, CounterForm, CounterPage, FoundPage, PrintPage, Sale, SalePage, TakeBackForm,
 };
-use app::pages::staff::{Desk, Section};
+use app::staff::pages::{Desk, Section};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};

@@ -1,7 +1,7 @@
 //! The forms of a till and of the day. What was typed and refused is shown again, with what is wrong beside its field.
 
-use app::pages::staff::box_office::{CounterForm, TillAct, TillForm};
-use app::pages::staff::{Field, Refusal};
+use app::staff::pages::box_office::{CounterForm, TillAct, TillForm};
+use app::staff::pages::{Field, Refusal};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, State};
 use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill};

@@ -1,7 +1,7 @@
 //! Films, and one more.
 
-use app::pages::staff::organiser::{FilmForm, Films, Trouble};
-use app::pages::staff::{Desk, Field, Section};
+use app::staff::pages::organiser::{FilmForm, Films, Trouble};
+use app::staff::pages::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
 use domain::api::organiser::FilmRequest;
 use serde::Deserialize;

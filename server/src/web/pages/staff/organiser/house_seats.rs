@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use app::pages::staff::organiser::{HouseChoice, HouseSeatsPage, Trouble};
-use app::pages::staff::{Desk, Field, Section};
-use app::staff::house_seats::HouseRow;
+use app::staff::islands::house_seats::HouseRow;
+use app::staff::pages::organiser::{HouseChoice, HouseSeatsPage, Trouble};
+use app::staff::pages::{Desk, Field, Section};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, Query, State};
 use domain::api::organiser::StandingRequest;

@@ -10,8 +10,8 @@ mod rooms;
 mod show;
 mod waiting_room;
 
-use app::pages::staff::organiser::{Preview, Trouble};
-use app::pages::staff::{Field, Refusal};
+use app::staff::pages::organiser::{Preview, Trouble};
+use app::staff::pages::{Field, Refusal};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, Query};

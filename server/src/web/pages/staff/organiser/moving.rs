@@ -1,7 +1,7 @@
 //! A show on another screen: a look at what it would mean, and the move.
 
-use app::pages::staff::organiser::{MovePage, Trouble};
-use app::pages::staff::{Desk, Field, Section};
+use app::staff::pages::organiser::{MovePage, Trouble};
+use app::staff::pages::{Desk, Field, Section};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::StatusCode;

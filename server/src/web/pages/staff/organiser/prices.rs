@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use app::pages::staff::organiser::{PriceForm, PriceLine, Prices};
-use app::pages::staff::{Field, Refusal, Section};
+use app::staff::pages::organiser::{PriceForm, PriceLine, Prices};
+use app::staff::pages::{Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
 use domain::api::organiser::{TariffRequest, TariffView};
 use domain::money::Currency;

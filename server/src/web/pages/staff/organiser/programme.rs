@@ -1,7 +1,7 @@
 //! The programme: weeks, and planning them.
 
-use app::pages::staff::organiser::{Planning, PlanningForm, Programme, Trouble};
-use app::pages::staff::{Desk, Field, Section};
+use app::staff::pages::organiser::{Planning, PlanningForm, Programme, Trouble};
+use app::staff::pages::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
 use chrono::{Days, NaiveDate};
 use domain::api::organiser::{DayPattern, InGap, Sales, ShowsRequest, TermsOfSale};

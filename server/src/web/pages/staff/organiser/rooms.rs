@@ -1,9 +1,9 @@
 //! Screens and their rooms.
 
-use app::pages::staff::organiser::{
+use app::staff::pages::organiser::{
     DrawingBoard, DrawnRoom, GiveForm, ImportForm, Preview, RoomPage, Screens, Trouble,
 };
-use app::pages::staff::{Desk, Field, Section};
+use app::staff::pages::{Desk, Field, Section};
 use axum::extract::{Form, FromRequest, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,7 +1,7 @@
 //! A single show: how it is sold, and that it will not take place.
 
-use app::pages::staff::organiser::{DefectForm, PriceLine, ShowForm, ShowPage, Trouble};
-use app::pages::staff::{Desk, Field, Refusal, Section};
+use app::staff::pages::organiser::{DefectForm, PriceLine, ShowForm, ShowPage, Trouble};
+use app::staff::pages::{Desk, Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, header};
 use domain::api::moving::MoveState;

@@ -1,7 +1,7 @@
 //! The waiting room of a show: how it stands, and what its organiser decides about it.
 
-use app::pages::staff::organiser::{RoomForm, RoomPart, RoomStands, Trouble, WaitingRoomPage};
-use app::pages::staff::{Desk, Field, Refusal, Section};
+use app::staff::pages::organiser::{RoomForm, RoomPart, RoomStands, Trouble, WaitingRoomPage};
+use app::staff::pages::{Desk, Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use domain::api::systems::MAX_REASON_CHARS;

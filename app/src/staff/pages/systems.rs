@@ -10,7 +10,7 @@ use super::{Desk, Field, fields, frame};
 use crate::language::{self, Hindrance, Moment, number};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// The page of other systems.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use super::{Desk, frame};
 use crate::language::{Arg, Moment, current};
 use crate::say;
 use crate::shell::{Half, Head, Kept, Page};
-use crate::staff::door::{StaffDoor, WORDS};
+use crate::staff::islands::door::{StaffDoor, WORDS};
 
 /// The shows whose doors are open.
 #[derive(Clone, Debug)]

@@ -23,8 +23,8 @@ use crate::language::Hindrance;
 use crate::pages::listing::{Choice, strip};
 use crate::say;
 use crate::shell::{Half, Head, Page};
-use crate::staff::box_office::{StaffShows, WORDS};
-use crate::staff::in_the_way;
+use crate::staff::islands::box_office::{StaffShows, WORDS};
+use crate::staff::islands::in_the_way;
 
 /// The day at the counter.
 #[derive(Clone, Debug)]

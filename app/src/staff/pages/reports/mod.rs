@@ -17,7 +17,7 @@ use super::{Desk, frame};
 use crate::language::{self, Hindrance, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// The page of reports.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use super::{Desk, Field, frame};
 use crate::language::{Arg, Hindrance, Moment, current, money};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// What was typed and refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::browser::calls::{self, Failure};
 use crate::browser::{go_to, ids};
 use crate::language::{Hindrance, problem_for_staff};
 use crate::say;
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// What stands in the way, and everything that is wrong with the room.
 type Trouble = (Hindrance, Vec<String>);

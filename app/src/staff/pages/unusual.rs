@@ -9,7 +9,7 @@ use super::{Desk, frame};
 use crate::language::{self, Hindrance, Moment, number};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// The page of what is unusual.
 #[derive(Clone, Debug)]

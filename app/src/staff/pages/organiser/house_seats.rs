@@ -12,7 +12,7 @@ use super::{Desk, Tab, Trouble, head, hidden, page};
 use crate::language::Arg;
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::house_seats::{HouseRow, StaffHouseSeats, WORDS};
+use crate::staff::islands::house_seats::{HouseRow, StaffHouseSeats, WORDS};
 
 /// What was chosen and refused.
 #[derive(Clone, Debug, Default)]

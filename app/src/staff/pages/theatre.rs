@@ -9,7 +9,7 @@ use super::{Desk, frame};
 use crate::language::Hindrance;
 use crate::say;
 use crate::shell::{Half, Head, Page};
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// The page of one theatre.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// The counter.
 pub(super) fn panel(selling: Selling) -> impl IntoView {

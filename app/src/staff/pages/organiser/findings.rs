@@ -4,7 +4,7 @@ use domain::layout::import::Finding;
 use leptos::prelude::*;
 
 use crate::say;
-use crate::staff::organiser::words;
+use crate::staff::islands::organiser::words;
 
 /// Findings as a list; nothing for none.
 pub(super) fn list(findings: Vec<Finding>) -> Option<impl IntoView> {

@@ -35,7 +35,7 @@ use super::{Desk, frame};
 use crate::language::{self, Hindrance, Moment};
 use crate::say;
 use crate::shell::{Half, Head};
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// What stood in the way of a form, said when its page is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::language::{current, money};
 use crate::pages::listing::{Choice, strip};
 use crate::say;
 use crate::shell::{Half, Head, Page};
-use crate::staff::box_office::{StaffShows, WORDS};
+use crate::staff::islands::box_office::{StaffShows, WORDS};
 
 /// The shows of a day a booking may be exchanged for.
 #[derive(Clone, Debug)]

@@ -35,7 +35,7 @@ use crate::browser::calls::{self, Failure};
 use crate::browser::events;
 use crate::language::{Hindrance, problem_for_staff};
 use crate::say;
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// Groups of messages the island uses; its page carries them.
 pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];

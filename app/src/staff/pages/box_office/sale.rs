@@ -9,7 +9,7 @@ use super::super::{Desk, frame};
 use super::find;
 use crate::say;
 use crate::shell::{Half, Head, Page};
-use crate::staff::box_office::{Exchanging, StaffCounter, WORDS};
+use crate::staff::islands::box_office::{Exchanging, StaffCounter, WORDS};
 
 /// How a show stands at the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

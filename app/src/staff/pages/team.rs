@@ -9,7 +9,7 @@ use super::{Desk, Field, fields, frame};
 use crate::language::{Hindrance, Moment, current};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// The page of who works here.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use super::selling::Selling;
 use crate::language::Arg;
 use crate::say;
-use crate::staff::in_the_way;
+use crate::staff::islands::in_the_way;
 
 /// Whose it is, with what can be done about it.
 pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Desk, Preview, Tab, page};
 use crate::say;
 use crate::shell::{Half, Head, Page};
-use crate::staff::organiser::{StaffLayoutEditor, WORDS, too_large};
+use crate::staff::islands::organiser::{StaffLayoutEditor, WORDS, too_large};
 
 /// The page of a room that is drawn.
 #[derive(Clone, Debug)]
