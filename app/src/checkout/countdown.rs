@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use crate::language::clock;
 use crate::say;
+use crate::seat_map::own_seats::extending;
 use crate::seat_map::session::Session;
 
 /// Calm until here; from here on the countdown looks urgent and more time is offered, milliseconds.
@@ -17,11 +18,11 @@ const WORTH_ASKING_MS: i64 = 10 * SECOND_MS;
 /// The countdown.
 pub fn countdown(session: Session) -> impl IntoView {
     Effect::new(move |_| {
-        if let Some(left) = session.left_ms.get().filter(|left| SAID_AT_MS.contains(left)) {
-            session.spoken.set(in_words(left));
+        if let Some(left) = session.countdown_ms.get().filter(|left| SAID_AT_MS.contains(left)) {
+            session.announcement.set(in_words(left));
         }
     });
-    let urgent = move || session.left_ms.get().is_some_and(|left| left <= URGENT_MS);
+    let urgent = move || session.countdown_ms.get().is_some_and(|left| left <= URGENT_MS);
     // The server's cap is the last word: when it is reached there is nothing to offer.
     let can_grow = Memo::new(move |_| {
         session.cart.with(|cart| {
@@ -31,12 +32,12 @@ pub fn countdown(session: Session) -> impl IntoView {
     view! {
         <p class="countdown" data-testid="countdown" role="timer" aria-label=say!("cart.time_left")
             data-urgent=move || if urgent() { "true" } else { "false" }
-            hidden=move || session.left_ms.get().is_none()>
-            {move || session.left_ms.get().map(shown).unwrap_or_default()}
+            hidden=move || session.countdown_ms.get().is_none()>
+            {move || session.countdown_ms.get().map(shown).unwrap_or_default()}
         </p>
         <button type="button" class="countdown-more" data-testid="extend" hidden=move || !(urgent() && can_grow.get())
-            aria-disabled=move || if session.extending.get() { "true" } else { "false" }
-            on:click=move |_| session.extend()>{say!("cart.keep_longer")}</button>
+            aria-disabled=move || if session.is_extending.get() { "true" } else { "false" }
+            on:click=move |_| extending::extend_hold(session)>{say!("cart.keep_longer")}</button>
     }
 }
 

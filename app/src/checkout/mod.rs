@@ -21,6 +21,7 @@ use crate::browser::{self, events};
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
+use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::{Live, Session};
 use crate::seat_map::{SEATS, waiting_list};
 
@@ -73,7 +74,7 @@ pub fn panel(session: Session) -> impl IntoView {
         }
     });
     Effect::new(move |_| {
-        if session.live.get() == Live::On {
+        if session.connection_status.get() == Live::On {
             details.forget_unreachable();
         }
     });
@@ -172,7 +173,7 @@ pub(crate) fn lines(session: Session) -> impl IntoView {
                 <span class="cart-seat-price">{money(line.price, current())}</span>
                 {can_change.then(|| view! {
                     <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| {
-                        session.tap(seat);
+                        wishes::tap_seat(session, seat);
                         browser::keep_focus(AFTER_A_LINE);
                     }>"×"</button>
                 })}
@@ -229,7 +230,7 @@ pub(crate) fn place_lines(session: Session) -> impl IntoView {
                 <span class="cart-seat-price">{price}</span>
                 {can_change.then(|| view! {
                     <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| {
-                        session.step_places(area, false);
+                        wishes::change_places(session, area, false);
                         browser::keep_focus(AFTER_A_LINE);
                     }>"−"</button>
                 })}

@@ -18,6 +18,7 @@ use crate::browser::{self, events, ids};
 use crate::language::problem_in_words;
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
+use crate::seat_map::own_seats::own_hold;
 use crate::seat_map::session::Session;
 
 /// How often we look whether the last taps were answered, milliseconds, and how often at most.
@@ -149,23 +150,23 @@ pub async fn pay(
     attempt.set_value(Some(intent.clone()));
 
     // Before it is sent: from then on the seats may be on their way to a booking that only the answer names.
-    session.set_off_to_pay(true);
+    session.set_payment_pending(true);
     let asked = intent.begin().await;
     // Other tabs saw the hold close before there was a booking to lead to, and their countdowns would run out on the old
     // instant: paying has moved it.
-    session.tell_tabs();
+    session.notify_tabs();
     let booking = asked.map_err(|why| {
         // Trying again after a no is another intent.
         if why.is_an_answer() {
             attempt.set_value(None);
         }
-        session.set_off_to_pay(false);
+        session.set_payment_pending(false);
         // What is held may have ended, or cost something else by now.
-        session.recall();
+        own_hold::refresh(session);
         why.trouble()
     })?;
     // The browser may be stopped on its way, or what it goes to may not be there.
-    session.note_paying(hold, booking.id);
+    own_hold::record_payment(session, hold, booking.id);
     browser::go_to(&booking.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
     Ok(())
 }

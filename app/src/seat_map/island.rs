@@ -13,15 +13,12 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
+use super::page_elements::SHOW;
 use super::plan::drawing::escaped;
 use super::session::Session;
 use super::signals::later::{Mounted, SplitLoaderError, later, mounted};
 use super::{room, skeleton_markup, start, waiting_list};
 use crate::{browser, checkout, say};
-
-/// Id of the element of the page that names the show, as `data-show`, and the path of its film, as `data-film`. They are
-/// no properties of the island: the code that reads those is a reader of any JSON, to be loaded for two words.
-pub const SHOW: &str = "show-of-the-map";
 
 /// The seat map, cart and checkout of a show.
 #[island]
@@ -74,7 +71,7 @@ fn parts(session: Session) -> impl IntoView {
     view! {
         {room(session, waiting)}
         {later(move || session.is_drawn(), "cart cart-coming", move |place| Box::pin(cart(session, place)))}
-        <p class="visually-hidden" role="status" data-testid="spoken">{move || session.spoken.get()}</p>
+        <p class="visually-hidden" role="status" data-testid="spoken">{move || session.announcement.get()}</p>
     }
 }
 

@@ -23,62 +23,65 @@ const FIRST_PAUSE_MS: u32 = 1_000;
 /// …up to this.
 const LONGEST_PAUSE_MS: u32 = 16_000;
 
-impl Session {
-    /// Loads the room; `then` runs once it is there. Asked for once more, it is tried at once.
-    pub(super) fn load_room(self, then: impl FnOnce() + 'static) {
-        self.unreachable.set(None);
-        let number = self.room_reads.update_value(|number| {
-            *number += 1;
-            *number
-        });
-        spawn_local(async move {
-            let is_wanted = || self.room_reads.get_value() == number;
-            let tell = |failure: &Failure| {
-                let words = Some(in_words(failure));
-                // Said once: the button to press stays under the finger while the same is true.
-                if is_wanted() && self.unreachable.with_untracked(|said| *said != words) {
-                    self.unreachable.set(words);
-                }
-            };
-            let plan = read(&self.path("/plan"), is_wanted, tell).await;
-            let Some(plan) = plan.filter(|_| self.room.with_untracked(Option::is_none)) else { return };
-            self.board.set_value(Board::new(plan.seat_count));
-            self.free.set_value(plan.sections.iter().map(|part| Told::new(part.count)).collect());
-            self.room.set(Some(Arc::new(Room::new(plan))));
-            then();
-        });
-    }
+/// Loads the room; `then` runs once it is there. Asked for once more, it is tried at once.
+pub(super) fn load_room(session: Session, then: impl FnOnce() + 'static) {
+    session.load_failure.set(None);
+    let number = session.room_load.update_value(|number| {
+        *number += 1;
+        *number
+    });
+    spawn_local(async move {
+        let is_wanted = || session.room_load.get_value() == number;
+        let tell = |failure: &Failure| {
+            let words = Some(in_words(failure));
+            // Said once: the button to press stays under the finger while the same is true.
+            if is_wanted() && session.load_failure.with_untracked(|said| *said != words) {
+                session.load_failure.set(words);
+            }
+        };
+        let plan = read(&session.path("/plan"), is_wanted, tell).await;
+        let Some(plan) = plan.filter(|_| session.room.with_untracked(Option::is_none)) else { return };
+        session.board.set_value(Board::new(plan.seat_count));
+        session.free_seats.set_value(plan.sections.iter().map(|part| Told::new(part.count)).collect());
+        session.room.set(Some(Arc::new(Room::new(plan))));
+        then();
+    });
+}
 
-    /// Loads the rows of a section of a large room for as long as they are wanted; `then` runs once they are there.
-    pub fn load_section(self, section: usize, is_wanted: impl Fn() -> bool + 'static, then: impl FnOnce() + 'static) {
-        spawn_local(async move {
-            let is_missing =
-                || self.room.with_untracked(|room| room.as_ref().is_some_and(|room| !room.is_loaded(section)));
-            let is_awaited = || is_missing() && is_wanted();
-            let mut said = None::<Notice>;
-            let tell = |failure: &Failure| {
-                // Once: whoever has closed it knows.
-                if said.is_none() && is_awaited() {
-                    let notice = Notice::failed(failure);
-                    self.notice.set(Some(notice.clone()));
-                    said = Some(notice);
-                }
-            };
-            let plan = read(&self.path(&format!("/plan?section={section}")), is_awaited, tell).await;
-            let Some(plan) = plan.filter(|_| is_missing()) else { return };
-            self.room.update(|room| {
-                if let Some(room) = room {
-                    Arc::make_mut(room).merge(plan);
-                }
-            });
-            if let Some(said) = said {
-                self.unsay(&said);
+/// Loads the rows of a section of a large room for as long as they are wanted; `then` runs once they are there.
+pub fn load_section(
+    session: Session,
+    section: usize,
+    is_wanted: impl Fn() -> bool + 'static,
+    then: impl FnOnce() + 'static,
+) {
+    spawn_local(async move {
+        let is_missing =
+            || session.room.with_untracked(|room| room.as_ref().is_some_and(|room| !room.is_loaded(section)));
+        let is_awaited = || is_missing() && is_wanted();
+        let mut said = None::<Notice>;
+        let tell = |failure: &Failure| {
+            // Once: whoever has closed it knows.
+            if said.is_none() && is_awaited() {
+                let notice = Notice::failed(failure);
+                session.notice.set(Some(notice.clone()));
+                said = Some(notice);
             }
-            if is_wanted() {
-                then();
+        };
+        let plan = read(&session.path(&format!("/plan?section={section}")), is_awaited, tell).await;
+        let Some(plan) = plan.filter(|_| is_missing()) else { return };
+        session.room.update(|room| {
+            if let Some(room) = room {
+                Arc::make_mut(room).merge(plan);
             }
         });
-    }
+        if let Some(said) = said {
+            session.dismiss(&said);
+        }
+        if is_wanted() {
+            then();
+        }
+    });
 }
 
 /// What the API says of a room, or of a part of it; `None` once it is not wanted any more, or will never come.

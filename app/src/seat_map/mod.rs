@@ -7,11 +7,13 @@
 //! is what the visitor wants and has, `telling` what they are told, `signals` what all of it hangs on. Not here: the
 //! page around it ([`crate::pages`]) and whatever decides about holds (the server).
 
+mod appearance;
 mod island;
 mod large_rooms;
 pub mod live;
 mod loading;
 pub mod own_seats;
+mod page_elements;
 pub mod plan;
 pub mod room;
 pub mod session;
@@ -19,21 +21,21 @@ pub mod signals;
 pub mod telling;
 pub(crate) mod waiting_list;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-pub use island::{LATER_STYLE, SHOW, SeatMap};
+pub use island::{LATER_STYLE, SeatMap};
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
+pub(crate) use page_elements::SEATS;
+pub use page_elements::SHOW;
 use web_sys::HtmlElement;
 
-use self::large_rooms::overview;
-use self::live::connection::SILENCE_LOOK_MS;
-use self::own_seats::{areas, once_more, party, watch};
-use self::plan::drawing::{Frame, escaped};
-use self::plan::zoom::Point;
-use self::plan::{card, glyphs, grid, legend, list, minimap};
+use self::large_rooms::{overview, painting};
+use self::live::connection::{self, SILENCE_LOOK_MS};
+use self::live::without_socket;
+use self::own_seats::{areas, once_more, own_hold, party, watch_notices};
+use self::plan::drawing::escaped;
+use self::plan::{glyphs, grid, legend, list};
 use self::room::Room;
 use self::session::{Live, Session};
 use self::signals::later::{Coming, Mounted, SplitLoaderError, anew, later, mounted};
@@ -48,17 +50,8 @@ pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "
 /// How often the countdown looks at the clock, milliseconds.
 const TICK_MS: u32 = 250;
 
-/// The code that paints a large room is asked for again so long after it did not come, milliseconds; doubles with each
-/// try…
-const DOTS_FIRST_PAUSE_MS: u32 = 4_000;
-/// …up to this: sections can be chosen meanwhile.
-const DOTS_LONGEST_PAUSE_MS: u32 = 64_000;
-
 /// Id of the heading of the section on screen.
 const SECTION_HEADING: &str = "section-heading";
-/// Where the focus goes when what had it is gone: the map's tab stop, or the first of the list or of the
-/// sections.
-pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
 
 /// The room, with `besides` between what it says and its seats.
 pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
@@ -69,11 +62,11 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
                 {live_mark(session)}
                 {view_switch(session, as_list)}
             </div>
-            {(!session.is_for_looking).then(|| {
-                later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))
+            {(!session.is_read_only).then(|| {
+                later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(party::finder_part(session, place)))
             })}
             {besides}
-            {later(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas_part(session, place)))}
+            {later(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas::areas_part(session, place)))}
             <div class="seat-map-view">
                 // Over what is there, so that nothing moves away under a thumb; in front of it for those who go through
                 // the page in order.
@@ -89,15 +82,15 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
 
 /// Everything at once: room, hold, live connection.
 pub(crate) fn start(session: Session) {
-    session.join_tabs();
-    session.watch_page();
+    own_hold::join_tabs(session);
+    connection::watch_page(session);
     load_room(session);
-    session.recall_past_beacons();
-    session.connect();
-    watch::keep_title(session);
-    session.watch_appearance();
-    events::every(TICK_MS, move || session.tick());
-    events::every(SILENCE_LOOK_MS, move || session.look_whether_dead());
+    own_hold::refresh_after_beacons(session);
+    connection::connect(session);
+    watch_notices::keep_title(session);
+    painting::watch_appearance(session);
+    events::every(TICK_MS, move || own_hold::update_countdown(session));
+    events::every(SILENCE_LOOK_MS, move || connection::check_silence(session));
     events::on_window("hashchange", move |_| {
         choose_section(session, move || focus_section(session));
         // The link that was followed is gone.
@@ -118,9 +111,9 @@ fn focus_section(session: Session) {
 }
 
 fn load_room(session: Session) {
-    session.load_room(move || {
-        session.hear_waiting();
-        session.read_map_if_cut_off();
+    loading::load_room(session, move || {
+        connection::replay_buffered_frames(session);
+        without_socket::read_map_if_offline(session);
         choose_section(session, || ());
     });
 }
@@ -130,14 +123,14 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
     let Some(room) = session.room.get_untracked() else { return };
     let named = overview::section_of(&browser::fragment());
     let section = named.filter(|section| room.plan().overview && *section < room.plan().sections.len());
-    let choice = session.choices.update_value(|number| {
+    let choice = session.section_choice.update_value(|number| {
         *number += 1;
         *number
     });
     if let Some(section) = section
         && !room.is_loaded(section)
     {
-        session.load_section(section, move || session.choices.get_value() == choice, loaded);
+        loading::load_section(session, section, move || session.section_choice.get_value() == choice, loaded);
     }
     let left = session.section.get_untracked().filter(|_| section.is_none());
     session.left_section.set_value(left.map(|left| (left, browser::shows_focus())));
@@ -146,28 +139,28 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
         session.section.set(None);
         request_animation_frame(move || {
             session.section.set(section);
-            session.follow_sections();
+            connection::subscribe_sections(session);
         });
     } else {
         session.section.set(section);
     }
-    session.follow_sections();
+    connection::subscribe_sections(session);
 }
 
 /// What is to be seen of the room right now.
 fn content(session: Session, as_list: Told<bool>, place: HtmlElement) -> Mounted {
     let Some(room) = session.room.get() else {
-        return match session.unreachable.get() {
+        return match session.load_failure.get() {
             Some(why) => mounted(place, move || unreachable(session, why)),
             None => mounted(place, skeleton),
         };
     };
-    if !session.known.get() {
+    if !session.is_map_known.get() {
         return mounted(place, skeleton);
     }
     let section = session.section.get();
     if room.plan().overview && section.is_none() {
-        let load = move |place| Box::pin(overview_part(session, Arc::clone(&room), place)) as Coming;
+        let load = move |place| Box::pin(overview::overview_part(session, Arc::clone(&room), place)) as Coming;
         return mounted(place, move || later(|| true, "room-coming", load));
     }
     let way_back = section.map(|section| way_back(&room, section));
@@ -175,7 +168,7 @@ fn content(session: Session, as_list: Told<bool>, place: HtmlElement) -> Mounted
         return mounted(place, move || (way_back, skeleton()));
     }
     if as_list.get() {
-        let load = move |place| Box::pin(list_part(session, Arc::clone(&room), section, place)) as Coming;
+        let load = move |place| Box::pin(list::list_part(session, Arc::clone(&room), section, place)) as Coming;
         mounted(place, move || (glyphs::definitions(), way_back, later(|| true, "room-coming", load)))
     } else {
         mounted(place, move || (glyphs::definitions(), way_back, grid::grid(session, &room, section)))
@@ -186,21 +179,11 @@ fn content(session: Session, as_list: Told<bool>, place: HtmlElement) -> Mounted
 fn meanings(session: Session, place: HtmlElement) -> Mounted {
     let (room, section) = (session.room.get(), session.section.get());
     let are_drawn = |room: &Arc<Room>| section.map_or(!room.plan().overview, |section| room.is_loaded(section));
-    let Some(room) = room.filter(|room| session.known.get() && are_drawn(room)) else {
+    let Some(room) = room.filter(|room| session.is_map_known.get() && are_drawn(room)) else {
         return mounted(place, || ());
     };
-    let load = move |place| Box::pin(legend_part(session, Arc::clone(&room), section, place)) as Coming;
+    let load = move |place| Box::pin(legend::legend_part(session, Arc::clone(&room), section, place)) as Coming;
     mounted(place, move || later(move || session.is_drawn(), "legend-coming", load))
-}
-
-/// The finder, once the room is known.
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn finder_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || {
-        // The same when the sections of the room come in.
-        let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
-        move || categories.get().map(|categories| party::finder(session, &categories))
-    }))
 }
 
 /// What one must know now.
@@ -210,77 +193,6 @@ fn notice_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoa
         once_more::offer(session);
         notice_box::notice_view(session)
     }))
-}
-
-/// Places without numbers.
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn areas_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || move || areas::areas(session)))
-}
-
-/// A large room at a glance.
-#[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn overview_part(session: Session, room: Arc<Room>, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || overview::overview(session, &room)))
-}
-
-/// What the drawings mean.
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn legend_part(
-    session: Session,
-    room: Arc<Room>,
-    section: Option<usize>,
-    place: HtmlElement,
-) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || legend::legend(session, &room, section)))
-}
-
-/// The whole room in small.
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn minimap_part(
-    session: Session,
-    room: Arc<Room>,
-    section: Option<usize>,
-    frame: Frame,
-    show: Rc<dyn Fn(Point)>,
-    place: HtmlElement,
-) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || minimap::minimap(session, &room, section, frame, show)))
-}
-
-/// The seat one points at.
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn card_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || card::card_view(session)))
-}
-
-/// Shows a large room on a canvas in this place, for as long as that is there. Until its code comes, its sections are the
-/// boxes they are.
-fn paint_dots(session: Session, place: HtmlElement) {
-    spawn_local(async move {
-        let mut pause_ms = DOTS_FIRST_PAUSE_MS;
-        while place.is_connected() && dots_part(session, place.clone()).await.is_err() {
-            events::after(pause_ms).await;
-            pause_ms = (pause_ms * 2).min(DOTS_LONGEST_PAUSE_MS);
-        }
-    });
-}
-
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn dots_part(session: Session, place: HtmlElement) -> Result<(), SplitLoaderError> {
-    session.paint_in(place);
-    Ok(())
-}
-
-/// The list twin.
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn list_part(
-    session: Session,
-    room: Arc<Room>,
-    section: Option<usize>,
-    place: HtmlElement,
-) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || list::list(session, &room, section)))
 }
 
 fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
@@ -307,12 +219,12 @@ fn view_switch(session: Session, as_list: Told<bool>) -> impl IntoView {
 
 fn live_mark(session: Session) -> impl IntoView {
     let (name, words) = (
-        move || match session.live.get() {
+        move || match session.connection_status.get() {
             Live::Connecting => "connecting",
             Live::On => "live",
             Live::Offline => "offline",
         },
-        move || match session.live.get() {
+        move || match session.connection_status.get() {
             Live::Connecting => say!("map.connecting"),
             Live::On => say!("map.live"),
             Live::Offline => say!("map.offline"),

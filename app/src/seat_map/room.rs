@@ -5,7 +5,7 @@
 use domain::api::{CategoryView, PlanView, RowView, SeatKind, SeatLine};
 use domain::seats::SeatIndex;
 
-use super::live::board::Look;
+use super::appearance::Look;
 use crate::language::Arg;
 use crate::say;
 

@@ -1,30 +1,29 @@
-//! One visitor at one show: the signals everything on the page hangs on, and what taps, the clock and
-//! the live map do to them.
+//! The state of one visitor at one show: signals for what the page shows, cells for what it does not.
 //!
-//! Decisions are in [`Cart`], [`Board`] and [`Notice`]; this carries them out. The requests that change
-//! the hold are in `requests`, what is learnt of it and how it ends is in `own_hold`, how the live
-//! connection is kept is in `connection`, how the room is read is in `loading`.
+//! The session holds values and answers questions about them. What taps, the clock and the live map do to it are
+//! functions elsewhere, over the values they need: `own_seats::wishes` (taps), `own_seats::requests` and
+//! `own_seats::own_hold` (the hold), `live::connection` and `live::map_changes` (the live map), `large_rooms::painting`,
+//! `loading`. They import this module, and this module imports none of them.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
-use domain::wire::Change;
 use uuid::Uuid;
 
-use super::large_rooms::counting::Counting;
-use super::large_rooms::painting::Surface;
-use super::live::board::{Board, Look};
-use super::live::connection::Connection;
-use super::own_seats::cart::{Cart, Tapped};
-use super::own_seats::own_hold::Ending;
-use super::own_seats::watch::Watched;
+use super::appearance::Look;
+use super::large_rooms::pending_counts::Counting;
+use super::large_rooms::surface::Surface;
+use super::live::board::Board;
+use super::live::connection_state::Connection;
+use super::own_seats::cart::Cart;
+use super::own_seats::expiry_check::Ending;
+use super::own_seats::watched::Watched;
 use super::plan::plane::Shown;
 use super::room::Room;
 use super::signals::kept::{Here, Kept};
 use super::signals::told::Told;
 use super::telling::notices::Notice;
-use crate::browser::calls;
 use crate::browser::tabs::Tabs;
 use crate::say;
 
@@ -48,73 +47,73 @@ pub struct Session {
     /// The show.
     pub show: Uuid,
     /// Whether nothing is taken from this map: a tap asks whose the seat is.
-    pub is_for_looking: bool,
+    pub is_read_only: bool,
     /// The room, once loaded.
     pub room: Told<Option<Arc<Room>>>,
     /// Why the room could not be loaded, in words.
-    pub unreachable: Told<Option<String>>,
+    pub load_failure: Told<Option<String>>,
     /// Counts how often the room was asked for: the last one to ask goes on asking.
-    pub(super) room_reads: Kept<u64>,
+    pub(super) room_load: Kept<u64>,
     /// Whether any map of the seats was read: before that nobody can say which are free.
-    pub known: Told<bool>,
+    pub is_map_known: Told<bool>,
     /// The section on screen, in a large room.
     pub section: Told<Option<usize>>,
     /// Counts how often one was chosen: rows of a section that was left are not asked for again.
-    pub(super) choices: Kept<u64>,
+    pub(super) section_choice: Kept<u64>,
     /// Wish and hold.
     pub cart: Told<Cart>,
     /// Every seat's state.
     pub board: Kept<Board>,
     /// Free seats of each section, live.
-    pub free: Kept<Vec<Told<u32>>>,
+    pub free_seats: Kept<Vec<Told<u32>>>,
     pub(super) counting: Kept<Counting>,
     /// The section that was left for the overview, until the focus is back on its card; and whether by the keyboard.
     pub(super) left_section: Kept<Option<(usize, bool)>>,
     /// The categories looked for, a bit each by their number modulo eight; none means all.
-    pub only: Told<u64>,
+    pub category_filter: Told<u64>,
     /// Whether the sections of a large room stood there to be chosen.
-    pub(super) sections_drawn: Told<bool>,
+    pub(super) is_overview_drawn: Told<bool>,
     /// Whether a large room is on its canvas, or will be with the next frame of the worker that paints it.
-    pub painted: Told<bool>,
+    pub is_canvas_painted: Told<bool>,
     pub(super) canvas: Kept<Option<Here<Box<dyn Surface>>>>,
     /// The seat one pointed at last.
-    pub(super) pointed: Told<Option<SeatIndex>>,
+    pub(super) pointed_seat: Told<Option<SeatIndex>>,
     /// Where one is on the map.
-    pub(super) shown: Shown,
+    pub(super) map_view: Shown,
     /// Hears of every seat on screen that looks different: the room in small.
-    pub(super) small: Kept<Option<Here<Note>>>,
+    pub(super) minimap_listener: Kept<Option<Here<Note>>>,
     /// Counts how often the page may look different than before: another theme, another size.
     pub(super) appearance: Told<u64>,
     /// Places left in every area, live.
     pub places_left: Told<Vec<(AreaIndex, u32)>>,
     /// Whether we were told that others wait for what is free.
-    pub others_wait: Told<bool>,
+    pub are_others_waiting: Told<bool>,
     /// How the live connection stands.
-    pub live: Told<Live>,
+    pub connection_status: Told<Live>,
     /// What the visitor must know now.
     pub notice: Told<Option<Notice>>,
     /// Seats of others that the visitor wants to hear of.
     pub(super) watched: Kept<Vec<Watched>>,
     /// The seat that was tapped last and could not be taken: staff are told whose it is.
-    pub tapped_in_vain: Told<Option<SeatIndex>>,
+    pub unavailable_tap: Told<Option<SeatIndex>>,
     /// What a screen reader says when it is free to.
-    pub spoken: Told<String>,
+    pub announcement: Told<String>,
     /// Milliseconds until the hold ends, stepwise; `None` without a hold.
-    pub left_ms: Told<Option<i64>>,
+    pub countdown_ms: Told<Option<i64>>,
     /// The live connection itself.
     pub(super) connection: Kept<Here<Connection>>,
-    tabs: Kept<Option<Here<Tabs>>>,
+    pub(super) tabs: Kept<Option<Here<Tabs>>>,
     /// Counts what happened to the hold, so that a question asked before cannot overwrite it.
-    pub(super) turn: Kept<u64>,
+    pub(super) hold_version: Kept<u64>,
     /// Set while a payment is asked for: leaving the page then is not abandoning, nothing that is wanted changes, and
     /// only the answer tells what became of the hold.
-    pub(super) off_to_pay: Kept<bool>,
+    pub(super) is_payment_pending: Kept<bool>,
     /// The hold that was booked from this page, and its booking.
-    pub(super) booked: Kept<Option<(Uuid, Uuid)>>,
+    pub(super) booked_hold: Kept<Option<(Uuid, Uuid)>>,
     /// Whether more time was asked for and the answer is not there yet.
-    pub extending: Told<bool>,
+    pub is_extending: Told<bool>,
     /// Set while the countdown stands at zero and the server has not said what that means.
-    pub(super) ending: Kept<Option<Ending>>,
+    pub(super) expiry_check: Kept<Option<Ending>>,
 }
 
 impl Session {
@@ -123,48 +122,48 @@ impl Session {
     pub fn new(show: Uuid) -> Self {
         Self {
             show,
-            is_for_looking: false,
+            is_read_only: false,
             room: Told::new(None),
-            unreachable: Told::new(None),
-            room_reads: Kept::new(0),
-            known: Told::new(false),
+            load_failure: Told::new(None),
+            room_load: Kept::new(0),
+            is_map_known: Told::new(false),
             section: Told::new(None),
-            choices: Kept::new(0),
+            section_choice: Kept::new(0),
             left_section: Kept::new(None),
             cart: Told::new(Cart::default()),
             board: Kept::new(Board::default()),
-            free: Kept::new(Vec::new()),
+            free_seats: Kept::new(Vec::new()),
             counting: Kept::new(Counting::default()),
-            only: Told::new(0),
-            sections_drawn: Told::new(false),
-            painted: Told::new(false),
+            category_filter: Told::new(0),
+            is_overview_drawn: Told::new(false),
+            is_canvas_painted: Told::new(false),
             canvas: Kept::new(None),
-            pointed: Told::new(None),
-            shown: Shown::new(),
-            small: Kept::new(None),
+            pointed_seat: Told::new(None),
+            map_view: Shown::new(),
+            minimap_listener: Kept::new(None),
             appearance: Told::new(0),
             places_left: Told::new(Vec::new()),
-            others_wait: Told::new(false),
-            live: Told::new(Live::Connecting),
+            are_others_waiting: Told::new(false),
+            connection_status: Told::new(Live::Connecting),
             notice: Told::new(None),
             watched: Kept::new(Vec::new()),
-            tapped_in_vain: Told::new(None),
-            spoken: Told::new(String::new()),
-            left_ms: Told::new(None),
+            unavailable_tap: Told::new(None),
+            announcement: Told::new(String::new()),
+            countdown_ms: Told::new(None),
             connection: Kept::new(Here::new(Connection::default())),
             tabs: Kept::new(None),
-            turn: Kept::new(0),
-            off_to_pay: Kept::new(false),
-            booked: Kept::new(None),
-            extending: Told::new(false),
-            ending: Kept::new(None),
+            hold_version: Kept::new(0),
+            is_payment_pending: Kept::new(false),
+            booked_hold: Kept::new(None),
+            is_extending: Told::new(false),
+            expiry_check: Kept::new(None),
         }
     }
 
     /// The same for staff, of a show that is sold no more.
     #[must_use]
-    pub fn for_looking(show: Uuid) -> Self {
-        Self { is_for_looking: true, ..Self::new(show) }
+    pub fn read_only(show: Uuid) -> Self {
+        Self { is_read_only: true, ..Self::new(show) }
     }
 
     /// Address of something of this show.
@@ -172,128 +171,38 @@ impl Session {
         format!("/api/v1/shows/{}{rest}", self.show)
     }
 
-    /// Listens to the other tabs of this visitor.
-    pub(super) fn join_tabs(self) {
-        // The other tab may have spoken while closing: its beacon arrives after its words.
-        let tabs = Tabs::join(&format!("rowlock-hold-{}", self.show), move || self.recall_past_beacons());
-        self.tabs.set_value(Some(Here::new(tabs)));
-    }
-
     /// Tells the other tabs of this visitor that the hold is not what it was.
-    pub fn tell_tabs(self) {
+    pub fn notify_tabs(self) {
         self.tabs.with_value(|tabs| tabs.iter().for_each(|tabs| tabs.tell()));
     }
 
     /// The signal of a seat on screen.
     #[must_use]
-    pub fn look_of(&self, seat: SeatIndex) -> Told<Look> {
+    pub fn look_signal(&self, seat: SeatIndex) -> Told<Look> {
         let signal = self.cart.with_untracked(|cart| self.board.update_value(|board| board.signal(seat, cart)));
         signal.unwrap_or_else(|| Told::new(Look::Blocked))
-    }
-
-    /// A tap, click or key on a seat.
-    pub fn tap(self, seat: SeatIndex) {
-        let look = self.look_now(seat);
-        // What is held from before the end of sales can still be let go.
-        if self.is_for_looking && !matches!(look, Look::Mine | Look::Asked) {
-            self.tapped_in_vain.set(Some(seat));
-            return;
-        }
-        if !look.can_be_tapped() {
-            self.tapped_in_vain.set(Some(seat));
-            let watchable = (look == Look::Locked).then_some(seat);
-            let offer = watchable.and_then(|seat| self.nearest_to(&[seat]));
-            self.notice.set(Some(Notice { offer, ..Notice::not_free(&self.name_of(seat), look, watchable) }));
-            return;
-        }
-        let tapped = self.change_wish(|cart| cart.tap(seat));
-        self.follow(tapped);
-    }
-
-    /// One place more or less in an area.
-    pub fn step_places(self, area: AreaIndex, more: bool) {
-        let tapped = self.change_wish(|cart| cart.step(area, more));
-        self.follow(tapped);
-    }
-
-    /// What is on its way to be paid for stays what the buyer saw when they pressed.
-    fn change_wish(self, change: impl FnOnce(&mut Cart) -> Tapped) -> Tapped {
-        if self.off_to_pay.get_value() { Tapped::Paying } else { self.change_cart(change) }
-    }
-
-    fn follow(self, tapped: Tapped) {
-        match tapped {
-            Tapped::Wanted | Tapped::LetGo => {
-                self.notice.set(None);
-                self.pump();
-            }
-            Tapped::Full => self.notice.set(Some(Notice::full())),
-            Tapped::Paying => self.notice.set(Some(Notice::paying())),
-        }
-    }
-
-    /// Wants these seats and no others.
-    pub(super) fn want_instead(self, seats: &[SeatIndex]) -> Tapped {
-        let outcome = self.change_wish(|cart| cart.want_instead(seats));
-        self.notice.set((outcome == Tapped::Paying).then(Notice::paying));
-        self.pump();
-        outcome
-    }
-
-    /// Wants these seats again, which were let go for something that was refused.
-    pub fn choose_again(self, seats: &[SeatIndex]) {
-        self.want_instead(seats);
-    }
-
-    /// Asks for the seats of an expired hold again.
-    pub fn ask_again(self) {
-        self.notice.set(None);
-        self.change_cart(Cart::ask_again);
-        self.pump();
-    }
-
-    /// The visitor leaves the page: unless it is to pay, the hold gets shortened.
-    pub(super) fn leave(self) {
-        let hold = self.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
-        if let (Some(hold), false) = (hold, self.off_to_pay.get_value()) {
-            calls::beacon(&self.path(&format!("/holds/{hold}/leave")));
-            self.tell_tabs();
-        }
     }
 
     /// Whether what is held is being paid for, or about to be.
     #[must_use]
     pub fn is_paying(self) -> bool {
-        self.off_to_pay.get_value() || self.cart.with_untracked(Cart::is_paying)
+        self.is_payment_pending.get_value() || self.cart.with_untracked(Cart::is_paying)
     }
 
     /// Says that a payment is asked for from here on: the next time the page is left it is to pay. Or that this came to
     /// nothing.
-    pub fn set_off_to_pay(self, off: bool) {
-        self.off_to_pay.set_value(off);
-    }
-
-    /// What was held is sold, or was given to the house: the next wish begins.
-    pub fn move_on(self) {
-        self.change_cart(Cart::moved_on);
-        self.notice.set(None);
-        self.tick();
-    }
-
-    /// Says that a payment for this hold has begun: a page that is not left after all shows the way to its booking.
-    pub fn note_paying(self, hold: Uuid, booking: Uuid) {
-        self.change_cart(|cart| cart.payment_begun(hold, booking));
-        self.set_off_to_pay(false);
+    pub fn set_payment_pending(self, off: bool) {
+        self.is_payment_pending.set_value(off);
     }
 
     /// Says that this hold was made a booking: when it ends, the booking knows why.
-    pub fn note_booked(self, hold: Uuid, booking: Uuid) {
-        self.booked.set_value(Some((hold, booking)));
+    pub fn record_booking(self, hold: Uuid, booking: Uuid) {
+        self.booked_hold.set_value(Some((hold, booking)));
     }
 
     /// Name of a seat for people.
     #[must_use]
-    pub fn name_of(self, seat: SeatIndex) -> String {
+    pub fn seat_name(self, seat: SeatIndex) -> String {
         let held = self.cart.with_untracked(|cart| {
             let held = cart.held()?;
             held.seats.iter().find(|line| line.seat == seat).map(|line| line.label.clone())
@@ -309,25 +218,25 @@ impl Session {
     pub(super) fn is_drawn(self) -> bool {
         // The sections of a large room are a part themselves: the others wait for it.
         let is_there =
-            |room: &Arc<Room>| !room.plan().overview || self.sections_drawn.get() || self.section.get().is_some();
-        (self.known.get() && self.room.with(|room| room.as_ref().is_some_and(is_there)))
-            || self.unreachable.with(Option::is_some)
-            || self.live.get() == Live::Offline
+            |room: &Arc<Room>| !room.plan().overview || self.is_overview_drawn.get() || self.section.get().is_some();
+        (self.is_map_known.get() && self.room.with(|room| room.as_ref().is_some_and(is_there)))
+            || self.load_failure.with(Option::is_some)
+            || self.connection_status.get() == Live::Offline
     }
 
     /// Whether no seat and no place is free; false while that is not known.
     #[must_use]
     pub fn is_sold_out(self) -> bool {
-        if !self.known.get() || self.room.with(Option::is_none) {
+        if !self.is_map_known.get() || self.room.with(Option::is_none) {
             return false;
         }
-        let no_seat = self.free.with_value(|free| free.iter().all(|free| free.get() == 0));
+        let no_seat = self.free_seats.with_value(|free| free.iter().all(|free| free.get() == 0));
         no_seat && self.places_left.with(|left| left.iter().all(|(_, left)| *left == 0))
     }
 
     /// Name of an area for people.
     #[must_use]
-    pub fn name_of_area(self, area: AreaIndex) -> String {
+    pub fn area_name(self, area: AreaIndex) -> String {
         let drawn = self.room.with_untracked(|room| {
             let areas = room.iter().flat_map(|room| &room.plan().areas);
             areas.into_iter().find(|known| known.area == area).map(|known| known.name.clone())
@@ -336,7 +245,7 @@ impl Session {
     }
 
     /// What is known of some areas before the live map tells it of all.
-    pub(super) fn note_places_left(self, left: &[(AreaIndex, u32)]) {
+    pub(super) fn merge_places_left(self, left: &[(AreaIndex, u32)]) {
         self.places_left.update(|known| {
             for (area, left) in left {
                 known.retain(|(other, _)| other != area);
@@ -346,49 +255,32 @@ impl Session {
     }
 
     /// What the live map says of a seat.
-    pub(super) fn state_of(self, seat: SeatIndex) -> SeatState {
+    pub(super) fn seat_state(self, seat: SeatIndex) -> SeatState {
         self.board.with_value(|board| board.state(seat))
     }
 
-    /// Changes the cart, then repaints the seats it concerns.
-    pub(super) fn change_cart<T>(self, change: impl FnOnce(&mut Cart) -> T) -> T {
-        self.turn.update_value(|turn| *turn += 1);
-        let mut concerned = self.cart.with_untracked(seats_in);
-        let outcome = self.cart.update(change);
-        self.cart.with_untracked(|cart| {
-            concerned.extend(seats_in(cart));
-            self.board.update_value(|board| concerned.iter().for_each(|seat| board.repaint(*seat, cart)));
-        });
-        self.paint();
-        outcome
+    /// The seats the visitor waits for.
+    pub(super) fn watched_seats(self) -> Vec<SeatIndex> {
+        self.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect())
     }
 
-    /// Takes the whole map.
-    pub(super) fn replace_map(self, map: &[SeatState]) {
-        let replaced = self.cart.with_untracked(|cart| self.board.update_value(|board| board.replace(map, cart)));
-        if replaced && !self.known.get_untracked() {
-            self.known.set(true);
+    /// Says this no more, unless something else is said already.
+    pub(super) fn dismiss(self, said: &Notice) {
+        if self.notice.with_untracked(|notice| notice.as_ref() == Some(said)) {
+            self.notice.set(None);
         }
-        self.count_all();
-        self.paint();
-        self.look_at_watched();
     }
 
-    /// Takes changes.
-    pub(super) fn apply(self, changes: &[Change]) {
-        // A seat we hold and the map says nobody does: the hold was ended elsewhere.
-        let lost = |change: &Change| change.state != SeatState::Locked;
-        if self.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
-            self.recall();
+    /// What a seat looks like just now.
+    #[must_use]
+    pub fn current_look(self, seat: SeatIndex) -> Look {
+        self.cart.with_untracked(|cart| self.board.with_value(|board| board.look(seat, cart)))
+    }
+
+    /// Says that a seat on screen looks different, where the room stands in small.
+    pub(super) fn redraw_in_minimap(self, seat: SeatIndex) {
+        if let Some(note) = self.minimap_listener.get_value() {
+            note(seat);
         }
-        self.cart.with_untracked(|cart| self.board.update_value(|board| board.apply(changes, cart)));
-        self.count_soon(changes);
-        self.paint();
-        self.look_at_watched();
     }
-}
-
-fn seats_in(cart: &Cart) -> Vec<SeatIndex> {
-    let held = cart.held().into_iter().flat_map(|held| held.seats.iter().map(|line| line.seat));
-    cart.want().iter().copied().chain(held).collect()
 }

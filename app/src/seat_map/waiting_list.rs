@@ -18,9 +18,10 @@ use crate::checkout::wrong_email;
 use crate::language::{current, number, problem_in_words};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
+use crate::seat_map::own_seats::own_hold;
+use crate::seat_map::page_elements::{SEATS, SHOW};
 use crate::seat_map::session::Session;
 use crate::seat_map::telling::notices::Notice;
-use crate::seat_map::{SEATS, SHOW};
 
 /// How often somebody in line asks how it stands, milliseconds: an offer lasts minutes.
 const ASK_EVERY_MS: u32 = 5_000;
@@ -55,12 +56,12 @@ pub fn waiting_box(session: Session) -> impl IntoView {
         busy: RwSignal::new(false),
         attempt: StoredValue::new(None),
     };
-    let is_called_for = Memo::new(move |_| session.is_sold_out() || session.others_wait.get());
+    let is_called_for = Memo::new(move |_| session.is_sold_out() || session.are_others_waiting.get());
     // News to those who were just choosing; who opens the page reads it in the cart.
     Effect::new(move |before: Option<bool>| {
         let is_sold_out = session.is_sold_out();
         if is_sold_out && before == Some(false) && session.cart.with_untracked(Cart::is_empty) {
-            session.spoken.set(say!("map.sold_out"));
+            session.announcement.set(say!("map.sold_out"));
         }
         is_sold_out
     });
@@ -145,7 +146,7 @@ impl OwnWaiting {
             self.session.notice.set(Some(Notice { headline, ..Notice::new(say!("wait.your_turn")) }));
         }
         if is_new_offer {
-            self.session.recall();
+            own_hold::refresh(self.session);
         }
     }
 
@@ -190,7 +191,7 @@ impl OwnWaiting {
         if self.is_in_cart() {
             // At once: the live map may tell of it before the answer does, and what is let go by this very button is
             // neither to be explained nor to be got back.
-            self.session.move_on();
+            own_hold::finish(self.session);
             self.place.set(None);
             browser::keep_focus(PLACES_TO_BE);
         }
@@ -202,7 +203,7 @@ impl OwnWaiting {
                 }
                 _ => self.place.set(None),
             }
-            self.session.recall();
+            own_hold::refresh(self.session);
             browser::keep_focus(PLACES_TO_BE);
         });
     }

@@ -9,8 +9,8 @@ use wasm_bindgen::{Clamped, JsCast};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 use super::dots::{CATEGORY_COLOURS, COLOURS, Paint};
-use super::painting::Surface;
 use super::raster::{Colour, Measures, Raster, colour_of};
+use super::surface::Surface;
 use crate::browser;
 
 /// A sharper screen than this is not painted for: nobody sees it, and pixels cost.

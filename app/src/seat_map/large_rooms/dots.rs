@@ -6,7 +6,7 @@
 use domain::seats::SeatIndex;
 use domain::wire::Dot;
 
-use crate::seat_map::live::board::Look;
+use crate::seat_map::appearance::Look;
 
 /// What a dot is painted as: an index into the colours of the canvas.
 pub type Paint = u8;

@@ -18,8 +18,8 @@ use web_sys::{CanvasRenderingContext2d, Event, HtmlCanvasElement, MessageEvent, 
 
 use super::canvas::{Looks, context_of};
 use super::dots::Paint;
-use super::painting::Surface;
 use super::raster::Measures;
+use super::surface::Surface;
 use crate::browser::{self, events};
 
 /// Where the worker is in the site.

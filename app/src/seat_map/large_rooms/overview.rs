@@ -9,18 +9,19 @@ use std::sync::Arc;
 use domain::api::SectionView;
 use leptos::html::Div;
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use crate::browser;
 use crate::language::{current, money};
-use crate::say;
-use crate::seat_map::plan::glyphs;
+use crate::seat_map::large_rooms::painting;
+use crate::seat_map::plan::{glyphs, legend};
 use crate::seat_map::room::{Room, focus_in_words};
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::later::later;
+use crate::seat_map::signals::later::{Mounted, SplitLoaderError, later, mounted};
 use crate::seat_map::signals::once::DrawnOnce;
 use crate::seat_map::signals::told::Told;
+use crate::{browser, say};
 
 /// Below this share of free seats, in percent, a section counts as nearly full.
 const FEW_PERCENT: u32 = 10;
@@ -54,28 +55,26 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let legend = later(
         move || session.is_drawn(),
         "legend-coming",
-        move |place| Box::pin(crate::seat_map::legend_part(session, Arc::clone(&legend), None, place)),
+        move |place| Box::pin(legend::legend_part(session, Arc::clone(&legend), None, place)),
     );
     let dots = NodeRef::<Div>::new();
     Effect::new(move |_| {
         session.appearance.track();
         if let Some(dots) = dots.get() {
             let dots: HtmlElement = (*dots).clone().unchecked_into();
-            session.sections_drawn.set(true);
+            session.is_overview_drawn.set(true);
             focus_left_section(session);
             // Sections can be chosen without the dots, which are asked for once the sections stand there.
-            request_animation_frame(move || {
-                request_animation_frame(move || crate::seat_map::paint_dots(session, dots))
-            });
+            request_animation_frame(move || request_animation_frame(move || painting::paint_dots(session, dots)));
         }
     });
-    on_cleanup(move || session.stop_painting());
+    on_cleanup(move || painting::remove_canvas(session));
     view! {
         <div class="overview">
             // The legend's drawings refer to them.
             {glyphs::definitions()}
             {legend}
-            <div class="overview-map" data-testid="overview-map" data-painted=move || if session.painted.get() { "true" } else { "false" }
+            <div class="overview-map" data-testid="overview-map" data-painted=move || if session.is_canvas_painted.get() { "true" } else { "false" }
                 style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
                 <div class="later" node_ref=dots></div>
                 <svg class="overview-boxes" viewBox=format!("0 0 {} {}", plan.width, plan.height) aria-hidden="true">
@@ -109,7 +108,7 @@ fn level(free: u32, count: u32) -> &'static str {
 }
 
 fn free_of(session: Session, place: usize) -> Told<u32> {
-    session.free.with_value(|free| free.get(place).copied()).unwrap_or_else(|| Told::new(0))
+    session.free_seats.with_value(|free| free.get(place).copied()).unwrap_or_else(|| Told::new(0))
 }
 
 fn box_view(session: Session, size: i32, place: usize, section: &SectionView) -> impl IntoView + use<> {
@@ -164,6 +163,16 @@ fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> i
 
 fn in_words(free: u32) -> String {
     say!("map.section_left", seats = free)
+}
+
+/// A large room at a glance.
+#[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub(in crate::seat_map) fn overview_part(
+    session: Session,
+    room: Arc<Room>,
+    place: HtmlElement,
+) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || overview(session, &room)))
 }
 
 #[cfg(test)]

@@ -2,5 +2,7 @@
 
 pub mod board;
 pub(super) mod connection;
+pub(super) mod connection_state;
 pub(super) mod follower;
-mod without_socket;
+pub(super) mod map_changes;
+pub(super) mod without_socket;

@@ -4,7 +4,8 @@ use domain::json::{FromJson, Json};
 use domain::seats::{AreaIndex, SeatState};
 use leptos::task::spawn_local;
 
-use super::connection::TRIES_UNTIL_OFFLINE;
+use super::connection_state::TRIES_UNTIL_OFFLINE;
+use super::map_changes;
 use crate::browser::calls::{self, Failure};
 use crate::seat_map::session::{Live, Session};
 use crate::seat_map::telling::notices::Notice;
@@ -46,44 +47,43 @@ impl SeatsView {
     }
 }
 
-impl Session {
-    /// Reads the map without a socket, where there is none and either nothing was ever read or people
-    /// were told that it is old.
-    pub(in crate::seat_map) fn read_map_if_cut_off(self) {
-        let failures = self.connection.with_value(|connection| connection.failures);
-        let has_room = self.room.with_untracked(Option::is_some);
-        let limit = if self.known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
-        if !has_room || failures < limit {
-            return;
-        }
-        spawn_local(async move {
-            let seats = match calls::read::<SeatsView>(&self.path("/seats")).await {
-                Ok(seats) => seats,
-                // Without an answer the next failure asks again.
-                Err(Failure::Unreachable) => return,
-                Err(refused @ Failure::Problem(_)) => return self.tell_once(&refused),
-            };
-            let reached = self.connection.with_value(|connection| connection.follower.resume_from());
-            let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
-            // The socket goes on from where it was itself: deltas repeat what this map says already.
-            if let (Some(map), false, true) = (seats.map(), is_older, self.live.get_untracked() != Live::On) {
-                self.replace_map(&map);
-                self.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
-            }
-        });
+/// Reads the map without a socket, where there is none and either nothing was ever read or people
+/// were told that it is old.
+pub(in crate::seat_map) fn read_map_if_offline(session: Session) {
+    let failures = session.connection.with_value(|connection| connection.failures);
+    let has_room = session.room.with_untracked(Option::is_some);
+    let limit = if session.is_map_known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
+    if !has_room || failures < limit {
+        return;
     }
+    spawn_local(async move {
+        let seats = match calls::read::<SeatsView>(&session.path("/seats")).await {
+            Ok(seats) => seats,
+            // Without an answer the next failure asks again.
+            Err(Failure::Unreachable) => return,
+            Err(refused @ Failure::Problem(_)) => return show_failure_once(session, &refused),
+        };
+        let reached = session.connection.with_value(|connection| connection.follower.resume_from());
+        let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
+        // The socket goes on from where it was itself: deltas repeat what this map says already.
+        if let (Some(map), false, true) = (seats.map(), is_older, session.connection_status.get_untracked() != Live::On)
+        {
+            map_changes::replace_map(session, &map);
+            session.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
+        }
+    });
+}
 
-    /// Says why there is no map: seats cannot be held just now, for one. Once until the connection is there again, and
-    /// not over what is said already.
-    fn tell_once(self, refused: &Failure) {
-        let is_told = self.connection.with_value(|connection| connection.said.is_some());
-        if is_told || self.notice.with_untracked(Option::is_some) {
-            return;
-        }
-        let notice = Notice::failed(refused);
-        self.connection.update_value(|connection| connection.said = Some(notice.clone()));
-        self.notice.set(Some(notice));
+/// Says why there is no map: seats cannot be held just now, for one. Once until the connection is there again, and
+/// not over what is said already.
+fn show_failure_once(session: Session, refused: &Failure) {
+    let is_told = session.connection.with_value(|connection| connection.said.is_some());
+    if is_told || session.notice.with_untracked(Option::is_some) {
+        return;
     }
+    let notice = Notice::failed(refused);
+    session.connection.update_value(|connection| connection.said = Some(notice.clone()));
+    session.notice.set(Some(notice));
 }
 
 #[cfg(test)]

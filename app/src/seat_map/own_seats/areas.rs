@@ -3,11 +3,15 @@
 use domain::api::AreaView;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
+use web_sys::HtmlElement;
 
 use super::cart::Cart;
 use crate::language::{current, number};
 use crate::say;
+use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::Session;
+use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
 
 /// The areas of the room with a stepper each; nothing in a room without any.
 pub fn areas(session: Session) -> impl IntoView {
@@ -40,16 +44,16 @@ fn card(session: Session, area: AreaView) -> impl IntoView {
             <span class="area-name">{name}</span>
             <span class="area-facts">{say!("map.category_and_price", category = &category_label, price = price)}</span>
             <span class="area-left" data-testid="places-left">{move || left_in_words(left.get())}</span>
-            {(!session.is_for_looking).then(|| view! {
+            {(!session.is_read_only).then(|| view! {
                 <span class="stepper">
                     // Not disabled: a button that has the focus must not lose it.
                     <button type="button" class="stepper-button" aria-label=fewer data-testid="fewer-places"
                         aria-disabled=move || off(may_remove.get())
-                        on:click=move |_| if may_remove.get_untracked() { session.step_places(area, false) }>"−"</button>
+                        on:click=move |_| if may_remove.get_untracked() { wishes::change_places(session, area, false) }>"−"</button>
                     <output class="stepper-count" data-testid="wanted-places">{move || number(i64::from(wanted.get()), current())}</output>
                     <button type="button" class="stepper-button" aria-label=more data-testid="more-places"
                         aria-disabled=move || off(may_add.get())
-                        on:click=move |_| if may_add.get_untracked() { session.step_places(area, true) }>"+"</button>
+                        on:click=move |_| if may_add.get_untracked() { wishes::change_places(session, area, true) }>"+"</button>
                 </span>
             })}
         </li>
@@ -62,6 +66,12 @@ const fn off(possible: bool) -> &'static str {
 
 fn left_in_words(left: Option<u32>) -> String {
     left.map(|left| say!("map.places_left", places = left)).unwrap_or_default()
+}
+
+/// Places without numbers.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub(in crate::seat_map) fn areas_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || move || areas(session)))
 }
 
 #[cfg(test)]

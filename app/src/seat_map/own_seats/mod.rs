@@ -1,10 +1,18 @@
 //! What the visitor wants and has: the cart, the requests that bring a hold after it, a party's places.
 
+pub(super) mod alternatives;
 pub(super) mod areas;
 pub mod cart;
+pub(super) mod cart_changes;
+pub mod expiry_check;
+pub mod extending;
 pub(super) mod nearest;
+pub(super) mod offer;
 pub(super) mod once_more;
-pub(super) mod own_hold;
+pub mod own_hold;
 pub(super) mod party;
 pub(super) mod requests;
 pub(super) mod watch;
+pub(super) mod watch_notices;
+pub(super) mod watched;
+pub mod wishes;

@@ -11,14 +11,17 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::Cart;
-use super::party::Offer;
+use super::offer::{Offer, quantity_of};
 use crate::browser::{self, events};
 use crate::payment_retry::seats_query::{self, Wanted};
-use crate::seat_map::live::board::Look;
+use crate::seat_map::appearance::Look;
+use crate::seat_map::live::connection;
+use crate::seat_map::loading;
+use crate::seat_map::own_seats::alternatives;
 use crate::seat_map::room::Room;
 use crate::seat_map::session::Session;
 use crate::seat_map::signals::told::Told;
-use crate::seat_map::telling::notices::{Notice, quantity_of};
+use crate::seat_map::telling::notices::Notice;
 
 /// Nothing is said before this, milliseconds: a screen reader hears what is put into a box that is there already.
 const FIRST_WORD_MS: u32 = 200;
@@ -82,7 +85,7 @@ pub(in crate::seat_map) fn offer(session: Session) {
         if session.cart.with(Cart::is_paying) {
             return without_offer(session, course);
         }
-        match session.room.get().filter(|_| session.known.get()) {
+        match session.room.get().filter(|_| session.is_map_known.get()) {
             Some(room) => go_on(session, course, &room, &wanted, is_patient.get()),
             None => course,
         }
@@ -97,7 +100,7 @@ fn go_on(session: Session, course: Course, room: &Room, wanted: &Wanted, is_pati
     missing.dedup();
     if !missing.is_empty() {
         if !course.asked {
-            missing.into_iter().for_each(|section| session.load_section(section, || true, || ()));
+            missing.into_iter().for_each(|section| loading::load_section(session, section, || true, || ()));
         }
         return Course { asked: true, ..course };
     }
@@ -110,7 +113,7 @@ fn go_on(session: Session, course: Course, room: &Room, wanted: &Wanted, is_pati
         return over();
     }
     let known = seats.iter().copied().filter(|seat| room.seat(*seat).is_some());
-    let looks: Vec<(SeatIndex, Look)> = known.map(|seat| (seat, session.look_of(seat).get())).collect();
+    let looks: Vec<(SeatIndex, Look)> = known.map(|seat| (seat, session.look_signal(seat).get())).collect();
     let places: Vec<(PlaceLine, u32)> = areas
         .into_iter()
         .zip(&wanted.places)
@@ -147,7 +150,7 @@ fn go_on(session: Session, course: Course, room: &Room, wanted: &Wanted, is_pati
             };
             if on_show.as_ref() != Some(&notice) {
                 session.notice.set(Some(notice.clone()));
-                session.follow_sections();
+                connection::subscribe_sections(session);
             }
             Course { offered: Some(notice), ..course }
         }
@@ -157,7 +160,7 @@ fn go_on(session: Session, course: Course, room: &Room, wanted: &Wanted, is_pati
 /// What was offered, another tab has taken, or it cannot be had as things are: it is said no more.
 fn without_offer(session: Session, course: Course) -> Course {
     if let Some(offered) = &course.offered {
-        session.unsay(offered);
+        session.dismiss(offered);
     }
     Course { offered: None, ..course }
 }
@@ -245,13 +248,13 @@ fn name(session: Session, Found { gone, short, .. }: &Found) {
     }
     session.notice.set(Some(Notice::refused(&problems(session, gone), has_others).and_too_few(short)));
     let seats: Vec<SeatIndex> = gone.iter().map(|(seat, _)| *seat).collect();
-    session.offer_instead_of(&seats);
+    alternatives::offer_alternatives(session, &seats);
 }
 
 fn problems(session: Session, gone: &[(SeatIndex, SeatState)]) -> Vec<SeatProblem> {
     let problem = |(seat, state): &(SeatIndex, SeatState)| SeatProblem {
         seat: *seat,
-        label: session.name_of(*seat),
+        label: session.seat_name(*seat),
         state: *state,
         taken_ms_ago: None,
     };

@@ -3,25 +3,26 @@
 //! The server ranks (`GET …/best`); what it suggests becomes the wish, and goes the way of every tap. Also
 //! here: what is offered to somebody whose seat went to another, or is another's.
 
-use std::sync::Arc;
-
-use domain::api::{AreaQuantity, BestView, CategoryView, PlaceLine, SeatLine, SuggestionView};
+use domain::api::{AreaQuantity, BestView, CategoryView, SuggestionView};
 use domain::best_available::Together;
-use domain::money::Money;
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, put_as_read};
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use leptos::wasm_split::wasm_split;
+use web_sys::HtmlElement;
 
 use super::cart::{Cart, Tapped};
-use super::nearest::nearest;
+use super::offer::names_of;
+use super::wishes;
 use crate::browser::{self, calls};
 use crate::language::{Arg, listed};
 use crate::say;
 use crate::seat_map::large_rooms::overview;
-use crate::seat_map::live::board::Look;
+use crate::seat_map::live::connection;
 use crate::seat_map::session::Session;
+use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
 use crate::seat_map::signals::once::DrawnOnce;
-use crate::seat_map::telling::notices::{Notice, quantity_of};
+use crate::seat_map::telling::notices::Notice;
 
 /// How many people most parties are.
 const USUAL_PARTY: usize = 2;
@@ -136,7 +137,7 @@ async fn find(session: Session, question: impl Fn() -> Question, places: RwSigna
         }
         Err(failure) => {
             session.notice.set(Some(Notice::failed(&failure)));
-            session.doubt(&failure);
+            connection::reconnect_if_unreachable(session, &failure);
         }
     }
 }
@@ -150,7 +151,7 @@ fn show_next(session: Session, places: RwSignal<Places>) {
 fn show(session: Session, places: RwSignal<Places>) {
     let Some(place) = places.with_untracked(|places| places.found.get(places.at).cloned()) else { return };
     let seats: Vec<SeatIndex> = place.seats.iter().map(|line| line.seat).collect();
-    if session.want_instead(&seats) == Tapped::Paying {
+    if wishes::replace_wish(session, &seats) == Tapped::Paying {
         return;
     }
     let section = session.room.with_untracked(|room| {
@@ -163,16 +164,10 @@ fn show(session: Session, places: RwSignal<Places>) {
     // A phone shows a part of the room: the part with these seats.
     let middle = seats[seats.len() / 2];
     request_animation_frame(move || browser::reveal(&format!("seat-{middle}")));
-    session.spoken.set(in_words(&place));
+    session.announcement.set(in_words(&place));
     if place.together == Together::Apart {
         session.notice.set(Some(Notice::new(say!("party.apart"))));
     }
-}
-
-fn names_of(lines: &[SeatLine]) -> Vec<&str> {
-    let mut names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
-    put_as_read(&mut names, |name| name);
-    names
 }
 
 fn in_words(place: &SuggestionView) -> String {
@@ -185,114 +180,21 @@ fn in_words(place: &SuggestionView) -> String {
     say!(key, seats = Arg::Ours(&listed(&names)), price = place.total)
 }
 
-/// Seats for somebody who cannot have those they tapped, offered in the notice that says so.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Offer {
-    /// The seats.
-    pub seats: Arc<[SeatIndex]>,
-    /// Places without numbers beside them.
-    pub places: Arc<[AreaQuantity]>,
-    /// Their names and what they cost.
-    pub words: String,
-}
-
-impl Offer {
-    /// These seats, which cost so much in all, in place of others.
-    fn instead(lines: &[SeatLine], total: Money) -> Self {
-        let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names_of(lines))), price = total);
-        Self { seats: lines.iter().map(|line| line.seat).collect(), places: [].into(), words }
-    }
-
-    /// These seats and places, to somebody who had them before; nothing where they cost no sum of money.
-    pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
-        let of_places = places.iter().map(|line| Some(line.total()));
-        let total = summed(lines.iter().map(|line| Some(line.price)).chain(of_places))?;
-        let words = places.iter().map(quantity_of);
-        let words: Vec<String> = names_of(lines).into_iter().map(str::to_owned).chain(words).collect();
-        let names: Vec<&str> = words.iter().map(String::as_str).collect();
-        Some(Self {
-            seats: lines.iter().map(|line| line.seat).collect(),
-            places: places.iter().map(|line| AreaQuantity { area: line.area, quantity: line.quantity }).collect(),
-            words: say!("map.take_again", seats = Arg::Ours(&listed(&names)), price = total),
-        })
-    }
-}
-
-/// What seats cost together.
-fn sum(lines: &[SeatLine]) -> Option<Money> {
-    summed(lines.iter().map(|line| Some(line.price)))
-}
-
-fn summed(prices: impl Iterator<Item = Option<Money>>) -> Option<Money> {
-    prices.reduce(|sum, price| sum?.checked_add(price?)).flatten()
-}
-
-impl Session {
-    /// The free seats nearest to one's own, or to those that were lost where one has none; as many as were lost.
-    pub(in crate::seat_map) fn nearest_to(self, lost: &[SeatIndex]) -> Option<Offer> {
-        let takes_more = |cart: &Cart| !cart.is_paying() && cart.count() + lost.len() <= MAX_SEATS_PER_HOLD;
-        let room = self.room.get_untracked().filter(|_| self.cart.with_untracked(takes_more))?;
-        let seats = self.cart.with_untracked(|cart| {
-            self.board
-                .with_value(|board| nearest(&room, lost, cart.want(), |seat| board.look(seat, cart) == Look::Available))
-        })?;
-        let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
-        Some(Offer::instead(&lines, sum(&lines)?))
-    }
-
-    /// Looks for as many seats as were lost, near one's own if one has any, and offers them in the notice on show.
-    pub(in crate::seat_map) fn offer_instead_of(self, lost: &[SeatIndex]) {
-        if let Some(offer) = self.nearest_to(lost) {
-            self.notice.update(|notice| {
-                if let Some(notice) = notice {
-                    notice.offer = Some(offer);
-                }
-            });
-            return;
-        }
-        let category = self.room.with_untracked(|room| {
-            let room = room.as_ref()?;
-            lost.first().and_then(|seat| room.seat(*seat)).map(|seat| seat.category.name.clone())
-        });
-        let (Some(category), count) = (category, lost.len()) else { return };
-        let about = self.notice.get_untracked();
-        spawn_local(async move {
-            let path = self.path(&format!("/best?count={count}&category={}&most=1", browser::encoded(&category)));
-            let Ok(best) = calls::read::<BestView>(&path).await else { return };
-            let Some(place) = best.suggestions.into_iter().next() else { return };
-            let offer = Offer::instead(&place.seats, place.total);
-            self.notice.update(|notice| {
-                // Only while that is what is being talked about.
-                if *notice == about
-                    && let Some(notice) = notice
-                {
-                    notice.offer = Some(offer);
-                }
-            });
-        });
-    }
-
-    /// Takes what the notice offers, beside what is wanted already.
-    pub(in crate::seat_map) fn accept(self, offer: &Offer) {
-        self.notice.set(None);
-        for seat in offer.seats.iter() {
-            if !self.cart.with_untracked(|cart| cart.wants(*seat)) {
-                self.change_cart(|cart| cart.tap(*seat));
-            }
-        }
-        for places in offer.places.iter() {
-            for _ in 0..places.quantity {
-                self.change_cart(|cart| cart.step(places.area, true));
-            }
-        }
-        self.pump();
-    }
+/// The finder, once the room is known.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub(in crate::seat_map) fn finder_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || {
+        // The same when the sections of the room come in.
+        let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
+        move || categories.get().map(|categories| finder(session, &categories))
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::money::Currency;
+    use domain::api::SeatLine;
+    use domain::money::{Currency, Money};
 
     #[test]
     fn an_answer_is_late_once_the_wish_or_the_question_is_another() {
@@ -320,19 +222,5 @@ mod tests {
             SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Together::Row, orphans: 0 };
         assert_eq!(in_words(&place), "C7 and C8, together, €25.00.");
         assert_eq!((in_people(1), in_people(4)), ("1 person".to_owned(), "4 people".to_owned()));
-    }
-
-    #[test]
-    fn seats_that_are_offered_again_are_named_with_what_they_cost_together() {
-        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
-        let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
-        // A row that counts from the right.
-        let offer = Offer::again(&[line(30, "C8"), line(31, "C7")], &[]).expect("there are seats");
-        assert_eq!((offer.words.as_str(), &*offer.seats), ("Take C7 and C8 again, €25.00", &[30, 31][..]));
-        assert_eq!(Offer::again(&[], &[]), None);
-        let floor = PlaceLine { area: 0, label: "Floor".to_owned(), category: "Floor".to_owned(), price, quantity: 2 };
-        let offer = Offer::again(&[line(31, "C7")], &[floor]).expect("there are seats");
-        assert_eq!(offer.words, "Take C7 and 2 × Floor again, €37.50");
-        assert_eq!(&*offer.places, &[AreaQuantity { area: 0, quantity: 2 }]);
     }
 }

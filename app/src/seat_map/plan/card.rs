@@ -2,6 +2,9 @@
 
 use domain::api::{PlanView, SeatKind};
 use domain::seats::SeatIndex;
+use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
+use web_sys::HtmlElement;
 
 use super::drawing::escaped;
 use super::sight::{self, Sight};
@@ -10,7 +13,7 @@ use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::room::{Room, Seat};
 use crate::seat_map::session::Session;
-use leptos::prelude::*;
+use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
 
 /// Straighter than this is straight ahead, degrees.
 const STRAIGHT_DEGREES: f64 = 6.0;
@@ -38,7 +41,7 @@ pub fn card_view(session: Session) -> impl IntoView {
     let is_sold_out = Memo::new(move |_| session.is_sold_out() && session.cart.with(Cart::is_empty));
     view! {
         <div class="seat-card" data-testid="seat-card" aria-hidden="true"
-            inner_html=move || card(session, session.pointed.get(), is_sold_out.get())></div>
+            inner_html=move || card(session, session.pointed_seat.get(), is_sold_out.get())></div>
     }
 }
 
@@ -103,6 +106,12 @@ fn view_in_words(sight: &Sight, focus: &str) -> String {
     } else {
         say!("map.view_aside", aside = aside, side = Arg::Ours(side), focus = focus, degrees = fills)
     }
+}
+
+/// The seat one points at.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub(in crate::seat_map) fn card_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || card_view(session)))
 }
 
 #[cfg(test)]

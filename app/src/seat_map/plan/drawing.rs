@@ -9,7 +9,7 @@ use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
 use web_sys::Element;
 
 use super::glyphs::glyph;
-use crate::seat_map::live::board::Look;
+use crate::seat_map::appearance::Look;
 use crate::seat_map::room::{Room, focus_in_words, row_in_words, seat_and_state};
 
 /// Free space around the seats, plan units; the row letters stand in it.

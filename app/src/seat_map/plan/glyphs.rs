@@ -7,7 +7,7 @@
 use domain::api::SeatKind;
 use leptos::prelude::*;
 
-use crate::seat_map::live::board::Look;
+use crate::seat_map::appearance::Look;
 
 /// The drawing for a seat of this kind in this state.
 #[must_use]

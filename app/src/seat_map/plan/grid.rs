@@ -14,16 +14,16 @@ use leptos::html::Div;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::card::words_of;
+use super::card::{self, words_of};
 use super::drawing::{self, Frame};
 use super::plane::Plane;
 use super::steps::{Step, Steps};
-use super::{legend, zoom};
-use crate::browser;
-use crate::say;
+use super::{legend, minimap, zoom};
+use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room::{Room, focus_in_words};
 use crate::seat_map::session::Session;
 use crate::seat_map::signals::later::later;
+use crate::{browser, say};
 
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap there looks closer.
 const SMALLEST_TARGET_PX: f64 = 22.0;
@@ -50,9 +50,9 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
         plane: RefCell::new(None),
         painters: RefCell::new(Vec::new()),
     });
-    let shown = session.shown;
-    session.pointed.set(None);
-    session.small.set_value(None);
+    let shown = session.map_view;
+    session.pointed_seat.set(None);
+    session.minimap_listener.set_value(None);
     shown.reset();
     let markup = drawing::markup(room, &rows, &frame, section.is_none());
     let direction = section.is_some().then(|| direction_view(room.plan(), &frame));
@@ -102,7 +102,7 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
                     on:focusin=move |event: FocusEvent| focusing.point_at(&event)
                     inner_html=markup></svg>
             </div>
-            {later(move || session.is_drawn(), "seat-card", move |place| Box::pin(crate::seat_map::card_part(session, place)))}
+            {later(move || session.is_drawn(), "seat-card", move |place| Box::pin(card::card_part(session, place)))}
         </div>
     }
 }
@@ -120,7 +120,7 @@ fn small(grid: &Rc<Grid>, room: &Arc<Room>, section: Option<usize>, frame: Frame
                     plane.show(at);
                 }
             });
-            Box::pin(crate::seat_map::minimap_part(session, Arc::clone(&room), section, frame, show, place))
+            Box::pin(minimap::minimap_part(session, Arc::clone(&room), section, frame, show, place))
         },
     )
 }
@@ -130,12 +130,12 @@ impl Grid {
         let painters = seats.iter().filter_map(|seat| {
             let (seat, room, element) = (*seat, Arc::clone(room), browser::element(&format!("seat-{seat}"))?);
             let session = self.session;
-            let look = session.look_of(seat);
+            let look = session.look_signal(seat);
             Some(RenderEffect::new(move |_| {
                 if let Some(facts) = room.seat(seat) {
                     drawing::paint(&element, look.get(), facts.category.kind, &words_of(room.plan(), &facts));
                 }
-                session.note_small(seat);
+                session.redraw_in_minimap(seat);
             }))
         });
         let painters = painters.collect();
@@ -152,7 +152,7 @@ impl Grid {
         let Some((seat, target)) = seat_at(event) else { return };
         // A finger's tap on a tiny seat is a guess, so look closer first.
         let by_finger = event.dyn_ref::<PointerEvent>().is_some_and(|event| event.pointer_type() == "touch");
-        self.session.pointed.set(Some(seat));
+        self.session.pointed_seat.set(Some(seat));
         if by_finger && target.get_bounding_client_rect().width() < SMALLEST_TARGET_PX {
             let about = (f64::from(event.client_x()), f64::from(event.client_y()));
             if let Some(plane) = &*self.plane.borrow() {
@@ -161,7 +161,7 @@ impl Grid {
             return;
         }
         self.set_tab_stop(seat);
-        self.session.tap(seat);
+        wishes::tap_seat(self.session, seat);
     }
 
     fn key(&self, event: &KeyboardEvent) {
@@ -182,7 +182,7 @@ impl Grid {
                 event.prevent_default();
                 // A key held down is one press, not take and let go by turns.
                 if !event.repeat() {
-                    self.session.tap(seat);
+                    wishes::tap_seat(self.session, seat);
                 }
             }
             "+" => self.zoom(zoom::STEP),
@@ -194,8 +194,8 @@ impl Grid {
 
     fn point_at(&self, event: &web_sys::Event) {
         let seat = seat_at(event).map(|(seat, _)| seat);
-        if seat.is_some() && seat != self.session.pointed.get_untracked() {
-            self.session.pointed.set(seat);
+        if seat.is_some() && seat != self.session.pointed_seat.get_untracked() {
+            self.session.pointed_seat.set(seat);
         }
     }
 
@@ -215,7 +215,7 @@ impl Grid {
     }
 
     fn start_at_the_middle(&self) {
-        let free = |seat| self.session.look_now(seat).state() == "available";
+        let free = |seat| self.session.current_look(seat).state() == "available";
         if let Some(seat) = self.steps.start(free) {
             self.set_tab_stop(seat);
         }

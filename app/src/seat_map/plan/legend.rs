@@ -2,17 +2,22 @@
 //! pressed, only seats of the prices pressed stand out.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use domain::api::{CategoryView, SeatKind};
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
+use web_sys::HtmlElement;
 
 use super::drawing::has_mark;
 use super::glyphs::glyph;
 use crate::language::{current, money};
 use crate::say;
-use crate::seat_map::live::board::Look;
+use crate::seat_map::appearance::Look;
+use crate::seat_map::large_rooms::painting;
 use crate::seat_map::room::Room;
 use crate::seat_map::session::Session;
+use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
 use crate::seat_map::signals::once::DrawnOnce;
 
 /// States worth explaining, in the order one meets them.
@@ -46,18 +51,18 @@ pub fn legend(session: Session, room: &Room, section: Option<usize>) -> impl Int
 
 /// The numbers of the categories that are not looked for, for the style; empty when all are.
 pub fn hidden(session: Session) -> String {
-    let only = session.only.get();
+    let only = session.category_filter.get();
     let numbers = (0..8_u8).filter(|category| only != 0 && only >> category & 1 == 0);
     numbers.map(|category| category.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 fn entry(session: Session, place: u8, category: &CategoryView) -> impl IntoView + use<> {
     let bit = 1_u64 << (place % 8);
-    let pressed = move || if session.only.get() & bit == 0 { "false" } else { "true" };
+    let pressed = move || if session.category_filter.get() & bit == 0 { "false" } else { "true" };
     view! {
         <li>
             <button type="button" class=format!("legend-price cat-{}", place % 8) data-state="available" data-testid="price-filter"
-                aria-pressed=pressed on:click=move |_| session.look_only(bit)>
+                aria-pressed=pressed on:click=move |_| painting::toggle_category(session, bit)>
                 {drawing(Look::Available, category.kind, Some(place))}
                 <span class="legend-name">{category.label.clone()}</span>
                 <span class="legend-amount">{money(category.price, current())}</span>
@@ -74,4 +79,15 @@ fn drawing(look: Look, kind: SeatKind, category: Option<u8>) -> impl IntoView {
             <use class="seat-mark" href=mark.unwrap_or_default()></use>
         </svg>
     }
+}
+
+/// What the drawings mean.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub(in crate::seat_map) fn legend_part(
+    session: Session,
+    room: Arc<Room>,
+    section: Option<usize>,
+    place: HtmlElement,
+) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || legend(session, &room, section)))
 }

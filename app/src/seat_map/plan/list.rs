@@ -8,16 +8,20 @@ use domain::seats::SeatIndex;
 use leptos::ev::MouseEvent;
 use leptos::html::Div;
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
+use web_sys::HtmlElement;
 
 use super::card::with_view;
 use super::drawing::escaped;
 use crate::browser;
 use crate::language::{current, money};
-use crate::seat_map::live::board::Look;
+use crate::seat_map::appearance::Look;
+use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room::{Room, row_in_words, seat_and_state};
 use crate::seat_map::session::Session;
+use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
 
 /// The seats of a section, or of the whole room.
 pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl IntoView + use<> {
@@ -35,7 +39,7 @@ pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
         let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
         let seat = target.and_then(|target| target.closest("[data-list-seat]").ok().flatten());
         if let Some(seat) = seat.and_then(|seat| seat.get_attribute("data-list-seat")?.parse().ok()) {
-            session.tap(seat);
+            wishes::tap_seat(session, seat);
         }
     };
     view! { <div class="seat-list" node_ref=element on:click=tap inner_html=markup></div> }
@@ -43,7 +47,7 @@ pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
 
 fn keep_painted(session: Session, room: Arc<Room>, seat: SeatIndex) -> Option<RenderEffect<()>> {
     let element = browser::element(&format!("list-seat-{seat}"))?;
-    let look = session.look_of(seat);
+    let look = session.look_signal(seat);
     Some(RenderEffect::new(move |_| {
         if let Some(facts) = room.seat(seat) {
             let look = look.get();
@@ -88,6 +92,17 @@ fn markup(room: &Room, section: Option<usize>) -> String {
         out.push_str("</ul></section>");
     }
     out
+}
+
+/// The list twin.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub(in crate::seat_map) fn list_part(
+    session: Session,
+    room: Arc<Room>,
+    section: Option<usize>,
+    place: HtmlElement,
+) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || list(session, &room, section)))
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use domain::seats::SeatIndex;
 use domain::wire::Dot;
 use leptos::ev::PointerEvent;
 use leptos::html::{self, Div};
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
+use web_sys::HtmlElement;
 
 use super::drawing::Frame;
 use super::zoom::{self, Point};
@@ -16,6 +19,7 @@ use crate::seat_map::large_rooms::dots::Dots;
 use crate::seat_map::room::Room;
 use crate::seat_map::session::{Note, Session};
 use crate::seat_map::signals::kept::Here;
+use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
 
 /// The map of some rows in small.
 struct Minimap {
@@ -46,9 +50,9 @@ pub fn minimap(
             map.note(seat);
         }
     });
-    session.small.set_value(Some(Here::new(note)));
+    session.minimap_listener.set_value(Some(Here::new(note)));
     // Where one is changes with every frame of a drag; whether it is needed hardly ever.
-    let is_needed = Memo::new(move |_| session.shown.part.with(Option::is_some));
+    let is_needed = Memo::new(move |_| session.map_view.part.with(Option::is_some));
     Effect::new(move |_| {
         session.appearance.track();
         if is_needed.get() {
@@ -100,7 +104,7 @@ impl Minimap {
 
     fn paint(&self) {
         self.asked.set(false);
-        let due = self.dots.borrow_mut().take_paints(|seat| self.session.look_now(seat + self.first));
+        let due = self.dots.borrow_mut().take_paints(|seat| self.session.current_look(seat + self.first));
         if let Some(canvas) = &mut *self.canvas.borrow_mut() {
             canvas.paint(&due);
         }
@@ -120,7 +124,7 @@ impl Minimap {
 }
 
 fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(Point)>) -> impl IntoView {
-    let (element, frame, part) = (map.element, map.frame, map.session.shown.part);
+    let (element, frame, part) = (map.element, map.frame, map.session.map_view.part);
     let window = NodeRef::<Div>::new();
     Effect::new(move |_| {
         let (Some(window), Some(part)) = (window.get(), part.get()) else { return };
@@ -163,4 +167,17 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(Point)>) -> imp
             <div class="minimap-window" node_ref=window></div>
         </div>
     }
+}
+
+/// The whole room in small.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub(in crate::seat_map) fn minimap_part(
+    session: Session,
+    room: Arc<Room>,
+    section: Option<usize>,
+    frame: Frame,
+    show: Rc<dyn Fn(Point)>,
+    place: HtmlElement,
+) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || minimap(session, &room, section, frame, show)))
 }

@@ -2,8 +2,9 @@
 
 use leptos::prelude::*;
 
-use crate::seat_map::SEATS;
 use crate::seat_map::own_seats::cart::Cart;
+use crate::seat_map::own_seats::{watch, wishes};
+use crate::seat_map::page_elements::SEATS;
 use crate::seat_map::session::Session;
 use crate::{browser, say};
 
@@ -32,7 +33,7 @@ pub(in crate::seat_map) fn notice_view(session: Session) -> impl IntoView {
     };
     let ask_again = move |_| {
         browser::focus_first(SEATS);
-        session.ask_again();
+        wishes::reclaim_lost_seats(session);
     };
     view! {
         <div class="notice" data-shown=move || if shown() { "true" } else { "false" }
@@ -43,14 +44,14 @@ pub(in crate::seat_map) fn notice_view(session: Session) -> impl IntoView {
                 let words = offer.words.clone();
                 let accept = move |_| {
                     browser::focus_first(SEATS);
-                    session.accept(&offer);
+                    wishes::accept_offer(session, &offer);
                 };
                 view! { <button type="button" class="notice-action" data-testid="accept-offer" on:click=accept>{words}</button> }
             })}
             {move || watchable().map(|seat| {
                 let watch = move |_| {
                     browser::focus_first(SEATS);
-                    session.watch(seat);
+                    watch::watch_seat(session, seat);
                 };
                 view! { <button type="button" class="notice-action" data-testid="watch-seat" on:click=watch>{say!("map.watch")}</button> }
             })}

@@ -1,15 +1,15 @@
 //! What the visitor is told when something did not go as hoped: which seat, what stays, what to do.
 
-use domain::api::{AreaProblem, PlaceLine, SeatProblem};
+use domain::api::{AreaProblem, SeatProblem};
 use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
 use crate::browser::calls::Failure;
-use crate::language::{Arg, clock, current, listed, number, problem_in_words, tenths};
+use crate::language::{Arg, clock, current, listed, problem_in_words, tenths};
 use crate::say;
-use crate::seat_map::live::board::Look;
-use crate::seat_map::own_seats::party::Offer;
+use crate::seat_map::appearance::Look;
+use crate::seat_map::own_seats::offer::Offer;
 
 /// Something to tell.
 #[derive(Clone, Debug, PartialEq)]
@@ -244,12 +244,6 @@ fn in_seconds(ms: u32) -> String {
 /// A sentence about seats.
 fn about(key: &str, names: &[&str]) -> String {
     say!(key, count = names.len(), seats = Arg::Ours(&listed(names)))
-}
-
-/// `2 × Standing floor`: in a list of seats, the same in every sentence of every language.
-#[must_use]
-pub fn quantity_of(places: &PlaceLine) -> String {
-    format!("{} × {}", number(i64::from(places.quantity), current()), places.label)
 }
 
 /// `one place in Standing floor`, `3 places in Standing floor`.

@@ -14,6 +14,7 @@ use super::selling::Selling;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{focus, ids};
 use crate::say;
+use crate::seat_map::own_seats::own_hold;
 
 /// The button's id, for the keyboard focus: what was pressed before is gone.
 const AGAIN: &str = "ask-again";
@@ -114,8 +115,8 @@ impl Selling {
     fn was_sold(self, wish: &Wish, sold: CounterBooking) {
         let held = self.session.cart.with_untracked(|cart| cart.held().map(|held| held.id));
         if held == Some(wish.hold()) {
-            self.session.note_booked(wish.hold(), sold.id);
-            self.session.move_on();
+            self.session.record_booking(wish.hold(), sold.id);
+            own_hold::finish(self.session);
         } else {
             if held.is_none() {
                 // The map saw it go before the answer came, and wondered why.
@@ -126,7 +127,7 @@ impl Selling {
         // What was booked, which is what changes hands; the page may have known the booking longer than it stayed so.
         let due = changed_hands(&sold);
         let told = say!("box_office.sold", reference = &sold.reference);
-        self.session.spoken.set(due.as_ref().map_or_else(|| told.clone(), |due| format!("{told} {due}")));
+        self.session.announcement.set(due.as_ref().map_or_else(|| told.clone(), |due| format!("{told} {due}")));
         self.due.set(due);
         if matches!(wish, Wish::Exchange(..)) {
             self.exchange.set(None);

@@ -21,10 +21,8 @@ use wasm_bindgen::JsCast;
 
 use self::selling::Selling;
 use crate::say;
-use crate::seat_map::room;
 use crate::seat_map::session::Session;
-use crate::seat_map::skeleton;
-use crate::seat_map::start;
+use crate::seat_map::{room, skeleton, start};
 
 /// Groups of messages these islands use; their pages carry them.
 pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common", "box_office"];
@@ -44,7 +42,7 @@ pub fn StaffCounter(
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
         if let Some(place) = place.get() {
-            let session = if for_looking { Session::for_looking(show) } else { Session::new(show) };
+            let session = if for_looking { Session::read_only(show) } else { Session::new(show) };
             let selling = Selling::new(theatre.clone(), session, exchange.clone());
             place.set_inner_html("");
             mount_to((*place).clone().unchecked_into(), move || parts(selling)).forget();
@@ -60,7 +58,7 @@ pub fn StaffCounter(
 
 fn parts(selling: Selling) -> impl IntoView {
     let session = selling.session;
-    let beside = if session.is_for_looking {
+    let beside = if session.is_read_only {
         Either::Left(panel::of_closed(selling))
     } else {
         Either::Right(panel::panel(selling))
@@ -68,6 +66,6 @@ fn parts(selling: Selling) -> impl IntoView {
     view! {
         {room(session, ())}
         {beside}
-        <p class="visually-hidden" role="status" data-testid="spoken">{move || session.spoken.get()}</p>
+        <p class="visually-hidden" role="status" data-testid="spoken">{move || session.announcement.get()}</p>
     }
 }

@@ -12,7 +12,7 @@ use crate::staff::islands::in_the_way;
 /// Whose it is, with what can be done about it.
 pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
     let (seat, holder) = selling.holder.get()?;
-    let name = selling.session.name_of(seat);
+    let name = selling.session.seat_name(seat);
     let words = in_words(&name, &holder);
     let booking = match &holder {
         SeatHolder::Booking { booking, .. } => {
@@ -21,7 +21,7 @@ pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
         _ => None,
     };
     // Once nothing is sold any more, nothing is put back on sale.
-    let is_kept = matches!(holder, SeatHolder::House { .. }) && !selling.session.is_for_looking;
+    let is_kept = matches!(holder, SeatHolder::House { .. }) && !selling.session.is_read_only;
     Some(view! {
         <div class="counter-whose" data-testid="whose">
             <p role="status">{words}</p>

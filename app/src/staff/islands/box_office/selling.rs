@@ -21,6 +21,7 @@ use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
 use crate::language::{Hindrance, current, money, problem_for_staff};
 use crate::say;
+use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::Session;
 
 /// How long seats are held for a caller, minutes.
@@ -85,7 +86,7 @@ impl Selling {
             unanswered: RwSignal::new(None),
         };
         Effect::new(move |_| {
-            if let Some(seat) = session.tapped_in_vain.get() {
+            if let Some(seat) = session.unavailable_tap.get() {
                 selling.ask_whose(seat);
             }
         });
@@ -157,7 +158,7 @@ impl Selling {
             let path = self.path(&format!("bookings/{booking}/undo"));
             calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &wish).await?;
             self.sold.set(None);
-            self.session.spoken.set(say!("box_office.undone"));
+            self.session.announcement.set(say!("box_office.undone"));
             Ok(())
         });
     }
@@ -229,7 +230,7 @@ impl Selling {
     /// A seat in a hold is nobody else's, not even its holder's under another name.
     async fn give_up(self, hold: Uuid) -> Result<(), Failure> {
         calls::remove(&format!("/api/v1/shows/{}/holds/{hold}", self.session.show), &ids::new_key()).await?;
-        self.session.move_on();
+        own_hold::finish(self.session);
         Ok(())
     }
 
@@ -237,7 +238,7 @@ impl Selling {
     /// left are held here again.
     fn or_choose_again<T>(self, seats: &[SeatIndex], done: Result<T, Failure>) -> Result<T, Failure> {
         if done.is_err() {
-            self.session.choose_again(seats);
+            wishes::choose_again(self.session, seats);
         }
         done
     }
@@ -268,8 +269,8 @@ impl Selling {
             self.reason.set(String::new());
             self.holder.set(None);
             self.session.notice.set(None);
-            self.session.recall();
-            self.session.tell_tabs();
+            own_hold::refresh(self.session);
+            self.session.notify_tabs();
             Ok(())
         });
     }
@@ -302,7 +303,7 @@ impl Selling {
         spawn_local(async move {
             let path = self.path_of_show(&format!("seats/{seat}"));
             let told = calls::get::<SeatHolder>(&path).await;
-            if self.session.tapped_in_vain.get_untracked() != Some(seat) {
+            if self.session.unavailable_tap.get_untracked() != Some(seat) {
                 return;
             }
             match told {
@@ -322,7 +323,7 @@ impl Selling {
             if let Err(failure) = work.await {
                 self.trouble.set(Some(in_words(&failure)));
                 // The hold may be over, or other than it looks.
-                self.session.recall();
+                own_hold::refresh(self.session);
             }
             self.busy.set(false);
         });

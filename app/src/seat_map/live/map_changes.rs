@@ -1,0 +1,32 @@
+//! Applies what the live map says to the session: seat states, counts, dots, and the seats the visitor watches.
+
+use domain::seats::SeatState;
+use domain::wire::Change;
+
+use crate::seat_map::large_rooms::{counting, painting};
+use crate::seat_map::own_seats::{own_hold, watch_notices};
+use crate::seat_map::session::Session;
+
+/// Takes the whole map.
+pub(super) fn replace_map(session: Session, map: &[SeatState]) {
+    let replaced = session.cart.with_untracked(|cart| session.board.update_value(|board| board.replace(map, cart)));
+    if replaced && !session.is_map_known.get_untracked() {
+        session.is_map_known.set(true);
+    }
+    counting::count_all(session);
+    painting::paint_changes(session);
+    watch_notices::notify_watched(session);
+}
+
+/// Takes changes.
+pub(super) fn apply_changes(session: Session, changes: &[Change]) {
+    // A seat we hold and the map says nobody does: the hold was ended elsewhere.
+    let lost = |change: &Change| change.state != SeatState::Locked;
+    if session.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
+        own_hold::refresh(session);
+    }
+    session.cart.with_untracked(|cart| session.board.update_value(|board| board.apply(changes, cart)));
+    counting::count_changed(session, changes);
+    painting::paint_changes(session);
+    watch_notices::notify_watched(session);
+}

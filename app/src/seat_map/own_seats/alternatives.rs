@@ -1,0 +1,57 @@
+//! Looks for other seats for a visitor who cannot have the seats they chose.
+
+use domain::api::{BestView, SeatLine};
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use leptos::task::spawn_local;
+
+use super::cart::Cart;
+use super::nearest::nearest;
+use super::offer::{Offer, sum};
+use crate::browser::{self, calls};
+use crate::seat_map::appearance::Look;
+use crate::seat_map::session::Session;
+
+/// The free seats nearest to one's own, or to those that were lost where one has none; as many as were lost.
+pub(in crate::seat_map) fn nearest_offer(session: Session, lost: &[SeatIndex]) -> Option<Offer> {
+    let takes_more = |cart: &Cart| !cart.is_paying() && cart.count() + lost.len() <= MAX_SEATS_PER_HOLD;
+    let room = session.room.get_untracked().filter(|_| session.cart.with_untracked(takes_more))?;
+    let seats = session.cart.with_untracked(|cart| {
+        session
+            .board
+            .with_value(|board| nearest(&room, lost, cart.want(), |seat| board.look(seat, cart) == Look::Available))
+    })?;
+    let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
+    Some(Offer::instead(&lines, sum(&lines)?))
+}
+
+/// Looks for as many seats as were lost, near one's own if one has any, and offers them in the notice on show.
+pub(in crate::seat_map) fn offer_alternatives(session: Session, lost: &[SeatIndex]) {
+    if let Some(offer) = nearest_offer(session, lost) {
+        session.notice.update(|notice| {
+            if let Some(notice) = notice {
+                notice.offer = Some(offer);
+            }
+        });
+        return;
+    }
+    let category = session.room.with_untracked(|room| {
+        let room = room.as_ref()?;
+        lost.first().and_then(|seat| room.seat(*seat)).map(|seat| seat.category.name.clone())
+    });
+    let (Some(category), count) = (category, lost.len()) else { return };
+    let about = session.notice.get_untracked();
+    spawn_local(async move {
+        let path = session.path(&format!("/best?count={count}&category={}&most=1", browser::encoded(&category)));
+        let Ok(best) = calls::read::<BestView>(&path).await else { return };
+        let Some(place) = best.suggestions.into_iter().next() else { return };
+        let offer = Offer::instead(&place.seats, place.total);
+        session.notice.update(|notice| {
+            // Only while that is what is being talked about.
+            if *notice == about
+                && let Some(notice) = notice
+            {
+                notice.offer = Some(offer);
+            }
+        });
+    });
+}

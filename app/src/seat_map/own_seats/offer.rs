@@ -1,0 +1,84 @@
+//! Seats and places that a notice offers, to be taken with one tap.
+
+use std::sync::Arc;
+
+use domain::api::{AreaQuantity, PlaceLine, SeatLine};
+use domain::money::Money;
+use domain::seats::{SeatIndex, put_as_read};
+
+use crate::language::{Arg, current, listed, number};
+use crate::say;
+
+/// Seats for somebody who cannot have those they tapped, offered in the notice that says so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// The seats.
+    pub seats: Arc<[SeatIndex]>,
+    /// Places without numbers beside them.
+    pub places: Arc<[AreaQuantity]>,
+    /// Their names and what they cost.
+    pub words: String,
+}
+
+impl Offer {
+    /// These seats, which cost so much in all, in place of others.
+    pub(super) fn instead(lines: &[SeatLine], total: Money) -> Self {
+        let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names_of(lines))), price = total);
+        Self { seats: lines.iter().map(|line| line.seat).collect(), places: [].into(), words }
+    }
+
+    /// These seats and places, to somebody who had them before; nothing where they cost no sum of money.
+    pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
+        let of_places = places.iter().map(|line| Some(line.total()));
+        let total = summed(lines.iter().map(|line| Some(line.price)).chain(of_places))?;
+        let words = places.iter().map(quantity_of);
+        let words: Vec<String> = names_of(lines).into_iter().map(str::to_owned).chain(words).collect();
+        let names: Vec<&str> = words.iter().map(String::as_str).collect();
+        Some(Self {
+            seats: lines.iter().map(|line| line.seat).collect(),
+            places: places.iter().map(|line| AreaQuantity { area: line.area, quantity: line.quantity }).collect(),
+            words: say!("map.take_again", seats = Arg::Ours(&listed(&names)), price = total),
+        })
+    }
+}
+
+/// What seats cost together.
+pub(super) fn sum(lines: &[SeatLine]) -> Option<Money> {
+    summed(lines.iter().map(|line| Some(line.price)))
+}
+
+fn summed(prices: impl Iterator<Item = Option<Money>>) -> Option<Money> {
+    prices.reduce(|sum, price| sum?.checked_add(price?)).flatten()
+}
+
+pub(super) fn names_of(lines: &[SeatLine]) -> Vec<&str> {
+    let mut names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
+    put_as_read(&mut names, |name| name);
+    names
+}
+
+/// `2 × Standing floor`: in a list of seats, the same in every sentence of every language.
+#[must_use]
+pub fn quantity_of(places: &PlaceLine) -> String {
+    format!("{} × {}", number(i64::from(places.quantity), current()), places.label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::money::Currency;
+
+    #[test]
+    fn seats_that_are_offered_again_are_named_with_what_they_cost_together() {
+        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
+        let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
+        // A row that counts from the right.
+        let offer = Offer::again(&[line(30, "C8"), line(31, "C7")], &[]).expect("there are seats");
+        assert_eq!((offer.words.as_str(), &*offer.seats), ("Take C7 and C8 again, €25.00", &[30, 31][..]));
+        assert_eq!(Offer::again(&[], &[]), None);
+        let floor = PlaceLine { area: 0, label: "Floor".to_owned(), category: "Floor".to_owned(), price, quantity: 2 };
+        let offer = Offer::again(&[line(31, "C7")], &[floor]).expect("there are seats");
+        assert_eq!(offer.words, "Take C7 and 2 × Floor again, €37.50");
+        assert_eq!(&*offer.places, &[AreaQuantity { area: 0, quantity: 2 }]);
+    }
+}
