@@ -1,24 +1,25 @@
-//! Tables as files that spreadsheets open: comma-separated values (RFC 4180), safe to open.
+//! Writes comma-separated values (RFC 4180) that are safe to open in a spreadsheet.
 //!
-//! A text that a stranger chose (a film's title, a seat's name) may begin with a sign that a spreadsheet takes for a
-//! formula, and runs. Such a text gets an apostrophe in front (OWASP, "CSV Injection"), so that it is a text again.
-//! Numbers are ours, and stay numbers, also below zero. Every text stands in quotation marks, so that a semicolon in it
-//! divides nothing where a spreadsheet expects semicolons.
+//! A text from outside (a film's title, a seat's name) may begin with a character that a spreadsheet takes for the
+//! start of a formula and then executes. Such a text gets an apostrophe in front, so that it remains text (OWASP, "CSV
+//! Injection"). Numbers come from the server and stay numbers, including negative ones. Every text is quoted, so that a
+//! semicolon does not split it where a spreadsheet expects semicolons.
 //!
-//! The file begins with a byte order mark. Without one, the spreadsheet most people have takes UTF-8 for the
-//! machine's old code page and garbles every accent; programs read JSON instead, and those that read this know how to
-//! skip three bytes.
+//! The file begins with a byte order mark. Without it, the most common spreadsheet decodes UTF-8 as the machine's
+//! legacy code page and garbles accents. Programs should read JSON instead; those that read this file must skip three
+//! bytes.
 
 /// UTF-8's byte order mark.
 pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// What a spreadsheet may take for the beginning of a formula; the wide ones are typed in East Asia, and work too.
+/// Characters that a spreadsheet may take for the start of a formula. The full-width ones are typed in East Asia and
+/// also work.
 const FORMULA_SIGNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// What stands in one place of a table.
+/// A cell of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// Words, whoever chose them.
+    /// Text from any source.
     Text(String),
     /// A whole number.
     Number(i64),
@@ -42,7 +43,9 @@ impl From<i64> for Cell {
     }
 }
 
-/// The file: a line of names, then the rows, each line ended by CR LF.
+/// Returns the file: a header line, then the rows, each ended by CR LF.
+///
+/// Panics if a row does not have one cell per name.
 #[must_use]
 pub fn write(names: &[&str], rows: impl IntoIterator<Item = Vec<Cell>>) -> String {
     let mut file = BYTE_ORDER_MARK.to_owned();
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_formula_in_a_name_stays_a_name() {
+    fn formula_in_a_name_is_escaped() {
         for sign in ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"] {
             assert_eq!(of(&format!("{sign}1+1")), format!("\"'{sign}1+1\""));
         }
@@ -93,26 +96,26 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_harmless_is_left_as_it_is() {
+    fn harmless_text_is_unchanged() {
         for text in ["Tide", "14 bis", "A-7", "Crème; brûlée", "मंच", "1=1", ""] {
             assert_eq!(of(text), format!("\"{text}\""));
         }
     }
 
     #[test]
-    fn quotation_marks_commas_and_ends_of_lines_divide_nothing() {
+    fn quotes_commas_and_line_breaks_do_not_split_a_cell() {
         assert_eq!(of("a,\"b\"\r\nc"), "\"a,\"\"b\"\"\r\nc\"");
     }
 
     #[test]
-    fn numbers_stay_numbers_below_zero_too() {
+    fn numbers_stay_numbers_when_negative() {
         let file = write(&["a", "b"], [vec![Cell::from(-1_250), Cell::from(i64::MIN)]]);
         assert_eq!(file, "\u{feff}\"a\",\"b\"\r\n-1250,-9223372036854775808\r\n");
     }
 
     #[test]
     #[should_panic(expected = "a cell for every name")]
-    fn a_row_without_all_its_cells_is_a_bug() {
+    fn row_with_missing_cells_panics() {
         let _ = write(&["a", "b"], [vec![Cell::from(1)]]);
     }
 }

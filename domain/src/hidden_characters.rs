@@ -28,7 +28,7 @@ pub const fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{34F}' | '\u{180E}' | '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
 }
 
-/// The text with these characters written out, `A[U+202E]1`, so that a person finds them.
+/// Returns the text with these characters written out, `A[U+202E]1`, so that a person can find them.
 #[must_use]
 pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Money: integer minor units plus an ISO 4217 code. Never a float, never without its currency.
+//! Amounts of money: integer minor units with an ISO 4217 currency code.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Currency([u8; 3]);
 
 impl Currency {
-    /// Reads a code; `None` unless it is exactly three ASCII capitals.
+    /// Parses a code; `None` unless it is exactly three ASCII capitals.
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
         let bytes: [u8; 3] = code.as_bytes().try_into().ok()?;
@@ -24,8 +24,8 @@ impl Currency {
         std::str::from_utf8(&self.0).unwrap_or("XXX")
     }
 
-    /// Digits after the decimal point (ISO 4217 "minor unit"); two for all but those listed. The ariary has fifths on
-    /// paper and none in any till, as Unicode's CLDR and Stripe have it.
+    /// Number of digits after the decimal point (ISO 4217 "minor unit"): 2 for all currencies that are not listed. The
+    /// ariary has fifths on paper but not in tills, as in Unicode's CLDR and at Stripe.
     #[must_use]
     pub fn minor_digits(&self) -> u32 {
         match &self.0 {
@@ -36,7 +36,7 @@ impl Currency {
         }
     }
 
-    /// Its sign, where people everywhere know it.
+    /// Internationally known symbol, if any.
     #[must_use]
     pub fn symbol(&self) -> Option<&'static str> {
         Some(match &self.0 {
@@ -92,7 +92,7 @@ impl Money {
 }
 
 impl fmt::Display for Money {
-    /// `€12.50`, `¥900`, or `12.500 KWD` where we know no symbol.
+    /// Formats as `€12.50`, `¥900`, or `12.500 KWD` for a currency without a known symbol.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.currency.minor_digits();
         let unit = 10_u64.pow(digits);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_read_as_people_write_them() {
+    fn amounts_are_formatted_with_their_symbol() {
         assert_eq!(money(1250, "EUR").to_string(), "€12.50");
         assert_eq!(money(5, "GBP").to_string(), "£0.05");
         assert_eq!(money(900, "JPY").to_string(), "¥900");
@@ -128,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn two_currencies_never_add_up() {
+    fn adding_different_currencies_or_overflowing_is_none() {
         assert_eq!(money(1, "EUR").checked_add(money(1, "USD")), None);
         assert_eq!(money(i64::MAX, "EUR").checked_add(money(1, "EUR")), None);
         assert_eq!(money(1, "EUR").checked_add(money(2, "EUR")), Some(money(3, "EUR")));
     }
 
     #[test]
-    fn codes_are_three_capitals() {
+    fn codes_other_than_three_capitals_are_refused() {
         for bad in ["", "eur", "EURO", "E1R", "€"] {
             assert_eq!(Currency::parse(bad), None, "{bad}");
         }

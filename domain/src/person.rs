@@ -1,24 +1,25 @@
-//! How a person is called, as far as that is checked.
+//! Checks of personal names and e-mail addresses.
 
 use crate::api::systems::one_line;
 
-/// Longest name, characters.
+/// Maximum length of a name, characters.
 pub const MAX_NAME_CHARS: usize = 120;
-/// Longest e-mail address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
+/// Maximum length of an e-mail address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
 pub const MAX_EMAIL_BYTES: usize = 254;
 
-/// The name with outer white space taken off; `None` when it is empty, too long or has control characters. Every
-/// script, direction and emoji is a name.
+/// Returns the name without surrounding white space; `None` if it is empty, too long or contains control characters.
+/// Every script, direction and emoji is allowed.
 #[must_use]
 pub fn personal_name(text: &str) -> Option<&str> {
     one_line(text, MAX_NAME_CHARS)
 }
 
-/// Longest label of a domain, bytes (RFC 1035, 2.3.4).
+/// Maximum length of a domain label, bytes (RFC 1035, 2.3.4).
 const MAX_LABEL_BYTES: usize = 63;
 
-/// True if the part behind the `@` can be a domain that mail is sent to: two or more labels of letters, digits and inner
-/// hyphens, with dots between them, of which the last is no number. Letters of all scripts: domains may be written in any.
+/// True if the part after the `@` can be a mail domain: two or more labels of letters, digits and inner hyphens,
+/// separated by dots, the last of which is not a number. Letters of all scripts are allowed, as in internationalised
+/// domains.
 #[must_use]
 pub fn has_mail_domain(email: &str) -> bool {
     let Some((_, domain)) = email.rsplit_once('@') else { return false };
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_all_scripts_are_names() {
+    fn names_of_all_scripts_are_accepted() {
         for name in ["José Núñez", "ليلى", "山田 花子", "<b>Bobby</b>", "O'Neil 🎬", "Ng"] {
             assert_eq!(personal_name(&format!(" {name}\n")), Some(name));
         }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_name_is_none() {
+    fn invalid_names_are_refused() {
         for name in [
             "",
             "   ",

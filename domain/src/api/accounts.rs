@@ -1,6 +1,6 @@
-//! The JSON of accounts: who one is, what one bought, who works where.
+//! JSON of accounts: sign-in, bookings of an account, staff roles and the audit log.
 //!
-//! Requests here may hold passwords: none of them is printed ([`std::fmt::Debug`]) or kept.
+//! Requests here may contain passwords. Passwords are neither printed ([`std::fmt::Debug`]) nor stored.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -12,31 +12,31 @@ use crate::roles::Role;
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 
-/// Shortest password, characters.
+/// Minimum length of a password, characters.
 pub const MIN_PASSWORD_CHARS: usize = 10;
-/// Longest password, bytes: hashing a longer one would be work for nothing.
+/// Maximum length of a password, bytes. It bounds the work of hashing.
 pub const MAX_PASSWORD_BYTES: usize = 256;
 
-/// A password on its way. Never printed.
+/// A password in a request. Its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(transparent)]
 pub struct Password(String);
 
 impl Password {
-    /// What was typed.
+    /// Wraps a typed password.
     #[must_use]
     pub const fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// To be hashed or compared, and nothing else.
+    /// Returns the bytes to hash or compare.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
 
-    /// Whether somebody may choose it: 10 characters at least, 256 bytes at most. What is in it is theirs.
+    /// True if it has at least 10 characters and at most 256 bytes. Its content is not restricted.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.0.chars().count() >= MIN_PASSWORD_CHARS && self.0.len() <= MAX_PASSWORD_BYTES
@@ -49,45 +49,46 @@ impl std::fmt::Debug for Password {
     }
 }
 
-/// `POST /users/register`.
+/// `POST /users/register`: creates an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RegisterRequest {
     /// Name for tickets and mails.
     pub name: String,
-    /// Address one signs in with.
+    /// Address to sign in with.
     pub email: String,
-    /// 10 characters to 256 bytes.
+    /// Password of 10 characters to 256 bytes.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub password: Password,
 }
 
-/// What comes next: the same whether the address has an account. Its owner is told by mail.
+/// Next step after a registration. It is the same if the address already has an account; in that case a mail informs
+/// the account's owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct NextStep {
-    /// The address, as it was sent.
+    /// The address as sent.
     pub email: String,
     /// `LOG_IN` or `READ_MAIL`.
     pub next: String,
 }
 
 impl NextStep {
-    /// Sign in.
+    /// The user should sign in.
     #[must_use]
     pub fn log_in(email: String) -> Self {
         Self { email, next: "LOG_IN".to_owned() }
     }
 
-    /// Look into the mailbox of that address.
+    /// The user should read the mail sent to that address.
     #[must_use]
     pub fn read_mail(email: String) -> Self {
         Self { email, next: "READ_MAIL".to_owned() }
     }
 }
 
-/// `POST /users/login`.
+/// `POST /users/login`: signs in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -97,7 +98,7 @@ pub struct LoginRequest {
     /// Its password.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub password: Password,
-    /// A token for programs instead of a cookie for browsers.
+    /// True requests a bearer token for a program. False sets a cookie for a browser.
     #[serde(default)]
     pub token: bool,
 }
@@ -112,23 +113,24 @@ pub struct AccountView {
     pub name: String,
     /// Address.
     pub email: String,
-    /// Whether mail there was seen to reach its owner: then what guests bought with this address is theirs.
+    /// True if the user has proved to receive mail at the address. The account then includes guest bookings made with
+    /// it.
     pub email_proven: bool,
-    /// Where they work, as what; empty for customers.
+    /// Roles in theatres; empty for customers.
     pub grants: Vec<GrantView>,
 }
 
-/// The answer to a login: who one is, and the token if one was asked for.
+/// Answer to a login: the account, and the token if requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct LoginView {
-    /// Who one is.
+    /// The account.
     #[serde(flatten)]
     pub account: AccountView,
-    /// To be sent as `Authorization: Bearer …`.
+    /// Token to send as `Authorization: Bearer …`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// For how long it is good, seconds.
+    /// Validity of the token, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<i64>,
 }
@@ -143,20 +145,20 @@ pub struct GrantView {
     pub role: Role,
 }
 
-/// `POST /users/me/password`.
+/// `POST /users/me/password`: changes the password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PasswordChange {
-    /// The password as it is.
+    /// The current password.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub current: Password,
-    /// As it is to be.
+    /// The new password.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub new: Password,
 }
 
-/// `POST /users/password/forgotten`.
+/// `POST /users/password/forgotten`: requests a mail with a reset link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -165,12 +167,12 @@ pub struct ForgottenRequest {
     pub email: String,
 }
 
-/// `POST /users/password/reset`.
+/// `POST /users/password/reset`: sets a new password with a reset link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ResetRequest {
-    /// From the link in the mail; good once, for an hour.
+    /// Token from the link in the mail; valid once, for an hour.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub token: LinkToken,
     /// The new password.
@@ -178,17 +180,17 @@ pub struct ResetRequest {
     pub password: Password,
 }
 
-/// `POST /users/me/email/proof`.
+/// `POST /users/me/email/proof`: verifies an address with a mailed link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProofRequest {
-    /// From the link in the mail; good once, for a day.
+    /// Token from the link in the mail; valid once, for a day.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub token: LinkToken,
 }
 
-/// What a link in a mail carries: 256 random bits in hex. Never printed.
+/// Token in a mailed link: 256 random bits in hex. Its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(transparent)]
@@ -206,86 +208,86 @@ impl std::fmt::Debug for LinkToken {
 pub struct BookingSummary {
     /// The booking.
     pub id: Uuid,
-    /// Its name for people.
+    /// Reference of the booking.
     pub reference: String,
     /// The show.
     pub show: Uuid,
-    /// The film or concert.
+    /// Title of the film or event.
     pub film: String,
-    /// Theatre, screen and city, for people.
+    /// Theatre, screen and city, for display.
     pub place: String,
-    /// When it starts, for people there, in English.
+    /// Start in the theatre's time zone, for display in English.
     pub starts: String,
-    /// The same on the clocks there, `2026-11-21T20:15:00`.
+    /// The same in the theatre's time zone, `2026-11-21T20:15:00`.
     pub starts_local: String,
     /// The same in milliseconds since 1970.
     pub starts_at_ms: i64,
-    /// How it stands.
+    /// State of the booking.
     pub state: BookingState,
-    /// How its money stands.
+    /// State of its money.
     pub money: MoneyState,
-    /// Whether the refund of all that was left came back: the gateway could not send it, and a person looks at it.
+    /// True if the gateway could not deliver the refund of everything left and returned it. A person then handles it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub came_back: bool,
     /// Names of its seats and places.
     pub what: Vec<String>,
-    /// What it costs.
+    /// Total price.
     pub total: Money,
-    /// When it was made, milliseconds since 1970.
+    /// Time of creation, milliseconds since 1970.
     pub created_at_ms: i64,
 }
 
-/// `GET /users/me/bookings`: which page.
+/// `GET /users/me/bookings`: selects the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct PageQuery {
-    /// `next` of the page before; the newest when absent.
+    /// `next` of the previous page; default: the first page, with the newest bookings.
     pub after: Option<String>,
 }
 
-/// Bookings of an account, the newest first.
+/// Bookings of an account, newest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct BookingPage {
     /// The bookings, 20 at most.
     pub bookings: Vec<BookingSummary>,
-    /// Ask on with `?after=`; absent on the last page.
+    /// Cursor of the next page, for `?after=`; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Somebody who works in a theatre.
+/// A member of a theatre's staff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct StaffView {
-    /// Their account.
+    /// Id of the account.
     pub account: Uuid,
     /// Name.
     pub name: String,
     /// Address.
     pub email: String,
-    /// As what, in the order of the roles.
+    /// Roles, in the order of [`Role`].
     pub roles: Vec<Role>,
 }
 
-/// `POST /theatres/{theatre}/staff`: give somebody a role, or take it.
+/// `POST /theatres/{theatre}/staff`: grants or revokes a role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GrantRequest {
-    /// Address of their account.
+    /// Address of the account.
     pub email: String,
     /// The role.
     pub role: Role,
-    /// `true` to give it, `false` to take it.
+    /// True grants it, false revokes it.
     pub granted: bool,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
-/// What is done in a theatre, as the audit list names it.
+/// Names of actions in a theatre, as the audit log contains them.
 pub const THEATRE_ACTS: [&str; 52] = [
     "role_given",
     "role_taken",
@@ -341,41 +343,41 @@ pub const THEATRE_ACTS: [&str; 52] = [
     "waiting_room_changed",
 ];
 
-/// A line of the audit list.
+/// A line of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct AuditView {
-    /// Its number; they grow.
+    /// Sequence number, increasing.
     pub number: i64,
-    /// When, RFC 3339.
+    /// Time, RFC 3339.
     pub at: String,
-    /// Who: the account; absent for somebody at the server's command line.
+    /// Account that acted; absent for an operator at the server's command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Uuid>,
-    /// Their name today.
+    /// Current name of that account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor_name: Option<String>,
-    /// What they did: one of [`THEATRE_ACTS`].
+    /// The action: one of [`THEATRE_ACTS`].
     pub act: String,
-    /// To what: a kind and an id.
+    /// Subject of the action: a kind and an id.
     pub subject: String,
-    /// The same with names of today for ids of accounts, shows and tills; absent where it has none.
+    /// The subject with current names in place of ids of accounts, shows and tills; absent if it has no names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject_name: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The same with names, as of the subject: by whose PIN, say.
+    /// The reason with names in place of ids, for example the manager whose PIN was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_name: Option<String>,
 }
 
-/// `GET /theatres/{theatre}/audit`: which page.
+/// `GET /theatres/{theatre}/audit`: selects the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct AuditQuery {
-    /// Only lines with a smaller number.
+    /// Returns only lines with a smaller number.
     pub before: Option<i64>,
 }
 
@@ -384,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_long_enough_not_too_long_and_never_printed() {
+    fn password_length_is_checked_and_debug_output_hides_it() {
         let password = |text: &str| Password::new(text.to_owned());
         assert!(password("correct horse").is_acceptable());
         assert!(password("пароль долгий").is_acceptable(), "characters count, not bytes");

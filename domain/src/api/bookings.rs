@@ -1,4 +1,4 @@
-//! The JSON of bookings: made, paid for, read.
+//! JSON of bookings and of paying for them.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use crate::money::Money;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// Who pays and, when it is for a friend, who will sit there.
+/// Name and address of a buyer or ticket holder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -22,148 +22,148 @@ pub struct Person {
     pub email: String,
 }
 
-/// `POST /bookings`.
+/// `POST /bookings`: checks out a hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BookingRequest {
-    /// The show; a hold is addressed under it.
+    /// The show that the hold belongs to.
     pub show: Uuid,
-    /// A live hold of the caller.
+    /// An active hold of the caller.
     pub hold: Uuid,
-    /// Who pays; refunds go to them.
+    /// The buyer, who receives any refund.
     pub buyer: Person,
-    /// Who sits there, when it is not the buyer.
+    /// The ticket holder, if it is not the buyer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Person>,
-    /// What to do with money that comes when the time is over.
+    /// Handling of a payment that arrives after the deadline.
     #[serde(default, skip_serializing_if = "IfLate::is_usual")]
     pub if_late: IfLate,
-    /// Pay for it as well, in the same request. Without it `POST /bookings/{id}/confirm` does.
+    /// Payment in the same request. If absent, `POST /bookings/{id}/confirm` pays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pay: Option<PayAtOnce>,
 }
 
-/// What `POST /bookings/{id}/confirm` would be told, in the request that checks out.
+/// Payment details in a checkout request. They replace a call to `POST /bookings/{id}/confirm`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PayAtOnce {
-    /// What the buyer was told that it costs, in minor units of the show's currency. Nobody pays another sum.
+    /// Total shown to the buyer, in minor units of the show's currency. A different total is refused.
     pub total_minor: i64,
     /// As in [`ConfirmRequest`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payment_token: Option<String>,
 }
 
-/// `POST /bookings/{id}/confirm`: pay for it.
+/// `POST /bookings/{id}/confirm`: pays for a booking.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmRequest {
-    /// A payment token from the gateway, to be charged at once. Without one the answer carries
-    /// `pay_url`: the gateway's own page, where the buyer pays.
+    /// A payment token from the gateway, which is charged at once. Without it the answer contains `pay_url`, the
+    /// gateway's payment page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payment_token: Option<String>,
 }
 
-/// States of a booking, as JSON and SQL spell them.
+/// States of a booking. JSON and SQL use the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum BookingState {
-    /// Written down, seats not yet confirmed held.
+    /// Stored; its seats are not confirmed as held yet.
     Created,
     /// Its seats are held.
     SeatsLocked,
-    /// A charge is under way; we may not know how it ended.
+    /// A charge is in progress; its outcome may be unknown.
     PaymentPending,
-    /// The money is there; the sale is being committed.
+    /// Paid; the sale is being committed.
     PaymentSucceeded,
     /// Sold.
     Confirmed,
-    /// Ended without a sale, or undone. Final.
+    /// Ended without a sale, or cancelled. Final.
     Cancelled,
-    /// Ran out of time. Final.
+    /// Expired. Final.
     Expired,
 }
 
-/// How the money of a booking stands, for the status page: paid, issuing, refunding, refunded.
+/// State of a booking's money, for the status page: paid, issuing, refunding, refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum MoneyState {
-    /// Nothing was charged.
+    /// No charge was requested.
     None,
-    /// A charge was asked for; the gateway has not said how it ended.
+    /// A charge was requested; the gateway has not reported its outcome.
     Pending,
     /// Charged.
     Paid,
-    /// Declined or given up: nothing was taken.
+    /// Declined or abandoned: no money was taken.
     Failed,
-    /// On its way back.
+    /// A refund is in progress.
     Refunding,
-    /// Back with the payer.
+    /// Refunded to the payer.
     Refunded,
-    /// It came too late for this booking and pays for another one.
+    /// Arrived too late for this booking and pays for another one.
     Moved,
 }
 
-/// A booking, as its owner sees it.
+/// A booking, for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct BookingView {
     /// The booking.
     pub id: Uuid,
-    /// Its short name for people and phones, for example `K7QM-2XPA`.
+    /// Short reference for people and phone calls, for example `K7QM-2XPA`.
     pub reference: String,
     /// Its show.
     pub show: Uuid,
-    /// Where it stands.
+    /// State of the booking.
     pub state: BookingState,
-    /// How its money stands.
+    /// State of its money.
     pub money: MoneyState,
     /// Its seats.
     pub seats: Vec<SeatLine>,
     /// Its places in areas without numbered seats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PlaceLine>,
-    /// What they cost.
+    /// Total price.
     pub total: Money,
-    /// Who pays.
+    /// The buyer.
     pub buyer: Person,
-    /// Who sits there.
+    /// The ticket holder.
     pub holder: Person,
-    /// Until when it must be paid, RFC 3339.
+    /// Payment deadline, RFC 3339.
     pub expires_at: String,
     /// The same in milliseconds since 1970.
     pub expires_at_ms: i64,
-    /// The same on the clocks of the theatre: `2026-11-21T19:42:07`. Only when the booking is read, and while it may
+    /// The same in the theatre's time zone: `2026-11-21T19:42:07`. Present only when the booking is read and can still
     /// be paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_theatre: Option<String>,
-    /// The gateway's page, while it waits for the buyer.
+    /// The gateway's payment page, while the buyer can pay there.
     pub pay_url: Option<String>,
-    /// The ticket page, once confirmed.
+    /// The ticket page, once the booking is confirmed.
     pub ticket_url: Option<String>,
-    /// Until when the buyer may cancel and get the price back less the fee, milliseconds since 1970; absent
-    /// when there is nothing to cancel.
+    /// Deadline for cancelling with a refund of the price less the fee, milliseconds since 1970. Absent if there is
+    /// nothing to cancel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_until_ms: Option<i64>,
-    /// Money that went back. Only when the booking is read.
+    /// Refunds. Present only when the booking is read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundView>,
-    /// What happened so far, for people. Only when the booking is read.
+    /// History for people. Present only when the booking is read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepView>,
-    /// The booking its money pays for, when that came too late for this one.
+    /// The booking that a late payment for this one was used for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<Uuid>,
-    /// Other places because its show was moved to another screen, until the buyer has answered. Only when the booking
-    /// is read.
+    /// Offer of other places after the show has moved to another screen, until the buyer answers. Present only when the
+    /// booking is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seat_offer: Option<SeatOffer>,
-    /// Its seats, still held after the payment was declined: a new booking of this hold pays for them with another card.
+    /// Its seats, still held after a declined payment. A new booking of this hold can pay with another card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_hold: Option<KeptHold>,
 }
@@ -172,30 +172,30 @@ pub struct BookingView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct KeptHold {
-    /// Its id: what `POST /bookings` takes as `hold`.
+    /// Id of the hold, for the `hold` field of `POST /bookings`.
     pub hold: Uuid,
-    /// Until when it lasts, milliseconds since 1970.
+    /// Expiry, milliseconds since 1970.
     pub until_ms: i64,
-    /// The same on the clocks of the theatre: `2026-11-21T19:42:07`.
+    /// The same in the theatre's time zone: `2026-11-21T19:42:07`.
     pub until_theatre: String,
 }
 
-/// One move of a booking: who, when, why. Immutable.
+/// A transition of a booking with its actor and reason. Immutable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct BookingEventView {
-    /// Running number within the booking, from 1.
+    /// Sequence number within the booking, from 1.
     pub number: i32,
-    /// The event's name, for example `payment_succeeded`.
+    /// Name of the event, for example `payment_succeeded`.
     pub event: String,
-    /// State before; absent for the first.
+    /// State before; absent in the first event.
     pub from: Option<BookingState>,
     /// State after.
     pub to: BookingState,
-    /// Who caused it: `buyer`, `gateway`, `reconciler`, `staff`, `system`.
+    /// Actor: `buyer`, `gateway`, `reconciler`, `staff`, `system`.
     pub actor: String,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
-    /// When, RFC 3339.
+    /// Time, RFC 3339.
     pub at: String,
 }

@@ -1,6 +1,6 @@
-//! The JSON of the box office: sales at the counter, and shows as they fill.
+//! JSON of the box office: sales at the counter, and occupancy of shows.
 //!
-//! Requests here may hold a PIN: it is neither printed nor kept.
+//! Requests here may contain a PIN. PINs are neither printed nor stored.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use crate::till::Means;
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 
-/// A show of the day at the counter.
+/// A show in the counter's list of a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct CounterShow {
@@ -27,250 +27,250 @@ pub struct CounterShow {
     pub film: String,
     /// Name of the screen.
     pub screen: String,
-    /// When it starts on the theatre's clocks: `20:15`.
+    /// Start in the theatre's time zone: `20:15`.
     pub time: String,
-    /// When it starts, milliseconds since 1970.
+    /// Start, milliseconds since 1970.
     pub starts_at_ms: i64,
     /// Language and format: `English, 2D`.
     pub kind: String,
-    /// Whether it can be booked at this moment.
+    /// True if it can be booked now.
     pub is_on_sale: bool,
-    /// Whether it will not take place.
+    /// True if it was cancelled.
     pub is_called_off: bool,
-    /// How full it is.
+    /// Its occupancy.
     pub seats: Occupancy,
 }
 
-/// How full a show is: numbered seats by their state, and places in areas.
+/// Occupancy of a show: numbered seats by state, and places in areas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Occupancy {
-    /// Seats anyone may take.
+    /// Number of free seats.
     pub free: u32,
-    /// Seats in somebody's hold.
+    /// Number of held seats.
     pub held: u32,
-    /// Seats that are sold.
+    /// Number of sold seats.
     pub sold: u32,
-    /// Seats the house keeps.
+    /// Number of house seats.
     pub kept: u32,
-    /// Places in areas nobody has.
+    /// Number of free places in areas.
     pub places_free: u32,
-    /// Places in areas, in all.
+    /// Number of all places in areas.
     pub places: u32,
 }
 
 impl Occupancy {
-    /// Of a hundred seats and places, how many are sold or held; house seats aside. Rounded down.
+    /// Percentage of seats and places that are sold or held, without house seats. Rounded down.
     #[must_use]
     pub const fn percent(&self) -> u32 {
         let taken = self.held as u64 + self.sold as u64 + (self.places.saturating_sub(self.places_free)) as u64;
         let all = self.free as u64 + self.held as u64 + self.sold as u64 + self.places as u64;
         match (taken * 100).checked_div(all) {
-            // At most a hundred.
+            // At most 100.
             Some(percent) => percent as u32,
             None => 0,
         }
     }
 }
 
-/// `GET …/shows`.
+/// `GET …/shows`: selects the day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct DayQuery {
-    /// `YYYY-MM-DD` in the theatre's own zone; today where it is missing.
+    /// `YYYY-MM-DD` in the theatre's time zone; default: today.
     #[serde(default)]
     pub date: Option<String>,
 }
 
-/// `POST …/shows/{show}/sales`: what the seller's hold in the show has is sold.
+/// `POST …/shows/{show}/sales`: sells the seats of the seller's hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SaleRequest {
     /// The hold.
     pub hold: Uuid,
-    /// How it is paid.
+    /// Means of payment.
     pub means: Means,
-    /// What the customer was told it costs, minor units: another sum is refused.
+    /// Total quoted to the customer, minor units. A different total is refused.
     pub total_minor: i64,
-    /// Why it is free; only with `"means": "free"`.
+    /// The reason for a free ticket; only with `"means": "free"`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Whose name the tickets carry; may be left out.
+    /// Name on the tickets; optional.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Where the tickets are mailed besides; may be left out.
+    /// Address that the tickets are also mailed to; optional.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email: String,
 }
 
-/// A booking as the counter sees it.
+/// A booking, for the counter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct CounterBooking {
     /// The booking.
     pub id: Uuid,
-    /// Its name for people.
+    /// Reference of the booking.
     pub reference: String,
     /// The show.
     pub show: Uuid,
     /// Title of the film.
     pub film: String,
-    /// When it starts, there: `Sat 21 Nov, 20:15`.
+    /// Start in the theatre's time zone: `Sat 21 Nov, 20:15`.
     pub starts: String,
     /// Name of the screen.
     pub screen: String,
-    /// Where it stands.
+    /// State of the booking.
     pub state: BookingState,
-    /// How its money stands.
+    /// State of its money.
     pub money: MoneyState,
-    /// Seats it has.
+    /// Its seats.
     pub seats: Vec<SeatLine>,
-    /// Places it has.
+    /// Its places in areas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PlaceLine>,
-    /// What they cost.
+    /// Total price.
     pub total: Money,
-    /// Who bought; may be empty at the counter.
+    /// Name of the buyer; may be empty for a sale at the counter.
     pub name: String,
     /// `online` or `box_office`.
     pub channel: String,
-    /// How it was paid, where that was at the counter.
+    /// Means of payment, if it was paid at the counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<Means>,
-    /// What went back or is to go back.
+    /// Refunds, sent or pending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundView>,
-    /// What waits at the counter to be paid out.
+    /// Amount to be paid out at the counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_pay_out: Option<Money>,
-    /// The booking that its money pays for now.
+    /// The booking that its money pays for after an exchange or a late payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<Uuid>,
-    /// In the answer to an exchange: what it cost more; below zero, what went back.
+    /// Price difference in the answer to an exchange; negative if money was refunded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Money>,
-    /// Until when the caller may undo the sale, milliseconds since 1970.
+    /// Deadline for the caller to undo the sale, milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo_until_ms: Option<i64>,
 }
 
-/// `GET …/bookings`.
+/// `GET …/bookings`: finds bookings by reference, or by name or address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct BookingQuery {
-    /// The booking's name for people; small letters and a missing dash are understood.
+    /// Reference of a booking; accepts lower case and a missing hyphen.
     #[serde(default)]
     pub reference: String,
-    /// In place of a reference: a part of a name or an e-mail address, 2 to 100 characters.
+    /// Instead of a reference: part of a name or an e-mail address, 2 to 100 characters.
     #[serde(default)]
     pub q: String,
 }
 
-/// Bookings of somebody that are told at once, at most: the newest.
+/// Maximum number of bookings found by name or address, the newest first.
 pub const MAX_FOUND: usize = 20;
 
-/// A booking in the list of those that were looked for by name or address.
+/// A booking found by name or address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct FoundBooking {
-    /// What one recognises it by.
+    /// Summary of the booking.
     pub booking: BookingSummary,
-    /// Who bought; may be empty at the counter.
+    /// Name of the buyer; may be empty for a sale at the counter.
     pub name: String,
-    /// Their address; may be empty at the counter.
+    /// Address of the buyer; may be empty for a sale at the counter.
     pub email: String,
-    /// Who comes with it, where that is somebody else.
+    /// The ticket holder, if it is not the buyer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
 }
 
-/// The answer of `GET …/bookings`.
+/// Answer of `GET …/bookings`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(untagged)]
 pub enum FoundAtCounter {
-    /// The booking of a reference.
+    /// The booking with the given reference.
     One(Box<CounterBooking>),
-    /// Those of a name or an address, the newest first, at most 20.
+    /// Bookings found by name or address, newest first, at most 20.
     Of(Vec<FoundBooking>),
 }
 
-/// A ticket to be printed.
+/// A ticket to print.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PrintedTicket {
-    /// The seat's or area's name for people.
+    /// Display name of the seat or area.
     pub label: String,
-    /// Its category's name for people.
+    /// Display name of the category.
     pub category: String,
-    /// What opens the door.
+    /// Code that is scanned at the door.
     pub code: String,
 }
 
-/// A reason, and nothing else.
+/// A reason without further data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// `POST …/bookings/{booking}/refund`: with a manager's PIN.
+/// `POST …/bookings/{booking}/refund`: refunds seats with a manager's PIN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RefundRequest {
-    /// Seats that go back; all of the booking where it is missing.
+    /// Seats to refund; absent: all of the booking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats: Option<Vec<SeatIndex>>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The manager who stands for it.
+    /// The manager who authorises it.
     pub manager: Uuid,
-    /// Their PIN.
+    /// The manager's PIN.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub pin: Password,
 }
 
-/// `POST …/bookings/{booking}/exchange`: other seats in place of those of a booking.
+/// `POST …/bookings/{booking}/exchange`: exchanges the seats of a booking for others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExchangeRequest {
     /// The show of the new seats.
     pub show: Uuid,
-    /// The seller's hold of them.
+    /// The seller's hold of the new seats.
     pub hold: Uuid,
-    /// What the new seats cost in all, as the customer was told, minor units.
+    /// Total of the new seats quoted to the customer, minor units.
     pub total_minor: i64,
-    /// What the booking cost, as the customer was told, minor units: another sum is refused. Not compared where it is
-    /// missing.
+    /// Total of the original booking quoted to the customer, minor units. A different total is refused; absent: not
+    /// compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_total_minor: Option<i64>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The manager who stands for it, where the new seats cost less and money goes back.
+    /// The manager who authorises it; required if money is refunded because the new seats cost less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager: Option<Uuid>,
-    /// Their PIN.
+    /// The manager's PIN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub pin: Option<Password>,
 }
 
 impl ExchangeRequest {
-    /// The same without the PIN: what may be kept of it.
+    /// Returns a copy without the PIN, which may be stored.
     #[must_use]
     pub fn without_pin(&self) -> Self {
         Self { pin: None, ..self.clone() }
     }
 }
 
-/// `POST …/pin`: a manager sets their own.
+/// `POST …/pin`: sets the caller's PIN as a manager.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -278,77 +278,77 @@ pub struct PinRequest {
     /// 6 to 12 digits.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub pin: Password,
-    /// The password they sign in with.
+    /// The manager's password.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub password: Password,
 }
 
-/// A manager who has a PIN.
+/// A manager with a PIN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ManagerView {
-    /// Their account.
+    /// Id of the account.
     pub account: Uuid,
-    /// Their name.
+    /// Name of the manager.
     pub name: String,
 }
 
-/// `POST …/shows/{show}/house-seats`: seats are kept off sale, or put back.
+/// `POST …/shows/{show}/house-seats`: keeps seats for the house or releases them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HouseSeats {
     /// The seats.
     pub seats: Vec<SeatIndex>,
-    /// Whether the house keeps them.
+    /// True keeps them, false releases them.
     pub kept: bool,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// `POST …/shows/{show}/house-seats/hold`: seats the house keeps are held by the seller, for a guest.
+/// `POST …/shows/{show}/house-seats/hold`: moves house seats into the seller's hold, for a guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuestSeats {
     /// The seats, 1 to 10.
     pub seats: Vec<SeatIndex>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// `POST …/shows/{show}/caller-holds`: seats for somebody at the telephone.
+/// `POST …/shows/{show}/caller-holds`: holds seats for a customer on the phone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CallerHold {
     /// The seats, 1 to 10.
     pub seats: Vec<SeatIndex>,
-    /// Whom they are for.
+    /// Name of the customer.
     pub name: String,
-    /// For how long, 5 to 240; never beyond the end of sales.
+    /// Duration of the hold, 5 to 240 minutes. It ends with sales at the latest.
     pub minutes: u32,
 }
 
-/// Seats that are held for somebody at the telephone.
+/// Seats held for a customer on the phone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct CallerHoldView {
-    /// The hold: what is sold when they come.
+    /// The hold, which is sold when the customer collects.
     pub hold: Uuid,
-    /// Whom they are for.
+    /// Name of the customer.
     pub name: String,
     /// The seats.
     pub seats: Vec<SeatLine>,
-    /// What they cost.
+    /// Total price.
     pub total: Money,
-    /// Until when, milliseconds since 1970.
+    /// Expiry, milliseconds since 1970.
     pub until_ms: i64,
-    /// The same on the theatre's clocks: `20:15`.
+    /// The same in the theatre's time zone: `20:15`.
     pub until: String,
 }
 
-/// Who has a seat, for staff.
+/// Owner of a seat, for staff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(tag = "by", rename_all = "snake_case")]
@@ -357,29 +357,29 @@ pub enum SeatHolder {
     Booking {
         /// Its id.
         booking: Uuid,
-        /// Its name for people.
+        /// Its reference.
         reference: String,
-        /// Who bought; may be empty at the counter.
+        /// Name of the buyer; may be empty for a sale at the counter.
         name: String,
     },
     /// The house.
     House {
-        /// Why; empty where it always was so.
+        /// The reason; empty for seats kept from the beginning.
         reason: String,
-        /// Who said so; empty likewise.
+        /// The member of staff; empty likewise.
         name: String,
     },
-    /// Somebody at the telephone.
+    /// A customer on the phone.
     Caller {
-        /// Their name.
+        /// Name of the customer.
         name: String,
     },
-    /// Somebody who is choosing.
+    /// A customer choosing seats.
     Hold {
-        /// Their name, once they have said it; else empty.
+        /// Name of the customer, if known; otherwise empty.
         name: String,
     },
-    /// Nobody.
+    /// The seat is free.
     Nobody,
 }
 
@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_house_is_as_full_as_what_is_on_sale_is_taken() {
+    fn occupancy_percentage_counts_seats_on_sale() {
         let full = |free, held, sold, kept| Occupancy { free, held, sold, kept, ..Occupancy::default() }.percent();
         assert_eq!(full(0, 0, 0, 300), 0, "nothing is on sale");
         assert_eq!(full(3, 0, 1, 0), 25);

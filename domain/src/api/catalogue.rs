@@ -1,6 +1,6 @@
-//! The JSON of the catalogue: cities, theatres, films, shows, and what one may search by.
+//! JSON of the catalogue: cities, theatres, films, shows, and search queries.
 //!
-//! Not here: the room of a show ([`crate::api::PlanView`]) and the state of its seats.
+//! The room of a show ([`crate::api::PlanView`]) and the state of its seats are not part of it.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -20,13 +20,13 @@ use utoipa::{IntoParams, ToSchema};
 pub struct CityView {
     /// Slug, for example `lisbon`.
     pub id: String,
-    /// Name for people.
+    /// Display name.
     pub name: String,
     /// ISO 3166-1 alpha-2.
     pub country: String,
     /// IANA name of its time zone.
     pub time_zone: String,
-    /// How many theatres it has.
+    /// Number of theatres.
     pub theatres: u32,
 }
 
@@ -36,7 +36,7 @@ pub struct CityView {
 pub struct TheatreView {
     /// Slug, for example `aurora-lisbon`.
     pub id: String,
-    /// Name for people.
+    /// Display name.
     pub name: String,
     /// Street address.
     pub address: String,
@@ -44,13 +44,13 @@ pub struct TheatreView {
     pub city: String,
     /// Name of its city.
     pub city_name: String,
-    /// IANA name of its time zone: dates and times of its shows are told in it.
+    /// IANA name of its time zone. Dates and times of its shows are in this zone.
     pub time_zone: String,
-    /// How many screens it has.
+    /// Number of screens.
     pub screens: u32,
 }
 
-/// A film, or whatever else is shown.
+/// A film or another kind of event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct FilmView {
@@ -68,28 +68,28 @@ pub struct FilmView {
     pub rating: String,
     /// Genre.
     pub genre: String,
-    /// Hue of the poster we draw, degrees 0 to 359.
+    /// Hue of the generated poster, degrees 0 to 359.
     pub hue: u16,
 }
 
-/// How a show is selling, in a word.
+/// Availability of seats in a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Availability {
-    /// Plenty left.
+    /// More than one seat in five is left.
     Available,
     /// At most one seat in five is left.
     FillingFast,
-    /// None left.
+    /// No seat is left.
     SoldOut,
 }
 
 impl Availability {
-    /// "Filling fast" begins when at most one seat in this many is left.
+    /// Divisor of the "filling fast" threshold: it starts when at most one seat in this many is left.
     pub const FILLING_FAST_ONE_IN: u32 = 5;
 
-    /// Judges `left` of `count` seats.
+    /// Returns the availability of a show with `left` of `count` seats left.
     #[must_use]
     pub const fn of(left: u32, count: u32) -> Self {
         if left == 0 {
@@ -102,25 +102,25 @@ impl Availability {
     }
 }
 
-/// The sales status of a show.
+/// Sales status of a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShowStatus {
     /// Seats can be taken.
     OnSale,
-    /// The sale begins later.
+    /// Sales begin later.
     Upcoming,
-    /// The organiser has paused the sale.
+    /// The organiser has paused sales.
     Paused,
     /// The show begins within minutes, or has begun.
     Closed,
-    /// The show will not take place; everything paid for it goes back.
+    /// The show is cancelled and all payments for it are refunded.
     CalledOff,
 }
 
 impl ShowStatus {
-    /// Judges a show that is sold like this, `now`.
+    /// Returns the status of a show at `now`.
     #[must_use]
     pub fn of(is_called_off: bool, sales: Sales, from: Option<Timestamp>, starts: Timestamp, now: Timestamp) -> Self {
         match sales {
@@ -168,61 +168,61 @@ pub struct ShowView {
     pub language: String,
     /// `2D`, `3D`, `IMAX` or `LIVE`.
     pub format: String,
-    /// Its cheapest seat.
+    /// Price of its cheapest seat.
     pub from_price: Money,
-    /// How many seats the room has, places in areas included.
+    /// Number of seats in the room, including places in areas.
     pub seat_count: u32,
-    /// How many of them can still be sold: neither sold, being paid for, nor kept by the house. Seats merely
-    /// held are counted as left; the live map knows those.
+    /// Number of seats that can still be sold: not sold, not in payment, not kept by the house. Held seats count as
+    /// left; only the live map knows about holds.
     pub seats_left: u32,
-    /// The same in a word.
+    /// Availability, derived from `seats_left`.
     pub availability: Availability,
-    /// The sales status. A show that was called off has no seat left.
+    /// Sales status. A cancelled show has no seats left.
     pub status: ShowStatus,
 }
 
 impl ShowView {
-    /// The same show, called off: nothing of it is for sale.
+    /// Returns the show as cancelled, with no seats for sale.
     #[must_use]
     pub fn called_off(self) -> Self {
         Self { seats_left: 0, availability: Availability::SoldOut, status: ShowStatus::CalledOff, ..self }
     }
 }
 
-/// Shows found, in the order they start.
+/// Matching shows in the order of their start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ShowList {
     /// The shows.
     pub shows: Vec<ShowView>,
-    /// Whether there are more than fit: narrow the question.
+    /// True if the result was truncated. A narrower query returns the rest.
     pub more: bool,
 }
 
-/// One show with what it costs.
+/// A show with its prices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ShowDetail {
-    /// The show as in a list.
+    /// The show, as in a list.
     #[serde(flatten)]
     pub show: ShowView,
     /// Its categories with prices.
     pub categories: Vec<CategoryView>,
-    /// How long its seats are held, milliseconds.
+    /// Duration of a hold, milliseconds.
     pub hold_ms: i64,
 }
 
-/// `GET /theatres/{id}/shows`: the day.
+/// `GET /theatres/{id}/shows`: selects the day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct DayQuery {
-    /// Date in the theatre's zone, `YYYY-MM-DD`; today when absent.
+    /// Date in the theatre's time zone, `YYYY-MM-DD`; default: today.
     pub date: Option<String>,
 }
 
-/// `GET /shows`: each field narrows the answer, an empty one counts as absent.
+/// `GET /shows`: search filters. An empty filter counts as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
@@ -236,11 +236,11 @@ pub struct ShowQuery {
     pub date: Option<String>,
     /// Slug of a theatre.
     pub theatre: Option<String>,
-    /// Language, as the shows name it; case does not matter.
+    /// Language, as in the shows; case-insensitive.
     pub language: Option<String>,
-    /// `2D`, `3D`, `IMAX` or `LIVE`; case does not matter.
+    /// `2D`, `3D`, `IMAX` or `LIVE`; case-insensitive.
     pub format: Option<String>,
-    /// Text in the film's title or genre or in the theatre's name; case and accents do not matter. At most 80
+    /// Text to find in the film's title or genre or in the theatre's name. Ignores case and accents. At most 80
     /// characters.
     pub q: Option<String>,
 }
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_show_is_on_sale_only_while_its_seats_can_be_taken() {
+    fn status_is_on_sale_only_while_seats_can_be_taken() {
         let (now, starts) = (Timestamp(1_000_000), Timestamp(1_000_000 + 60 * 60_000));
         let status = |is_called_off, sales, from, starts| ShowStatus::of(is_called_off, sales, from, starts, now);
         assert_eq!(status(false, Sales::Open, None, starts), ShowStatus::OnSale);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_show_fills_fast_when_one_seat_in_five_is_left() {
+    fn filling_fast_begins_at_one_seat_in_five() {
         assert_eq!(Availability::of(0, 300), Availability::SoldOut);
         assert_eq!(Availability::of(60, 300), Availability::FillingFast);
         assert_eq!(Availability::of(61, 300), Availability::Available);

@@ -1,52 +1,52 @@
-//! The JSON of codes by e-mail, which some shows ask for before checkout.
+//! JSON of the e-mail codes that some shows require before checkout.
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// Digits of a code.
+/// Number of digits in a code.
 pub const CODE_DIGITS: usize = 6;
 
-/// `POST /shows/{show}/email-code`: have a code mailed.
+/// `POST /shows/{show}/email-code`: mails a code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EmailCodeRequest {
-    /// The address that will be the buyer's.
+    /// The buyer's address.
     pub email: String,
-    /// In which language the mail is written, for example `de`; absent or unknown: English.
+    /// Language of the mail, for example `de`; absent or unknown: English.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
 }
 
-/// A code is on its way.
+/// Answer to a request for a code: the mail is queued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct EmailCodeView {
-    /// The address it is mailed to.
+    /// The recipient's address.
     pub email: String,
-    /// Until when it can be entered, RFC 3339.
+    /// Expiry of the code, RFC 3339.
     pub expires_at: String,
     /// The same in milliseconds since 1970.
     pub expires_at_ms: i64,
-    /// How often one may enter a wrong one.
+    /// Number of wrong codes allowed.
     pub tries: u32,
 }
 
-/// `POST /shows/{show}/email-code/proof`: enter it.
+/// `POST /shows/{show}/email-code/proof`: verifies a code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EmailProofRequest {
-    /// The address it was mailed to.
+    /// The recipient's address.
     pub email: String,
-    /// The digits; spaces between them do not matter.
+    /// The digits; spaces are ignored.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub code: TypedCode,
 }
 
-/// What somebody typed as a code. Never printed.
+/// A code as typed. Its `Debug` output hides the digits.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TypedCode(pub String);
@@ -58,8 +58,7 @@ impl std::fmt::Debug for TypedCode {
 }
 
 impl TypedCode {
-    /// The six digits, whatever script they are typed in and whatever space is between them; `None` when it is anything
-    /// else.
+    /// Returns the six digits as ASCII, in any supported script and with any spaces; `None` for any other input.
     #[must_use]
     pub fn digits(&self) -> Option<String> {
         let mut digits = String::with_capacity(CODE_DIGITS);
@@ -73,7 +72,7 @@ impl TypedCode {
     }
 }
 
-/// A digit as keyboards of our languages write it.
+/// Converts a digit of any script that the keyboards of supported languages use to ASCII.
 fn digit(typed: char) -> Option<char> {
     let zero = match typed {
         '0'..='9' => '0',
@@ -85,13 +84,13 @@ fn digit(typed: char) -> Option<char> {
     char::from_digit(u32::from(typed) - u32::from(zero), 10)
 }
 
-/// The address is proven.
+/// Proof that the visitor can read mail at the address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct EmailProofView {
-    /// Which.
+    /// The verified address.
     pub email: String,
-    /// Until when this visitor may check out with it, RFC 3339.
+    /// End of validity for checkout, RFC 3339.
     pub valid_until: String,
     /// The same in milliseconds since 1970.
     pub valid_until_ms: i64,
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_is_printed_nowhere() {
+    fn debug_output_hides_the_code() {
         let request = EmailProofRequest { email: "a@example.org".to_owned(), code: TypedCode("123456".to_owned()) };
         assert!(!format!("{request:?}").contains("123456"));
     }

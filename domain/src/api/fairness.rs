@@ -1,4 +1,4 @@
-//! The JSON of what a theatre's managers are shown as unusual.
+//! JSON of unusual behaviour that a theatre's managers are shown.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use crate::fairness::{Kind, Subject};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// Something unusual, seen in a show. Nobody is refused anything because of it.
+/// Unusual behaviour in a show. It is information only: no request is refused because of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct UnusualView {
@@ -16,27 +16,26 @@ pub struct UnusualView {
     pub id: Uuid,
     /// The show.
     pub show: Uuid,
-    /// What is on.
+    /// Title of the film.
     pub film: String,
-    /// When it begins, in the theatre's time: `2026-12-01T20:15`.
+    /// Start in the theatre's time zone: `2026-12-01T20:15`.
     pub starts_local: String,
-    /// What was seen.
+    /// Kind of behaviour.
     pub kind: Kind,
-    /// Of a visitor or of an address.
+    /// Visitor or network address.
     pub subject: Subject,
-    /// Tells one visitor or address of this theatre from another; made from it by a secret, and nothing can be looked
-    /// up by it.
+    /// Keyed hash that distinguishes visitors and addresses within this theatre. It cannot be looked up.
     pub tag: String,
-    /// How many: holds, visitors, tries or puzzles, by its kind.
+    /// Number of holds, visitors, tries or puzzles, depending on `kind`.
     pub seen: u32,
-    /// Since when, RFC 3339.
+    /// First occurrence, RFC 3339.
     pub since: String,
-    /// When last, RFC 3339.
+    /// Last occurrence, RFC 3339.
     pub last_at: String,
-    /// When a manager put it aside; absent until then.
+    /// Time when a manager dismissed it; absent until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dismissed_at: Option<String>,
-    /// Why.
+    /// The reason for the dismissal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

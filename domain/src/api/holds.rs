@@ -1,4 +1,4 @@
-//! The JSON of holds, and of seats worth holding.
+//! JSON of holds and of seat suggestions.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use crate::seats::{AreaIndex, SeatIndex};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// `POST /shows/{id}/holds`: 1 to 10 seats and places in all, all or none.
+/// `POST /shows/{id}/holds`: holds 1 to 10 seats and places in total, all or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({ "seats": [46, 47] })))]
@@ -21,46 +21,46 @@ pub struct HoldRequest {
     #[cfg_attr(feature = "openapi", schema(max_items = 10))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seats: Vec<SeatIndex>,
-    /// An area without numbered seats; with `quantity`.
+    /// An area without numbered seats; requires `quantity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub area: Option<AreaIndex>,
-    /// How many places in `area`.
+    /// Number of places in `area`.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity: Option<u32>,
 }
 
-/// So many places in an area.
+/// A number of places in an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AreaQuantity {
     /// The area.
     pub area: AreaIndex,
-    /// How many; at least one.
+    /// Number of places, at least 1.
     pub quantity: u32,
 }
 
-/// `PATCH /shows/{show}/holds/{hold}`: seats to add and to let go, in one step. Never moves the expiry.
+/// `PATCH /shows/{show}/holds/{hold}`: adds and releases seats in one step. The expiry stays the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HoldChange {
-    /// Seats to take as well.
+    /// Seats to add.
     #[serde(default)]
     pub add: Vec<SeatIndex>,
-    /// Seats to let go.
+    /// Seats to release.
     #[serde(default)]
     pub remove: Vec<SeatIndex>,
-    /// Places to take as well, each area once.
+    /// Places to add, each area once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub add_places: Vec<AreaQuantity>,
-    /// Places to let go, each area once.
+    /// Places to release, each area once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove_places: Vec<AreaQuantity>,
 }
 
-/// A live hold, as its owner sees it.
+/// An active hold, for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct HoldView {
@@ -68,48 +68,48 @@ pub struct HoldView {
     pub id: Uuid,
     /// Its show.
     pub show: Uuid,
-    /// Its seats in the order of the room.
+    /// Its seats in seat order.
     pub seats: Vec<SeatLine>,
     /// Its places in areas without numbered seats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PlaceLine>,
     /// Sum of the prices.
     pub total: Money,
-    /// When it ends, on the lock store's clock, RFC 3339.
+    /// Expiry on the lock store's clock, RFC 3339.
     pub expires_at: String,
-    /// The same instant in milliseconds since 1970.
+    /// The same in milliseconds since 1970.
     pub expires_at_ms: i64,
-    /// No extension goes beyond this instant, milliseconds since 1970; equal to `expires_at_ms` when there
-    /// is none to be had.
+    /// Latest expiry that extensions can reach, milliseconds since 1970. Equal to `expires_at_ms` if the hold cannot be
+    /// extended.
     pub latest_ms: i64,
-    /// Whether a payment is in progress: then it is neither changed nor shortened.
+    /// True while a payment is in progress. The hold then cannot be changed or shortened.
     pub paying: bool,
-    /// The booking made from it, once there is one.
+    /// The booking made from the hold, if any.
     pub booking: Option<Uuid>,
 }
 
-/// `GET /shows/{show}/best`: the best seats that were free at one version of the map.
+/// `GET /shows/{show}/best`: the best free seats in one version of the map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct BestView {
-    /// Epoch of the map that was asked.
+    /// Epoch of the map.
     pub epoch: u64,
-    /// Its version.
+    /// Version of the map.
     pub version: u64,
-    /// The best first; they have no seat in common. Empty: fewer seats than wished for are free.
+    /// Suggestions without a common seat, best first. Empty if fewer seats are free than requested.
     pub suggestions: Vec<SuggestionView>,
 }
 
-/// Seats worth taking.
+/// A suggested group of seats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SuggestionView {
-    /// The seats in the order of the room.
+    /// The seats in seat order.
     pub seats: Vec<SeatLine>,
     /// Sum of the prices.
     pub total: Money,
-    /// How close they are to each other.
+    /// Adjacency of the seats.
     pub together: Together,
-    /// Single free seats it would leave between strangers.
+    /// Number of single free seats that it would leave between taken seats.
     pub orphans: u32,
 }

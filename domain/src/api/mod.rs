@@ -1,5 +1,5 @@
-//! The JSON that client and server exchange under `/api/v1`. One definition, used by both: a file for each capability
-//! of the server, and what all of them speak of here.
+//! JSON types of requests and answers under `/api/v1`. Server and client share them: one module per capability of the
+//! server, and types that several capabilities use here.
 //!
 //! Instants are RFC 3339 strings for people and `*_ms` numbers for programs that count down.
 
@@ -39,6 +39,6 @@ pub use problem::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
 /// Header of every API answer: the lock store's clock, milliseconds since 1970, when it was sent. A
 /// client counts down from `expires_at_ms` minus this, and never trusts its own clock.
 pub const SERVER_TIME_HEADER: &str = "server-time";
-/// What stands after the `?` of a booking's page when the gateway's page sends somebody there who gave it a card. Whoever
-/// gave up there comes without it.
+/// Query string that marks a visitor who submitted a card on the gateway's page. The gateway adds it to the address of
+/// the booking page. It is absent if the visitor cancelled there.
 pub const SUBMITTED: &str = "submitted=1";

@@ -1,37 +1,37 @@
-//! JSON of a show that is moved to another screen: for its organiser, and for buyers who are offered other seats.
+//! JSON of moving a show to another screen, for its organiser and for buyers with a seat offer.
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 
-/// `GET …/programme/{show}/move`: to which screen it would be.
+/// `GET …/programme/{show}/move`: previews a move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct MoveQuery {
-    /// The screen, of the same theatre.
+    /// Slug of the target screen in the same theatre.
     pub screen: String,
 }
 
-/// `POST …/programme/{show}/move`: it takes place on another screen.
+/// `POST …/programme/{show}/move`: moves the show to another screen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveRequest {
-    /// The screen, of the same theatre.
+    /// Slug of the target screen in the same theatre.
     pub screen: String,
-    /// Why, in one line: buyers are told.
+    /// The reason in one line. Buyers read it.
     pub reason: String,
 }
 
-/// Bookings, and how many seats and places they have.
+/// Number of bookings and of their seats and places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct MoveCount {
-    /// Bookings.
+    /// Number of bookings.
     pub bookings: u32,
-    /// Their seats and places.
+    /// Number of their seats and places.
     pub seats: u32,
 }
 
@@ -39,59 +39,59 @@ pub struct MoveCount {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct MoveLine {
-    /// Its name for people.
+    /// Reference of the booking.
     pub reference: String,
-    /// Its places now.
+    /// Its current places.
     pub before: Vec<String>,
-    /// Those it would be offered; none: its money goes back.
+    /// Places that it would be offered; empty: it would be refunded.
     pub after: Vec<String>,
 }
 
-/// What a move would mean, as things stand.
+/// Effects of a move, computed from the current bookings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct MovePreview {
-    /// Slug of the screen it would be on.
+    /// Slug of the target screen.
     pub screen: String,
-    /// Its name.
+    /// Name of the target screen.
     pub screen_name: String,
-    /// Seats and places there.
+    /// Number of seats and places there.
     pub seats: u32,
-    /// Those who find the same places.
+    /// Bookings that keep the same places.
     pub same: MoveCount,
-    /// Those who would be offered others that are no worse.
+    /// Bookings that would be offered other places that are no worse.
     pub offered: MoveCount,
-    /// Those there is no place for: their money goes back.
+    /// Bookings without suitable places. They would be refunded.
     pub refunded: MoveCount,
-    /// Bookings between their checkout and their payment: they end first.
+    /// Bookings with an open payment. They end before the move.
     pub open: u32,
-    /// House seats that have no like there, and would be the house's no more.
+    /// House seats without a counterpart in the target room. The house would lose them.
     pub house_seats_lost: u32,
-    /// Who would not keep their places; the first of them.
+    /// The first bookings that would not keep their places.
     pub lines: Vec<MoveLine>,
-    /// How many more there are.
+    /// Number of further such bookings.
     pub more: u32,
-    /// Until when they could answer, on the clocks of the theatre: `2026-12-01T10:00:00`.
+    /// Deadline for buyers' answers in the theatre's time zone: `2026-12-01T10:00:00`.
     pub answer_until: String,
 }
 
-/// How far a move is.
+/// State of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MoveState {
-    /// Nobody begins to pay any more; open payments end.
+    /// New payments are refused; open payments end.
     Closing,
-    /// Everybody sits there; sales go on in a moment.
+    /// Bookings have moved; sales resume shortly.
     Carried,
-    /// It is done.
+    /// The move is complete.
     Done,
-    /// It was called off before it was moved.
+    /// The move was cancelled before bookings moved.
     Dropped,
 }
 
 impl MoveState {
-    /// Reads what SQL and JSON spell.
+    /// Parses the name used in SQL and JSON.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -108,52 +108,52 @@ impl MoveState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct MoveView {
-    /// Name of the screen it was on.
+    /// Name of the original screen.
     pub from: String,
-    /// Name of the screen it is on, or will be in a moment.
+    /// Name of the target screen.
     pub to: String,
-    /// Why, as buyers are told.
+    /// The reason that buyers are given.
     pub reason: String,
-    /// How far it is.
+    /// State of the move.
     pub state: MoveState,
-    /// Bookings that found the same places.
+    /// Bookings that kept the same places.
     pub same: u32,
-    /// Bookings that were offered others.
+    /// Bookings that were offered other places.
     pub offered: u32,
-    /// Of those, how many have not answered.
+    /// Offers without an answer so far.
     pub unanswered: u32,
-    /// Bookings there was no place for.
+    /// Bookings without suitable places.
     pub refunded: u32,
-    /// Until when buyers may answer, on the clocks of the theatre.
+    /// Deadline for buyers' answers in the theatre's time zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_until: Option<String>,
 }
 
-/// Other places that a buyer may take or leave, because the show was moved. They are the booking's own meanwhile.
+/// Offer of other places after a show has moved. The booking owns them until the buyer answers or the deadline passes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SeatOffer {
-    /// The screen it was on.
+    /// Name of the original screen.
     pub from: String,
-    /// The screen it is on.
+    /// Name of the new screen.
     pub to: String,
-    /// Why, as the theatre says.
+    /// The theatre's reason.
     pub reason: String,
-    /// The places it had.
+    /// Original places of the booking.
     pub before: Vec<String>,
-    /// The places it may have.
+    /// Offered places.
     pub after: Vec<String>,
-    /// Until when, milliseconds since 1970. Then the money goes back.
+    /// Deadline, milliseconds since 1970. After it the booking is refunded.
     pub until_ms: i64,
-    /// The same on the clocks of the theatre: `2026-12-01T10:00:00`.
+    /// The same in the theatre's time zone: `2026-12-01T10:00:00`.
     pub until_local: String,
 }
 
-/// `POST /bookings/{booking}/seat-offer`.
+/// `POST /bookings/{booking}/seat-offer`: answers a seat offer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SeatOfferAnswer {
-    /// Whether they take the places; else all of their money goes back.
+    /// True accepts the places. False refunds the booking in full.
     pub take: bool,
 }

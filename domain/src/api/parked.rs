@@ -1,4 +1,4 @@
-//! The JSON of what was to be done for bookings, was tried in vain and waits for a person.
+//! JSON of parked effects: work for bookings that has failed and waits for a decision.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,25 +8,25 @@ use crate::money::Money;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// Something that a manager decides about: have it tried again, or say that it was done in another way.
+/// A parked effect. A manager retries it or marks it as done by other means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ParkedView {
-    /// Its number.
+    /// Number of the effect.
     pub id: i64,
     /// The booking it is about.
     pub booking: Uuid,
-    /// The booking's name for people.
+    /// The booking's reference.
     pub reference: String,
-    /// What is to be done, for example `refund`.
+    /// Kind of the effect, for example `refund`.
     pub effect: String,
-    /// The sum, of a refund.
+    /// Amount of a refund.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<Money>,
-    /// How often it was tried; not at all, where it had been done and came undone.
+    /// Number of attempts; 0 if it had succeeded and was reversed later.
     pub attempts: u32,
-    /// What went wrong the last time, in English.
+    /// Error of the last attempt, in English.
     pub why: String,
-    /// When it was to be done first, or came undone, RFC 3339.
+    /// Time when it was first due or was reversed, RFC 3339.
     pub since: String,
 }

@@ -1,4 +1,4 @@
-//! JSON of a room as a show sells it: what stands where, what it costs, and its seats and places by name.
+//! JSON of a show's seating plan: positions, prices, and the names of seats and places.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use crate::seats::{AreaIndex, SeatIndex};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// What a seat is for; decides its drawing, its list text and later its companions.
+/// Kind of a seat. It decides the symbol in the plan and the text in seat lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -19,7 +19,7 @@ pub enum SeatKind {
     Standard,
     /// A reclining seat.
     Recliner,
-    /// Half of a sofa for two; its partner is the neighbour in the same row.
+    /// Half of a two-seat sofa; the neighbour in the same row is the other half.
     Couple,
     /// A space for a wheelchair.
     Wheelchair,
@@ -35,13 +35,13 @@ pub struct CategoryView {
     pub name: String,
     /// Name for people, for example `Gold`.
     pub label: String,
-    /// What its seats are.
+    /// Kind of its seats.
     pub kind: SeatKind,
     /// Price of one seat of this category in this show.
     pub price: Money,
 }
 
-/// One row of seats; the four lists run in parallel, seat after seat.
+/// A row of seats. Its four lists have one entry per seat, in the same order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct RowView {
@@ -59,113 +59,113 @@ pub struct RowView {
     pub category: Vec<u8>,
 }
 
-/// A part of the room with a name of its own: stalls, circle, block 104.
+/// A named part of the room: stalls, circle, block 104.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SectionView {
-    /// Name for people; empty in a room of one part.
+    /// Display name; empty if the room has only one section.
     pub name: String,
-    /// Its rows, `A–K`, where a part of a room is so large that it is shown in several sections of one name.
+    /// Row range, `A–K`, if a large part of a room is divided into several sections of the same name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
     /// Index of its first seat.
     pub first: SeatIndex,
-    /// How many seats it has; they are numbered without a gap.
+    /// Number of seats. Their indices are contiguous.
     pub count: u32,
-    /// The box around its seats in plan units: left, top, right, bottom.
+    /// Bounding box of its seats in plan units: left, top, right, bottom.
     pub bounds: [i32; 4],
     /// Its cheapest category, as an index into [`PlanView::categories`].
     pub category: u8,
-    /// Its rows; empty in the overview of a large room, then asked for with `?section=`.
+    /// Its rows. Empty in the overview of a large room; `?section=` loads them.
     pub rows: Vec<RowView>,
 }
 
-/// The room of a show with its prices: everything about the seat map that does not change while one
-/// looks. `GET /shows/{id}/plan`, one section of a large room with `?section=N`.
+/// Seating plan and prices of a show: the part of the seat map that does not change during a visit. `GET
+/// /shows/{id}/plan` returns it; `?section=N` returns one section of a large room.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PlanView {
     /// The show.
     pub show: Uuid,
-    /// How many seats it has: indices 0 to `seat_count - 1`.
+    /// Number of seats; their indices are 0 to `seat_count - 1`.
     pub seat_count: u32,
     /// Width of the room in plan units; a seat is about [`SEAT_PITCH`] wide.
     pub width: i32,
     /// Height of the room in plan units.
     pub height: i32,
-    /// What everyone looks at: `screen` or `stage`.
+    /// The focus of the room: `screen` or `stage`.
     pub focus: String,
-    /// Where it is: centre x, y and width, in plan units.
+    /// Position of the focus: centre x, y and width, in plan units.
     pub focus_at: [i32; 3],
     /// Categories with the prices of this show.
     pub categories: Vec<CategoryView>,
     /// Sections in the order of their seats.
     pub sections: Vec<SectionView>,
-    /// Whether `sections` carries no rows because the room is large.
+    /// True if the room is large and `sections` therefore has no rows.
     pub overview: bool,
     /// Areas without numbered seats, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub areas: Vec<AreaView>,
-    /// Names the room these seats are numbered in: it is another once the show was moved to another screen.
+    /// Id of the room that the seat indices refer to. It changes when the show moves to another screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Uuid>,
 }
 
-/// An area where nobody has a seat of their own, as one show sells it.
+/// An area without numbered seats, as sold in one show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct AreaView {
     /// The area.
     pub area: AreaIndex,
-    /// Name for people, for example `Standing floor`.
+    /// Display name, for example `Standing floor`.
     pub name: String,
     /// Name of its category as in the layout, for example `floor`.
     pub category: String,
-    /// Its category's name for people.
+    /// Display name of its category.
     pub category_label: String,
     /// Price of one place.
     pub price: Money,
-    /// How many places it has.
+    /// Number of places.
     pub capacity: u32,
 }
 
-/// Distance of two neighbouring seats in plan units.
+/// Distance between neighbouring seats in plan units.
 pub const SEAT_PITCH: i32 = 20;
-/// Rooms with more seats than this are sent as an overview, section by section.
+/// Seat count above which a room is sent as an overview, with sections loaded one by one.
 pub const OVERVIEW_ABOVE_SEATS: u32 = 2_500;
 
-/// A seat by name, with its price, as a hold or a booking lists it.
+/// A seat with its name and price, as listed in a hold or a booking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SeatLine {
     /// The seat.
     pub seat: SeatIndex,
-    /// Its name for people, for example `C7` or `Circle C7`.
+    /// Display name, for example `C7` or `Circle C7`.
     pub label: String,
-    /// Its category's name for people.
+    /// Display name of its category.
     pub category: String,
     /// Its price.
     pub price: Money,
 }
 
-/// Places in an area by name, with their price, as a hold or a booking lists them.
+/// Places in an area with their name and price, as listed in a hold or a booking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PlaceLine {
     /// The area.
     pub area: AreaIndex,
-    /// Its name for people, for example `Standing floor`.
+    /// Display name of the area, for example `Standing floor`.
     pub label: String,
-    /// Its category's name for people.
+    /// Display name of its category.
     pub category: String,
     /// Price of one place.
     pub price: Money,
-    /// How many places.
+    /// Number of places.
     pub quantity: u32,
 }
 
 impl PlaceLine {
-    /// Price of all of them.
+    /// Price of all places.
     #[must_use]
     pub fn total(&self) -> Money {
         Money::new(self.price.minor.saturating_mul(i64::from(self.quantity)), self.price.currency)

@@ -1,4 +1,4 @@
-//! JSON of what went wrong.
+//! JSON of errors.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,41 +8,41 @@ use crate::seats::{AreaIndex, SeatIndex, SeatState};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// A seat that stood in the way, by name.
+/// A seat that caused the error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SeatProblem {
     /// The seat.
     pub seat: SeatIndex,
-    /// Its name for people.
+    /// Display name of the seat.
     pub label: String,
-    /// Why it could not be had.
+    /// State of the seat.
     pub state: SeatState,
-    /// How long before this request somebody else took it, milliseconds; absent when that was not just now, or
-    /// not seen here.
+    /// Age of the other customer's hold at the time of this request, milliseconds. Absent if it is older, or unknown to
+    /// this replica.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_ms_ago: Option<u32>,
 }
 
-/// An area with too few places left.
+/// An area with too few free places.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct AreaProblem {
     /// The area.
     pub area: AreaIndex,
-    /// Its name for people.
+    /// Display name of the area.
     pub label: String,
-    /// How many places it has left.
+    /// Number of free places.
     pub left: u32,
 }
 
-/// A puzzle that is to be solved before seats are taken; docs/api.md says how.
+/// A proof-of-work puzzle to solve before seats are taken. `docs/api.md` describes the algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PuzzleView {
-    /// What a solution begins with.
+    /// Prefix of the solution.
     pub challenge: String,
-    /// Zero bits that the SHA-256 of a solution begins with.
+    /// Number of leading zero bits in the SHA-256 of the solution.
     pub bits: u8,
 }
 
@@ -50,33 +50,33 @@ pub struct PuzzleView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ProblemView {
-    /// A page about this kind of problem.
+    /// Address of a page about this kind of problem.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What happened, the same for every occurrence.
+    /// Summary, the same for every occurrence.
     pub title: String,
     /// HTTP status.
     pub status: u16,
-    /// What happened this time and what to do, for a person.
+    /// Explanation of this occurrence and the next step, for people.
     pub detail: String,
-    /// Stable name for programs, for example `seats_taken`.
+    /// Stable code for programs, for example `seats_taken`.
     pub code: String,
-    /// The seats meant, if any.
+    /// The seats that caused the error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seats: Vec<SeatProblem>,
-    /// The areas meant, if any.
+    /// The areas that caused the error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub areas: Vec<AreaProblem>,
-    /// Everything that is wrong with a file, if one was sent.
+    /// All findings about an uploaded file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<crate::layout::import::Finding>,
-    /// What is to be solved first, where that is what stood in the way.
+    /// The puzzle to solve first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub puzzle: Option<PuzzleView>,
-    /// The caller's own hold, when it is what stood in the way.
+    /// The caller's own hold that caused the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Uuid>,
-    /// Finds this occurrence in the logs.
+    /// Id of the request in the logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! The JSON of reports: what a theatre sold, where, how far people came, and what was taken and given back.
+//! JSON of reports: a theatre's sales, occupancy, conversion funnel, takings and refunds.
 //!
-//! Days are days in the theatre's own zone. Money is in minor units beside its currency; sums of different currencies
+//! Days are days in the theatre's time zone. Money is in minor units with its currency. Sums of different currencies
 //! are never added.
 
 use serde::{Deserialize, Serialize};
@@ -9,73 +9,73 @@ use uuid::Uuid;
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 
-/// `GET /theatres/{theatre}/reports/…`: which days.
+/// `GET /theatres/{theatre}/reports/…`: selects the days.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct ReportQuery {
-    /// First day, `YYYY-MM-DD`, in the theatre's zone; four weeks up to `to` when absent.
+    /// First day, `YYYY-MM-DD`, in the theatre's time zone; default: four weeks up to `to`.
     pub from: Option<String>,
-    /// Last day, which counts too; today when absent. At most 92 days in all.
+    /// Last day, inclusive; default: today. The range is at most 92 days.
     pub to: Option<String>,
-    /// Only what is of this screen, by its id; all of the theatre when absent. The occupancy is always of one screen: the
-    /// first when absent.
+    /// Id of a screen that restricts the report; default: the whole theatre. Occupancy always covers one screen, by
+    /// default the first.
     pub screen: Option<String>,
 }
 
-/// The days a report is about.
+/// Days that a report covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ReportDays {
     /// First day, `YYYY-MM-DD`.
     pub from: String,
-    /// Last day; it counts too.
+    /// Last day, inclusive.
     pub to: String,
-    /// The zone whose days they are, IANA.
+    /// The theatre's time zone, an IANA name.
     pub time_zone: String,
 }
 
-/// What was sold: counts what was sold on these days, by what it cost then, whatever became of it since.
+/// Sales on these days at the price paid then, including tickets that were refunded later.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Sold {
-    /// ISO 4217.
+    /// Currency, ISO 4217.
     pub currency: String,
-    /// Bookings that were confirmed.
+    /// Number of confirmed bookings.
     pub bookings: i64,
-    /// Tickets in them: seats, and places without numbers.
+    /// Number of tickets: seats, and places without numbers.
     pub tickets: i64,
-    /// What those cost, minor units.
+    /// Their price, minor units.
     pub gross_minor: i64,
-    /// How many of the tickets were given back since.
+    /// Number of these tickets that were returned later.
     pub given_back: i64,
 }
 
-/// What was sold under one name: a day, a channel, a category or a film.
+/// Sales of one group: a day, a channel, a category or a film.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SoldLine {
-    /// The name: `2026-11-21`, `web`, `gold`, `Tide`.
+    /// Name of the group: `2026-11-21`, `web`, `gold`, `Tide`.
     pub name: String,
-    /// What was sold.
+    /// Its sales.
     #[serde(flatten)]
     pub sold: Sold,
 }
 
-/// What was sold of one show.
+/// Sales of one show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SoldShow {
-    /// The show.
+    /// Id of the show.
     pub show: Uuid,
-    /// Its film.
+    /// Title of its film.
     pub film: String,
-    /// Its screen.
+    /// Name of its screen.
     pub screen: String,
-    /// When it starts, on the clocks there: `2026-11-21T20:15:00`.
+    /// Start in the theatre's time zone: `2026-11-21T20:15:00`.
     pub starts_local: String,
-    /// What was sold on the days of the report.
+    /// Sales on the days of the report.
     #[serde(flatten)]
     pub sold: Sold,
 }
@@ -84,102 +84,102 @@ pub struct SoldShow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct SalesReport {
-    /// Which days.
+    /// Days covered.
     pub days: ReportDays,
-    /// In all, a line a currency.
+    /// Totals, one line per currency.
     pub totals: Vec<Sold>,
-    /// By the day of the sale; days without one are left out.
+    /// Sales by day; days without sales are omitted.
     pub by_day: Vec<SoldLine>,
-    /// By where it was bought.
+    /// Sales by channel.
     pub by_channel: Vec<SoldLine>,
-    /// By price category. A booking with tickets of two counts in both.
+    /// Sales by price category. A booking with tickets of two categories counts in both.
     pub by_category: Vec<SoldLine>,
-    /// By film, most tickets first.
+    /// Sales by film, most tickets first.
     pub by_film: Vec<SoldLine>,
-    /// By show, in the order of their start.
+    /// Sales by show, in the order of their start.
     pub by_show: Vec<SoldShow>,
 }
 
-/// `GET /theatres/{theatre}/reports/funnel`: how far people came who took seats, from the first hold to the ticket.
+/// `GET /theatres/{theatre}/reports/funnel`: conversion from the first hold to the ticket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct FunnelReport {
-    /// Which days.
+    /// Days covered.
     pub days: ReportDays,
-    /// Holds that were granted on these days. Counted by the servers and written down every few seconds: what a
-    /// server counted in the last of them before it crashed is missing. Changing a hold is no new one.
+    /// Number of holds granted on these days. Servers count them in memory and store the counts every few seconds; a
+    /// crash loses the counts since the last write. Changing a hold does not count again.
     pub holds: i64,
-    /// Bookings made of holds on these days (checking out).
+    /// Number of bookings made from holds on these days (checkouts).
     pub checked_out: i64,
-    /// How many of these bookings were submitted for payment.
+    /// Number of these bookings submitted for payment.
     pub submitted: i64,
-    /// How many of them were paid.
+    /// Number of these bookings paid.
     pub paid: i64,
-    /// How many of them became tickets.
+    /// Number of these bookings with tickets issued.
     pub ticketed: i64,
-    /// Of those that were not paid: the time ran out.
+    /// Unpaid bookings that expired.
     pub ran_out: i64,
-    /// Of those that were not paid: the payment failed.
+    /// Unpaid bookings whose payment failed.
     pub declined: i64,
-    /// Of those that were not paid: let go by the buyer, or by staff.
+    /// Unpaid bookings cancelled by the buyer or by staff.
     pub let_go: i64,
-    /// Of those that were not paid: still open.
+    /// Unpaid bookings that are still open.
     pub open: i64,
 }
 
-/// A day's money of one kind.
+/// Takings of one day, payment method and currency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct TakingsLine {
     /// The day, `YYYY-MM-DD`.
     pub date: String,
-    /// How it was paid: the gateway, or the till.
+    /// Payment method: the gateway or the till.
     pub way: String,
-    /// ISO 4217.
+    /// Currency, ISO 4217.
     pub currency: String,
-    /// Payments that came in.
+    /// Number of payments received.
     pub payments: i64,
-    /// What they brought, minor units.
+    /// Amount received, minor units.
     pub taken_minor: i64,
-    /// Refunds that reached their payers.
+    /// Number of refunds that reached their payers.
     pub refunds: i64,
-    /// What they took, minor units.
+    /// Amount refunded, minor units.
     pub refunded_minor: i64,
-    /// What was kept of the price with those refunds, minor units.
+    /// Fees kept from these refunds, minor units.
     pub fees_minor: i64,
 }
 
-/// Sums of one currency.
+/// Totals of one currency.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct TakingsTotal {
-    /// ISO 4217.
+    /// Currency, ISO 4217.
     pub currency: String,
-    /// What came in, minor units.
+    /// Amount received, minor units.
     pub taken_minor: i64,
-    /// What went back, minor units.
+    /// Amount refunded, minor units.
     pub refunded_minor: i64,
-    /// The difference, minor units.
+    /// Received less refunded, minor units.
     pub net_minor: i64,
-    /// Kept of prices with refunds, minor units: part of the difference.
+    /// Fees kept from refunds, minor units; part of `net_minor`.
     pub fees_minor: i64,
-    /// Refunds that are asked for and have not reached their payers yet, of any day, minor units.
+    /// Requested refunds of any day that have not reached their payers yet, minor units.
     pub under_way_minor: i64,
 }
 
-/// `GET /theatres/{theatre}/reports/takings`: money by the day it moved.
+/// `GET /theatres/{theatre}/reports/takings`: payments and refunds by the day the money moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct TakingsReport {
-    /// Which days.
+    /// Days covered.
     pub days: ReportDays,
-    /// By day, way and currency; days without money are left out.
+    /// Lines by day, payment method and currency; days without money are omitted.
     pub lines: Vec<TakingsLine>,
-    /// In all, a line a currency.
+    /// Totals, one line per currency.
     pub totals: Vec<TakingsTotal>,
 }
 
-/// A screen one may ask about.
+/// A screen that a report can be restricted to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ReportScreen {
@@ -189,30 +189,30 @@ pub struct ReportScreen {
     pub name: String,
 }
 
-/// `GET /theatres/{theatre}/reports/occupancy`: how often each seat of a room was sold, in the shows of these days.
+/// `GET /theatres/{theatre}/reports/occupancy`: number of sales of each seat of a room, in the shows of these days.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct OccupancyReport {
-    /// Which days: those the shows are on.
+    /// Days covered, by the start of the shows.
     pub days: ReportDays,
     /// The screens of the theatre.
     pub screens: Vec<ReportScreen>,
-    /// The one this is about; none when the theatre has no screen.
+    /// The screen of this report; absent if the theatre has no screens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen: Option<ReportScreen>,
-    /// Shows that were counted: those in the room as the last of them has it.
+    /// Number of shows counted: those in the same room as the last show.
     pub shows: i64,
-    /// Shows that were not, because the room was another one then.
+    /// Number of shows not counted because they had a different room.
     pub shows_in_other_rooms: i64,
-    /// One of those counted, for its plan at `/shows/{id}/plan`; none when there was no show.
+    /// A counted show whose plan at `/shows/{id}/plan` fits the counts; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub show: Option<Uuid>,
-    /// How often each seat is sold, by its index.
+    /// Number of sales by seat index.
     pub sold: Vec<u32>,
 }
 
 impl Sold {
-    /// Adds what was sold elsewhere in the same currency.
+    /// Adds sales of the same currency.
     pub fn add(&mut self, other: &Self) {
         self.bookings += other.bookings;
         self.tickets += other.tickets;

@@ -1,6 +1,6 @@
-//! The JSON of other systems: keys they read with, and webhooks they are told by.
+//! JSON for integrations: API keys, webhook endpoints and their deliveries, and bookings as other systems read them.
 //!
-//! Secrets are in the answer that makes them, and in no other.
+//! A secret appears only in the answer that creates it.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -13,15 +13,15 @@ use crate::money::Money;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// Longest name of a key, characters.
+/// Maximum length of a key's name, characters.
 pub const MAX_NAME_CHARS: usize = 60;
-/// Longest reason, characters.
+/// Maximum length of a reason, characters.
 pub const MAX_REASON_CHARS: usize = 300;
-/// Longest address of an endpoint, bytes.
+/// Maximum length of an endpoint's address, bytes.
 pub const MAX_URL_BYTES: usize = 500;
 
-/// A text of one line and `max_chars` characters at most, without the white space around it. `None` also for a text with a
-/// bidi override: it would reorder what follows it in lists, mails and tickets.
+/// Returns the text without surrounding white space; `None` unless it is a single line of 1 to `max_chars` characters.
+/// A text with a bidi override is also `None`: it would reorder the text after it in lists, mails and tickets.
 #[must_use]
 pub fn one_line(text: &str, max_chars: usize) -> Option<&str> {
     let line = text.trim();
@@ -31,76 +31,76 @@ pub fn one_line(text: &str, max_chars: usize) -> Option<&str> {
     is_good.then_some(line)
 }
 
-/// A key of a theatre's.
+/// An API key of a theatre.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ApiKeyView {
-    /// The key's name here; not the key.
+    /// Id of the key, which is not the secret.
     pub id: Uuid,
-    /// What it is for.
+    /// Purpose of the key.
     pub name: String,
-    /// How it begins, to know it by.
+    /// First characters of the secret, to recognise it.
     pub hint: String,
-    /// Whether it reads names and addresses of buyers too.
+    /// True if the key may read names and addresses of buyers.
     pub reads_people: bool,
-    /// When it was made, RFC 3339.
+    /// Time of creation, RFC 3339.
     pub made_at: String,
-    /// When it was last used, to the minute; absent until then.
+    /// Time of last use, to the minute; absent if unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<String>,
-    /// Since when it opens nothing any more.
+    /// Time of revocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
 }
 
-/// `POST /theatres/{theatre}/api-keys`.
+/// `POST /theatres/{theatre}/api-keys`: creates a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ApiKeyRequest {
-    /// What it is for, up to 60 characters.
+    /// Purpose, up to 60 characters.
     pub name: String,
-    /// Whether it reads names and addresses of buyers too.
+    /// True if the key may read names and addresses of buyers.
     #[serde(default)]
     pub reads_people: bool,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
-/// A key that was made.
+/// A new key with its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ApiKeyMade {
-    /// About it.
+    /// The key's description.
     #[serde(flatten)]
     pub about: ApiKeyView,
-    /// The key itself: shown here, and never again.
+    /// The secret. No other answer contains it.
     pub key: String,
 }
 
-/// What is done to a key, an endpoint or a delivery, and nothing else to say.
+/// Request for an action on a key, an endpoint or a delivery that needs only a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReasonRequest {
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
-/// What other systems are told.
+/// Kinds of webhook events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub enum WebhookEvent {
-    /// A booking was paid and became tickets.
+    /// A booking was paid and its tickets were issued.
     #[serde(rename = "booking.confirmed")]
     BookingConfirmed,
-    /// A booking that had become tickets was undone, in whole or in part.
+    /// A confirmed booking was cancelled, in whole or in part.
     #[serde(rename = "booking.cancelled")]
     BookingCancelled,
-    /// Money of a booking reached its payer.
+    /// A refund reached its payer.
     #[serde(rename = "booking.refunded")]
     BookingRefunded,
-    /// A show was called off.
+    /// A show was cancelled.
     #[serde(rename = "show.cancelled")]
     ShowCancelled,
     /// A show was moved to another screen.
@@ -109,11 +109,11 @@ pub enum WebhookEvent {
 }
 
 impl WebhookEvent {
-    /// All of them.
+    /// All events.
     pub const ALL: [Self; 5] =
         [Self::BookingConfirmed, Self::BookingCancelled, Self::BookingRefunded, Self::ShowCancelled, Self::ShowMoved];
 
-    /// As JSON and SQL spell it.
+    /// Name in JSON and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -125,30 +125,31 @@ impl WebhookEvent {
         }
     }
 
-    /// Reads what [`WebhookEvent::as_str`] wrote.
+    /// Parses a name written by [`WebhookEvent::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == text)
     }
 }
 
-/// How an endpoint stands.
+/// State of a webhook endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointState {
-    /// It is told what happens.
+    /// It receives events.
     On,
-    /// Somebody switched it off: what happens meanwhile it is not told, then or later.
+    /// Switched off by a manager. Events that occur meanwhile are never delivered.
     Off,
-    /// It failed too often, or said that it is gone. What happens meanwhile waits for it, for 30 days.
+    /// Disabled after too many failures, or because it answered that it is gone. Events that occur meanwhile are queued
+    /// for 30 days.
     Failed,
-    /// It is no more.
+    /// Removed.
     Removed,
 }
 
 impl EndpointState {
-    /// As JSON and SQL spell it.
+    /// Name in JSON and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -159,87 +160,87 @@ impl EndpointState {
         }
     }
 
-    /// Reads what [`EndpointState::as_str`] wrote.
+    /// Parses a name written by [`EndpointState::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::On, Self::Off, Self::Failed, Self::Removed].into_iter().find(|state| state.as_str() == text)
     }
 }
 
-/// An address of another system that is told what happens.
+/// A webhook endpoint of another system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct EndpointView {
-    /// The endpoint.
+    /// Id of the endpoint.
     pub id: Uuid,
-    /// Where it is.
+    /// Its address.
     pub url: String,
-    /// What it is told.
+    /// Subscribed events.
     pub events: Vec<WebhookEvent>,
-    /// How it stands.
+    /// Its state.
     pub state: EndpointState,
-    /// Tries that failed in a row.
+    /// Number of consecutive failed attempts.
     pub failures: i32,
-    /// Why it was switched off by itself, if it was.
+    /// The reason for which it was disabled automatically.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
-    /// Until when what it is told is signed with the secret before this one as well, RFC 3339.
+    /// End of the period in which deliveries are also signed with the previous secret, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_secret_until: Option<String>,
-    /// When it was made, RFC 3339.
+    /// Time of creation, RFC 3339.
     pub made_at: String,
 }
 
-/// `POST /theatres/{theatre}/webhooks`.
+/// `POST /theatres/{theatre}/webhooks`: adds an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointRequest {
-    /// Where it is: `https://…`.
+    /// Its address: `https://…`.
     pub url: String,
-    /// What it is to be told; each once.
+    /// Events to subscribe to, each once.
     pub events: Vec<WebhookEvent>,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
-/// An endpoint with a secret that was made.
+/// An endpoint with a new secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct EndpointMade {
-    /// About it.
+    /// The endpoint's description.
     #[serde(flatten)]
     pub about: EndpointView,
-    /// What its webhooks are signed with: shown here, and never again.
+    /// The signing secret. No other answer contains it.
     pub secret: String,
 }
 
-/// `POST /theatres/{theatre}/webhooks/{endpoint}/state`.
+/// `POST /theatres/{theatre}/webhooks/{endpoint}/state`: changes the state of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointChange {
-    /// How it is to stand: `on`, `off` or `removed`.
+    /// New state: `on`, `off` or `removed`.
     pub state: EndpointState,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
-/// How a delivery stands.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// It is on its way, or will be tried again.
+    /// Queued, or waiting for a retry.
     Waiting,
-    /// The other system has it.
+    /// Acknowledged by the endpoint.
     Delivered,
-    /// It was tried often enough.
+    /// Given up after the last retry.
     Failed,
 }
 
 impl DeliveryState {
-    /// As JSON and SQL spell it.
+    /// Name in JSON and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -249,41 +250,41 @@ impl DeliveryState {
         }
     }
 
-    /// Reads what [`DeliveryState::as_str`] wrote.
+    /// Parses a name written by [`DeliveryState::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Waiting, Self::Delivered, Self::Failed].into_iter().find(|state| state.as_str() == text)
     }
 }
 
-/// A message on its way to an endpoint.
+/// Delivery of a message to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DeliveryView {
-    /// The delivery; they grow.
+    /// Id of the delivery, increasing.
     pub id: i64,
-    /// The message: the same for each time it is sent.
+    /// Id of the message, the same in every attempt.
     pub message: Uuid,
-    /// What it tells.
+    /// Its event.
     pub event: WebhookEvent,
-    /// What about: the reference of a booking, or the id of a show.
+    /// Its subject: the reference of a booking, or the id of a show.
     pub subject: String,
-    /// How it stands.
+    /// Its state.
     pub state: DeliveryState,
-    /// How often it was tried.
+    /// Number of attempts.
     pub tries: i32,
-    /// HTTP status of the last try, if there was an answer.
+    /// HTTP status of the last attempt, if there was an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_status: Option<i32>,
-    /// What was wrong with the last try, if anything was.
+    /// Error of the last attempt, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_trouble: Option<String>,
-    /// When it happened, RFC 3339.
+    /// Time of the event, RFC 3339.
     pub happened_at: String,
-    /// When it was last tried.
+    /// Time of the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tried_at: Option<String>,
-    /// When it is tried again, while it waits.
+    /// Time of the next attempt, while the delivery waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<String>,
 }
@@ -296,25 +297,25 @@ pub struct BookedLine {
     pub label: String,
     /// Its category.
     pub category: String,
-    /// How many: 1 for a seat.
+    /// Number of places; 1 for a seat.
     pub quantity: i32,
-    /// What one cost.
+    /// Price of one.
     pub price: Money,
-    /// Whether it was given back.
+    /// True if it was returned.
     pub given_back: bool,
 }
 
-/// Money that went back, for other systems.
+/// A refund, for other systems.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct RefundLine {
-    /// Its number within the booking.
+    /// Number within the booking.
     pub number: i32,
-    /// What goes back.
+    /// Refunded amount.
     pub amount: Money,
-    /// What was kept of the price, minor units.
+    /// Fee kept, minor units.
     pub fee_minor: i64,
-    /// When it reached the payer, RFC 3339; absent until then.
+    /// Time at which it reached the payer, RFC 3339; absent until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<String>,
 }
@@ -325,29 +326,29 @@ pub struct RefundLine {
 pub struct TheatreBookingView {
     /// The booking.
     pub id: Uuid,
-    /// Its name for people.
+    /// Reference of the booking.
     pub reference: String,
     /// Its show.
     pub show: Uuid,
-    /// The film of the show.
+    /// Title of the film.
     pub film: String,
-    /// When the show starts, on the clocks there: `2026-11-21T20:15:00`.
+    /// Start of the show in the theatre's time zone: `2026-11-21T20:15:00`.
     pub starts_local: String,
-    /// How it stands.
+    /// State of the booking.
     pub state: BookingState,
-    /// How its money stands.
+    /// State of its money.
     pub money: MoneyState,
-    /// What it costs now.
+    /// Current price.
     pub total: Money,
-    /// Its seats and places, those that were given back too.
+    /// Its seats and places, including returned ones.
     pub lines: Vec<BookedLine>,
-    /// What went back.
+    /// Its refunds.
     pub refunds: Vec<RefundLine>,
-    /// Counts what happened to it: of two answers the one with more is the later.
+    /// Version of the booking, increasing: of two answers the one with the higher version is newer.
     pub version: i32,
-    /// When it was made, RFC 3339.
+    /// Time of creation, RFC 3339.
     pub created_at: String,
-    /// Who bought it; only for managers, and for keys that may read people.
+    /// The buyer. Present only for managers and for keys that may read people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buyer: Option<Person>,
 }
@@ -357,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_and_states_are_read_back_as_json_and_sql_spell_them() {
+    fn event_and_state_names_parse_back_and_equal_their_json() {
         for event in WebhookEvent::ALL {
             assert_eq!(WebhookEvent::parse(event.as_str()), Some(event));
             assert_eq!(serde_json::to_string(&event).expect("JSON"), format!("\"{}\"", event.as_str()));
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_line() {
+    fn one_line_trims_and_refuses_line_breaks_control_characters_and_long_texts() {
         assert_eq!(one_line("  Bookkeeping ", 20), Some("Bookkeeping"));
         for bad in ["", "  ", "a\nb", "a\u{7}b", "123456"] {
             assert_eq!(one_line(bad, 5), None, "{bad:?}");

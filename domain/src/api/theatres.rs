@@ -1,11 +1,11 @@
-//! JSON of theatres, as those who manage them write them down.
+//! JSON of theatres for their managers.
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// A city that has no theatre yet.
+/// A city without a theatre so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -14,11 +14,11 @@ pub struct NewCity {
     pub name: String,
     /// Its country, ISO 3166-1 alpha-2: `PT`.
     pub country: String,
-    /// The clocks there, an IANA name: `Europe/Lisbon`.
+    /// Time zone, an IANA name: `Europe/Lisbon`.
     pub time_zone: String,
 }
 
-/// `POST /theatres`: one more. Either `city` or `new_city`.
+/// `POST /theatres`: adds a theatre. Exactly one of `city` and `new_city` is set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -27,40 +27,40 @@ pub struct TheatreRequest {
     pub name: String,
     /// Its street address.
     pub address: String,
-    /// Slug of its city, where that is known already.
+    /// Slug of an existing city.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub city: Option<String>,
-    /// Its city, where that is new.
+    /// A new city.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_city: Option<NewCity>,
-    /// What it takes, ISO 4217: `EUR`.
+    /// Currency of its prices, ISO 4217: `EUR`.
     pub currency: String,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
-/// `POST /theatres/{theatre}`: what is written about one.
+/// `POST /theatres/{theatre}`: changes a theatre.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TheatreChange {
-    /// Its name from now on.
+    /// New name.
     pub name: String,
-    /// Its street address from now on.
+    /// New street address.
     pub address: String,
-    /// What it takes from now on; only while nothing was planned or sold there.
+    /// New currency. It can change only while the theatre has no planned shows and no sales.
     pub currency: String,
-    /// The version this was decided on.
+    /// Version that the change was made from.
     pub version: u32,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
-/// A theatre as those who manage it see it.
+/// A theatre for its managers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ManagedTheatre {
-    /// Its name in addresses.
+    /// Slug of the theatre.
     pub id: String,
     /// Its name.
     pub name: String,
@@ -70,10 +70,10 @@ pub struct ManagedTheatre {
     pub city: String,
     /// Name of its city.
     pub city_name: String,
-    /// The clocks there, an IANA name.
+    /// Time zone, an IANA name.
     pub time_zone: String,
-    /// What it takes, ISO 4217.
+    /// Currency of its prices, ISO 4217.
     pub currency: String,
-    /// Which version this is; a change names the one it was made from.
+    /// Version of the theatre. A change names the version that it was made from.
     pub version: u32,
 }

@@ -1,4 +1,4 @@
-//! The JSON of tills: their float, their ledger, their end, and the day's.
+//! JSON of tills: float, ledger, cashing up and day close.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -9,136 +9,136 @@ use crate::till::{Entry, Means};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// `POST …/till`.
+/// `POST …/till`: opens the caller's till.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OpenTill {
-    /// Cash that is in it, minor units.
+    /// The float, minor units.
     pub float_minor: i64,
 }
 
-/// `POST …/till/drops`: cash goes from the till to the safe.
+/// `POST …/till/drops`: records cash taken from the till to the safe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DropRequest {
-    /// How much, minor units.
+    /// Amount, minor units.
     pub amount_minor: i64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// `POST …/till/cash-up`.
+/// `POST …/till/cash-up`: closes the caller's till.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CashUp {
-    /// Cash that was counted, minor units.
+    /// Counted cash, minor units.
     pub counted_minor: i64,
-    /// Why it is another sum than expected; may be left out where it is the same.
+    /// The reason for a difference; optional if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// `POST …/tills/{till}/cash-up`: a manager counts somebody's till in their place.
+/// `POST …/tills/{till}/cash-up`: a manager cashes up another person's till.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CashUpFor {
-    /// Cash that was counted, minor units.
+    /// Counted cash, minor units.
     pub counted_minor: i64,
-    /// Why nobody else counts it, and why it is another sum where it is one.
+    /// The reason why the manager counts it, and the reason for a difference if there is one.
     pub reason: String,
 }
 
-/// `POST …/day-close`.
+/// `POST …/day-close`: closes the business day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DayClose {
-    /// A word about the day.
+    /// A note about the day.
     pub reason: String,
 }
 
-/// A line of a till's ledger.
+/// A line in a till's ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct TillRow {
-    /// Its number in the till, from 1.
+    /// Line number within the till, from 1.
     pub number: u32,
-    /// What happened.
+    /// Kind of entry.
     pub kind: Entry,
-    /// Cash, card, or nothing at all.
+    /// Means of payment: cash, card, or none.
     pub means: Means,
-    /// What came in; below zero: what went out.
+    /// Amount received; negative if paid out.
     pub amount: Money,
-    /// The booking it is about.
+    /// The booking concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub booking: Option<Uuid>,
-    /// That booking's name for people.
+    /// Reference of that booking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// When, RFC 3339.
+    /// Time, RFC 3339.
     pub at: String,
 }
 
-/// A till and what is in it.
+/// A till and its sums.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct TillView {
     /// The till.
     pub id: Uuid,
-    /// Whose.
+    /// Name of its cashier.
     pub person: String,
-    /// Since when, RFC 3339.
+    /// Time of opening, RFC 3339.
     pub opened_at: String,
-    /// When it was counted, RFC 3339; not yet, where it is missing.
+    /// Time of cashing up, RFC 3339; absent while the till is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<String>,
-    /// Cash it was opened with.
+    /// The float.
     pub float: Money,
-    /// Sales for cash, less what went back in cash.
+    /// Cash sales less cash refunds.
     pub cash: Money,
-    /// Sales by card, less what went back to cards.
+    /// Card sales less card refunds.
     pub card: Money,
-    /// Cash that went to the safe.
+    /// Cash taken to the safe.
     pub dropped: Money,
-    /// Cash that should be in it.
+    /// Expected cash.
     pub expected: Money,
-    /// Cash that was counted at the end.
+    /// Cash counted when the till was cashed up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Money>,
-    /// What was counted less what was expected.
+    /// Counted cash less expected cash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Money>,
-    /// The manager who counted it in place of the person whose it is.
+    /// The manager who cashed it up for its cashier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by: Option<String>,
-    /// Why they did.
+    /// The manager's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_why: Option<String>,
-    /// The ledger, the latest line first; only of one's own till, and at most 200 lines.
+    /// Ledger lines, latest first: at most 200, and only for the caller's own till.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<TillRow>,
 }
 
-/// A day that was closed: the sums of its tills.
+/// A closed business day with the sums of its tills.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DayView {
-    /// Its number in the theatre, from 1.
+    /// Number of the day in the theatre, from 1.
     pub number: u32,
-    /// When it was closed, RFC 3339.
+    /// Time of closing, RFC 3339.
     pub closed_at: String,
     /// Its tills.
     pub tills: Vec<TillView>,
-    /// Cash of all of them, less what went back.
+    /// Cash sales less cash refunds in all tills.
     pub cash: Money,
-    /// Cards, likewise.
+    /// Card sales less card refunds in all tills.
     pub card: Money,
-    /// What was counted less what was expected, in all.
+    /// Sum of the differences between counted and expected cash.
     pub difference: Money,
 }

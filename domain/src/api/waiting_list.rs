@@ -1,4 +1,4 @@
-//! The JSON of a waiting list.
+//! JSON of a show's waiting list.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,38 +8,38 @@ use crate::api::{PlaceLine, SeatLine};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// `POST /shows/{show}/waiting-list`: wait for seats or places of a show that is sold out.
+/// `POST /shows/{show}/waiting-list`: joins the waiting list of a sold-out show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WaitingRequest {
-    /// How many, 1 to 10. An offer is always for all of them.
+    /// Number of seats or places, 1 to 10. An offer always covers all of them.
     pub quantity: u32,
-    /// Where the offer is sent.
+    /// Address that the offer is mailed to.
     pub email: String,
-    /// Name of a category as in the plan; without one, any but wheelchair spaces and companion seats.
+    /// Category as in the plan; absent: any except wheelchair spaces and companion seats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
 }
 
-/// How somebody's waiting stands.
+/// State of an entry in the waiting list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum WaitingState {
     /// In line.
     Waiting,
-    /// Seats are held for them.
+    /// An offer holds seats for this entry.
     Offered,
-    /// They bought what was offered.
+    /// The offer was bought.
     Taken,
-    /// The offer ran out; it went to the next. Whoever still wants to come joins again.
+    /// The offer expired and went to the next entry. A new entry is needed to wait again.
     Lapsed,
-    /// Booking closed before their turn came.
+    /// Booking closed before an offer was made.
     Over,
 }
 
-/// What is held for somebody in line. It is a hold of theirs: check out as with any other.
+/// Seats offered to an entry. It is an ordinary hold and is checked out like one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct OfferView {
@@ -50,13 +50,13 @@ pub struct OfferView {
     /// Its places in areas without numbered seats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PlaceLine>,
-    /// Until when, RFC 3339.
+    /// Expiry, RFC 3339.
     pub expires_at: String,
     /// The same in milliseconds since 1970.
     pub expires_at_ms: i64,
 }
 
-/// Somebody's place in a waiting list, as they see it.
+/// An entry in a waiting list, for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct WaitingView {
@@ -64,18 +64,18 @@ pub struct WaitingView {
     pub id: Uuid,
     /// The show.
     pub show: Uuid,
-    /// How many seats or places.
+    /// Number of seats or places.
     pub quantity: u32,
-    /// Of which category, if they named one.
+    /// The requested category, if any.
     pub category: Option<String>,
-    /// Where the offer is sent.
+    /// Address that the offer is mailed to.
     pub email: String,
-    /// How it stands.
+    /// State of the entry.
     pub state: WaitingState,
-    /// How many joined before them and still wait. Zero: they are next, if their quantity fits.
+    /// Number of earlier entries that still wait. 0: the next offer goes to this entry if the quantity fits.
     pub ahead: u32,
-    /// What is held for them now.
+    /// The current offer.
     pub offer: Option<OfferView>,
-    /// When they joined, RFC 3339.
+    /// Time of joining, RFC 3339.
     pub joined_at: String,
 }

@@ -1,4 +1,4 @@
-//! The JSON of a waiting room.
+//! JSON of a show's waiting room.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,96 +8,96 @@ use crate::waiting_room::{Outlook, Queue};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// How somebody stands with the waiting room of a show.
+/// State of a visitor in the waiting room of a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum QueueState {
-    /// They have no ticket.
+    /// Has no ticket.
     Outside,
-    /// Their turn is still to come.
+    /// Waits for its turn.
     Waiting,
-    /// It is their turn: `POST …/queue` lets them in.
+    /// May enter now: `POST …/queue` grants admission.
     Called,
-    /// Their turn was called, and they did not come in time: they are let in as soon as there is room.
+    /// Missed its turn. It is admitted as soon as there is room.
     Late,
-    /// They are in, until `pass_until_ms`.
+    /// Admitted until `pass_until_ms`.
     Inside,
-    /// They went in on other devices, as many as a ticket is good for.
+    /// The ticket's devices are all admitted already; this device is not one of them.
     Elsewhere,
-    /// The ticket is used up, or was given back. Whoever wants to come joins again.
+    /// The ticket is used up or was returned. A new ticket is needed to wait again.
     Over,
-    /// Booking is closed: nobody is let in any more.
+    /// Booking is closed. Admission has ended.
     Closed,
 }
 
-/// The draw of those who came before opening, for whoever wants to check it.
+/// Record of the draw among visitors who joined before opening. It allows anyone to verify the draw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct DrawView {
-    /// Name of the way to draw: `rowlock-draw-1`.
+    /// Name of the algorithm: `rowlock-draw-1`.
     pub method: String,
-    /// SHA-256 of the key, hex; told before anybody joins.
+    /// SHA-256 of the key, hex. Published before the first visitor joins.
     pub commitment: String,
-    /// How many were drawn; told after opening.
+    /// Number of visitors drawn. Published after opening.
     pub people: Option<u64>,
-    /// The key, hex; told after opening.
+    /// The key, hex. Published after opening.
     pub key: Option<String>,
 }
 
-/// The waiting room of a show as somebody sees it.
+/// The waiting room of a show, for one visitor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct QueueView {
     /// The show.
     pub show: Uuid,
-    /// How they stand.
+    /// State of the visitor.
     pub state: QueueState,
-    /// When it opens, RFC 3339.
+    /// Opening time, RFC 3339.
     pub opens_at: String,
     /// The same in milliseconds since 1970.
     pub opens_at_ms: i64,
-    /// How the room stands.
+    /// Progress of the queue.
     pub queue: Queue,
-    /// The number of their ticket, from 0 in the order of coming.
+    /// Number of the ticket, from 0 in the order of joining.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// Their place, from 0; told after opening.
+    /// Position in the queue, from 0. Known after opening.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<u64>,
-    /// What they can expect while they wait.
+    /// Expected wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlook: Option<Outlook>,
-    /// Their ticket: whoever has it stands at its place. Browsers keep it as a cookie; programs send it as
+    /// The ticket. It grants its position to any bearer. Browsers keep it as a cookie; programs send it as
     /// `Queue-Ticket`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
-    /// A link that brings the ticket to another device. Personal.
+    /// Personal link that transfers the ticket to another device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// What lets them take seats. Browsers keep it as a cookie; programs send it as `Queue-Pass`.
+    /// Pass that allows seats to be taken. Browsers keep it as a cookie; programs send it as `Queue-Pass`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<String>,
-    /// Until when it does, milliseconds since 1970.
+    /// Expiry of the pass, milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass_until_ms: Option<i64>,
-    /// The draw.
+    /// Record of the draw.
     pub draw: DrawView,
 }
 
-/// `POST /theatres/{theatre}/shows/{show}/waiting-room`: switch it on, change it, or switch it off.
+/// `POST /theatres/{theatre}/shows/{show}/waiting-room`: turns the waiting room on, changes it, or turns it off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WaitingRoomRequest {
-    /// Whether the show is entered through it.
+    /// True if the show has a waiting room.
     pub on: bool,
-    /// When it opens, RFC 3339; needed to switch it on.
+    /// Opening time, RFC 3339; required to turn it on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens_at: Option<String>,
-    /// People let in a second at most, 1 to 1,000; needed to switch it on.
+    /// Maximum admissions per second, 1 to 1,000; required to turn it on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_second: Option<u32>,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }

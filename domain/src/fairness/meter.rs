@@ -1,133 +1,133 @@
-//! A bucket of tries that fills by itself, as one of several servers sees it.
+//! One server's share of a token bucket that limits tries and that all servers share.
 //!
-//! The bucket itself is shared. To ask it at every try would cost every try a journey, so a server gives out a lot by
-//! itself and only then tells how many those were; the answer says for how long the bucket is empty, if it is. So most
-//! people, who try a few times, cost nothing, and whoever tries on and on is told of once a lot. The price: with so many
-//! servers somebody may try as many lots more than the bucket holds. While the shared bucket is unavailable, each
-//! server goes by what it gave out itself.
+//! The bucket is stored centrally. Asking it at every try would cost a round trip per try. A server therefore grants a
+//! lot (a sixth of the bucket) locally and then reports it. The answer says how long the bucket stays empty, if it is.
+//! Occasional tries cost no round trip; persistent tries cost one per lot. The price: each server may grant up to one
+//! lot more than the bucket holds. While the shared bucket is unavailable, each server limits by its own count.
 //!
-//! The arithmetic is the generic cell rate algorithm's (ITU-T I.371, annex A): a bucket is one instant, at which it will
-//! be full again.
+//! The arithmetic is the generic cell rate algorithm (ITU-T I.371, annex A): the state of a bucket is one instant, at
+//! which it will be full again.
 
 use crate::time::Timestamp;
 
-/// A lot is this part of what a bucket holds.
+/// Number of lots in a bucket.
 const LOTS: u32 = 6;
 
-/// What one may do in a row, and how soon again.
+/// Limit of a bucket: burst and refill rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// So many at once; at least one.
+    /// Tries allowed at once; at least 1.
     pub burst: u32,
-    /// Each is back after this long, milliseconds.
+    /// Refill time of one try, milliseconds.
     pub each_ms: i64,
 }
 
 impl Allowance {
-    /// So many a minute, a minute's worth at once; `None` for none: then nobody counts.
+    /// Returns the limit for `count` tries a minute, all of which may be used at once; `None`, which means unlimited,
+    /// for 0.
     #[must_use]
     pub const fn per_minute(count: u32) -> Option<Self> {
         if count == 0 {
             return None;
         }
-        // Never zero: the highest setting is 60,000 a minute, and a thousand a second is no limit.
+        // Never 0: the highest setting is 60,000 a minute, and 1,000 a second is no limit.
         let each_ms = 60_000 / count as i64;
         Some(Self { burst: count, each_ms: if each_ms < 1 { 1 } else { each_ms } })
     }
 
-    /// What a server gives out before it tells.
+    /// Tries that a server grants before it reports them.
     #[must_use]
     pub const fn lot(self) -> u32 {
         self.burst.div_ceil(LOTS)
     }
 
-    /// How long all of it takes to come back, milliseconds.
+    /// Time to refill an empty bucket, milliseconds.
     #[must_use]
     pub const fn whole_ms(self) -> i64 {
         self.burst as i64 * self.each_ms
     }
 }
 
-/// What becomes of a try.
+/// Decision about a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Try {
-    /// Go on.
+    /// Allowed.
     Granted,
-    /// Go on; and so many were given out, which the shared bucket is to be told now.
+    /// Allowed; the caller must report this many tries to the shared bucket now.
     GrantedAndDue(u32),
-    /// Not for so long, milliseconds.
+    /// Refused for this long, milliseconds.
     Refused(i64),
 }
 
-/// What one server knows of one bucket.
+/// One server's view of one shared bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meter {
-    /// Given out, and not told.
-    spent: u32,
-    /// When somebody tried last.
-    as_of: i64,
-    /// Told, and not answered yet.
-    under_way: u32,
-    /// The bucket has nothing until then.
+    /// Tries granted and not reported.
+    unreported: u32,
+    /// Time of the last try.
+    last_try_ms: i64,
+    /// Tries reported and not acknowledged yet.
+    in_flight: u32,
+    /// The bucket is empty until this time.
     empty_until: i64,
-    /// When the bucket would be full again if this server had the only one.
-    own_full_at: i64,
+    /// Time at which the bucket would be full if only this server used it.
+    local_full_at: i64,
 }
 
 impl Meter {
-    /// Somebody tries.
+    /// Decides about a try.
     pub const fn take(&mut self, of: Allowance, now: Timestamp) -> Try {
         if let Some(wait_ms) = self.wait_ms(now) {
             return Try::Refused(wait_ms);
         }
-        // All of it has come back since: nobody needs to hear of it.
-        if self.has_rested(of, now) {
-            self.spent = 0;
+        // The unreported tries have been refilled since: they need no report.
+        if self.has_refilled(of, now) {
+            self.unreported = 0;
         }
-        self.as_of = now.0;
-        // Nobody answers in time: more than the bucket holds is not given out on credit.
-        if self.spent + self.under_way >= of.burst {
+        self.last_try_ms = now.0;
+        // Acknowledgements are late: grant no more than the bucket holds.
+        if self.unreported + self.in_flight >= of.burst {
             return Try::Refused(of.each_ms);
         }
-        self.spent += 1;
-        if self.spent < of.lot() || self.under_way > 0 {
+        self.unreported += 1;
+        if self.unreported < of.lot() || self.in_flight > 0 {
             return Try::Granted;
         }
-        self.under_way = self.spent;
-        self.spent = 0;
-        Try::GrantedAndDue(self.under_way)
+        self.in_flight = self.unreported;
+        self.unreported = 0;
+        Try::GrantedAndDue(self.in_flight)
     }
 
-    /// The shared bucket was told, and is empty for so long; zero or less: it is not. Not even until now: somebody who
-    /// tries beside this may have read the clock a moment before.
+    /// Records the answer of the shared bucket: it is empty for `empty_ms`, or has tries left if that is 0 or less.
+    /// `empty_until` is then 0, not `now`: a concurrent try may have read the clock slightly earlier.
     pub const fn told(&mut self, empty_ms: i64, now: Timestamp) {
-        self.under_way = 0;
+        self.in_flight = 0;
         self.empty_until = if empty_ms > 0 { now.0 + empty_ms } else { 0 };
     }
 
-    /// The bucket was unavailable: then this server's own count decides.
+    /// Records that the shared bucket was unavailable. This server's own count then decides.
     pub const fn told_nobody(&mut self, of: Allowance, now: Timestamp) {
-        let from = if self.own_full_at > now.0 { self.own_full_at } else { now.0 };
-        self.own_full_at = from + self.under_way as i64 * of.each_ms;
-        self.told(self.own_full_at - now.0 - of.whole_ms(), now);
+        let from = if self.local_full_at > now.0 { self.local_full_at } else { now.0 };
+        self.local_full_at = from + self.in_flight as i64 * of.each_ms;
+        self.told(self.local_full_at - now.0 - of.whole_ms(), now);
     }
 
-    /// Whether nothing would be lost with it.
+    /// True if the meter can be dropped without losing information.
     #[must_use]
     pub const fn is_idle(&self, of: Allowance, now: Timestamp) -> bool {
-        self.under_way == 0 && self.has_rested(of, now) && self.empty_until <= now.0 && self.own_full_at <= now.0
+        self.in_flight == 0 && self.has_refilled(of, now) && self.empty_until <= now.0 && self.local_full_at <= now.0
     }
 
-    /// For how long the bucket has nothing, as far as this server was told, milliseconds; `None`: it may have some.
+    /// Remaining time for which the bucket is known to be empty, milliseconds; `None` if it may have tries left.
     #[must_use]
     pub const fn wait_ms(&self, now: Timestamp) -> Option<i64> {
         if self.empty_until > now.0 { Some(self.empty_until - now.0) } else { None }
     }
 
-    /// Whether as much has come back as was given out and not told: more than a lot, where an answer was long in coming.
-    const fn has_rested(&self, of: Allowance, now: Timestamp) -> bool {
-        let back = if self.spent > of.lot() { self.spent } else { of.lot() };
-        now.0 - self.as_of >= back as i64 * of.each_ms
+    /// True if at least the unreported tries have been refilled. They exceed a lot if an answer was slow.
+    const fn has_refilled(&self, of: Allowance, now: Timestamp) -> bool {
+        let back = if self.unreported > of.lot() { self.unreported } else { of.lot() };
+        now.0 - self.last_try_ms >= back as i64 * of.each_ms
     }
 }
 
@@ -137,11 +137,11 @@ mod tests {
 
     use super::*;
 
-    /// A lot is two.
+    /// Its lot is 2.
     const OF: Allowance = Allowance { burst: 12, each_ms: 1_000 };
     const START: Timestamp = Timestamp(1_000_000);
 
-    /// The shared bucket: `server/src/fairness/lua/spend.lua`.
+    /// The shared bucket, as implemented in `server/src/fairness/lua/spend.lua`.
     #[derive(Default)]
     struct Shared(i64);
 
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minutes_worth_comes_back_in_a_minute() {
+    fn per_minute_limit_refills_in_a_minute() {
         let of = Allowance::per_minute(60).expect("a limit");
         assert_eq!((of, of.lot(), of.whole_ms()), (Allowance { burst: 60, each_ms: 1_000 }, 10, 60_000));
         assert_eq!(Allowance::per_minute(0), None);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lot_is_told_of_and_whoever_tries_seldom_never_is() {
+    fn full_lot_is_reported_and_occasional_tries_are_not() {
         let mut quick = Meter::default();
         assert_eq!([quick.take(OF, START), quick.take(OF, START)], [Try::Granted, Try::GrantedAndDue(2)]);
         let mut slow = Meter::default();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_bucket_refuses_until_something_is_in_it_and_asks_nobody() {
+    fn empty_bucket_refuses_locally_until_it_refills() {
         let mut meter = Meter::default();
         meter.take(OF, START);
         assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_read_the_clock_before_the_answer_came_is_not_refused_for_it() {
+    fn try_with_a_clock_reading_before_the_answer_is_granted() {
         let mut meter = Meter::default();
         meter.take(OF, START);
         assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn while_nobody_answers_no_more_is_given_out_than_the_bucket_holds() {
+    fn without_answers_grants_stop_at_the_burst() {
         let mut meter = Meter::default();
         let granted = (0..50).filter(|_| !matches!(meter.take(OF, START), Try::Refused(_))).count();
         assert_eq!(granted, 12);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_shared_bucket_a_server_goes_by_its_own_count() {
+    fn unavailable_bucket_falls_back_to_the_local_count() {
         let mut meter = Meter::default();
         let mut granted = 0;
         let wait = loop {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_out_while_an_answer_was_to_come_takes_as_long_to_come_back_as_it_is() {
+    fn tries_granted_during_a_slow_answer_refill_at_the_normal_rate() {
         let mut meter = Meter::default();
         let granted =
             |meter: &mut Meter, now| (0..50).filter(|_| !matches!(meter.take(OF, now), Try::Refused(_))).count();
@@ -235,9 +235,9 @@ mod tests {
     }
 
     proptest! {
-        // What docs/operating.md says of whoever is quicker than the answers.
+        // Checks the bound that `docs/operating.md` states for tries that arrive faster than the answers.
         #[test]
-        fn a_server_whose_answers_are_late_gives_out_three_buckets_and_twice_what_came_back_at_most(
+        fn late_answers_grant_at_most_three_buckets_and_twice_the_refill(
             tries in proptest::collection::vec(
                 (0..3_usize, prop_oneof![12 => Just(0_i64), 1 => 0..6_000_i64], 0..3_000_i64), 1..900,
             ),
@@ -266,7 +266,7 @@ mod tests {
         }
 
         #[test]
-        fn servers_together_give_out_what_the_bucket_holds_what_came_back_and_a_lot_each(
+        fn servers_together_grant_at_most_bucket_refill_and_a_lot_each(
             tries in proptest::collection::vec((0..3_usize, 0..400_i64), 1..400),
         ) {
             let (mut shared, mut meters) = (Shared::default(), [Meter::default(); 3]);
@@ -283,7 +283,7 @@ mod tests {
                     }
                 }
             }
-            // What nobody hears of is less than one for each time a lot comes back, at each server.
+            // Unreported tries are fewer than one lot per refill of a lot, at each server.
             let (passed, lot) = (now.since(START) / OF.each_ms + 1, i64::from(OF.lot()));
             let most = i64::from(OF.burst) + passed + 3 * (passed / lot + 1) + 2 * 3 * lot;
             prop_assert!(granted <= most, "{granted} of {most}");

@@ -1,12 +1,12 @@
-//! What is fair where many want the same seats: how often one may try, how long one may keep others waiting, and which
-//! ways of trying no person has.
+//! Fairness rules for shows in high demand: rate limits, shorter extensions, and detection of unusual behaviour.
 //!
-//! Three rules, each by itself. How often somebody may try is a bucket that fills by itself, shared by all servers, of
-//! which each gives out a lot before it tells ([`Meter`]). Whoever lets holds run out again and again gets less more
-//! time for the next ([`extension_ms`]). And what looks unusual ([`Kind`], [`Rhythm`]) is shown to people who may know
-//! better: it refuses nobody anything.
+//! There are three independent rules:
 //!
-//! Not here: who somebody is, where the buckets and counts are kept, and clocks; those are the server's.
+//! - A token bucket limits tries. All servers share it, and each grants a lot before it reports ([`Meter`]).
+//! - A visitor whose holds repeatedly expire gets shorter extensions ([`extension_ms`]).
+//! - Unusual behaviour ([`Kind`], [`Rhythm`]) is shown to managers. It never causes a refusal.
+//!
+//! Identities, the storage of buckets and counts, and clocks are the server's business.
 
 mod meter;
 mod patience;

@@ -1,28 +1,27 @@
-//! How much longer somebody may hold seats, who lately let others run out.
+//! Shortens extensions of holds for visitors whose recent holds expired.
 //!
-//! A hold that runs out kept its seats from everybody for nothing. Once or twice that is life: a phone rings, a card is in
-//! another room. Whoever does it on and on keeps seats from others for hours, a hold at a time, and extensions are what
-//! makes that cheap: so these get shorter. The hold itself stays as long as anybody's. Buying something makes all of it
-//! forgotten, and so does time.
+//! An expired hold has blocked its seats without a sale. Once or twice is normal: a phone rings, a card is in another
+//! room. A visitor who repeats it blocks seats for hours, one hold at a time, and extensions make that cheap. They
+//! therefore get shorter; the hold itself keeps its normal duration. A purchase resets the count, and so does time.
 
 use crate::time::MINUTE_MS;
 
-/// Holds that ran out are counted on for so long after the last of them, minutes.
+/// Expired holds count until this long after the last of them, minutes.
 pub const LAPSES_COUNT_MINUTES: i64 = 30;
 /// The same in milliseconds.
 pub const LAPSES_COUNT_MS: i64 = LAPSES_COUNT_MINUTES * MINUTE_MS;
-/// From so many on an extension is half as long.
+/// Number of expired holds from which extensions are halved.
 pub const HALF_FROM: u32 = 2;
-/// From so many on there is none.
+/// Number of expired holds from which extensions are refused.
 pub const NONE_FROM: u32 = 4;
 
-/// How many count at `now` of those whose last one ran out at `last_ms`.
+/// Returns the number of expired holds that still count at `now_ms`; the last one expired at `last_ms`.
 #[must_use]
 pub const fn lapses_at(count: u32, last_ms: i64, now_ms: i64) -> u32 {
     if now_ms - last_ms < LAPSES_COUNT_MS { count } else { 0 }
 }
 
-/// What is left of an extension after so many; `None`: nothing is.
+/// Returns the length of an extension after `lapses` expired holds; `None` if it is refused.
 #[must_use]
 pub const fn extension_ms(full_ms: i64, lapses: u32) -> Option<i64> {
     if lapses >= NONE_FROM {
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extensions_get_shorter_with_what_ran_out_and_end() {
+    fn extensions_shrink_and_end_with_expired_holds() {
         let left = |lapses| extension_ms(180_000, lapses);
         assert_eq!([left(0), left(1)], [Some(180_000); 2], "that is life");
         assert_eq!([left(2), left(3)], [Some(90_000); 2]);
@@ -47,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn time_makes_it_forgotten() {
+    fn expired_holds_stop_counting_after_a_while() {
         assert_eq!(lapses_at(3, 1_000, 1_000), 3);
         assert_eq!(lapses_at(3, 1_000, 1_000 + LAPSES_COUNT_MS - 1), 3);
         assert_eq!(lapses_at(3, 1_000, 1_000 + LAPSES_COUNT_MS), 0);

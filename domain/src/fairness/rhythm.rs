@@ -1,48 +1,48 @@
-//! Whether somebody tries in a way that no person does.
+//! Detects tries that are too fast or too regular for a person.
 //!
-//! Looked at are the last [`INTERVALS`] pauses between the tries of one visitor. Two things people cannot do:
+//! It examines the last [`INTERVALS`] pauses between the tries of one visitor. People cannot:
 //!
-//! - be that quick on and on: to see something and answer it with one finger, without a choice to make, takes people 231
-//!   ms on average (D. Woods et al., "Factors influencing the latency of simple reaction time", Frontiers in Human
-//!   Neuroscience 9:131, 2015: 1,469 people). Here is a seat to be chosen and a pointer to be moved as well. So a mean
-//!   pause of less than 200 ms over twenty of them is no person's;
-//! - be that even: people who tap to a beat and do nothing else vary by some hundredths of the beat, the most practised
-//!   of them by about two (B. Repp, "Sensorimotor synchronization: a review of the tapping literature", Psychonomic
-//!   Bulletin & Review 12, 2005). Nobody taps to a beat who looks for seats, and the network adds to what people vary.
-//!   So a standard deviation of less than two hundredths of the mean over twenty pauses is a clock's.
+//! - be that fast repeatedly: a simple reaction with one finger, without a choice, takes 231 ms on average (D. Woods et
+//!   al., "Factors influencing the latency of simple reaction time", Frontiers in Human Neuroscience 9:131, 2015: 1,469
+//!   people). Choosing a seat and moving a pointer takes longer. A mean of less than 200 ms over twenty pauses is
+//!   therefore a program's;
+//! - be that regular: people who only tap to a beat vary by some hundredths of the beat, the most practised of them by
+//!   about two (B. Repp, "Sensorimotor synchronization: a review of the tapping literature", Psychonomic Bulletin &
+//!   Review 12, 2005). Visitors who choose seats do not tap to a beat, and the network adds variation. A standard
+//!   deviation of less than two hundredths of the mean over twenty pauses is therefore a program's.
 //!
-//! A program that waits for a random time is not found this way. It is a hint for people, not a proof.
+//! A program that waits for random times is not detected. The result is a hint for managers, not a proof.
 
 use crate::time::Timestamp;
 
-/// Pauses that are looked at.
+/// Number of pauses examined.
 pub const INTERVALS: usize = 20;
-/// A mean pause below this is no person's, milliseconds.
-const QUICKEST_MS: u64 = 200;
-/// A standard deviation below the mean divided by this is no person's.
-const EVENEST: u64 = 50;
-/// A pause longer than this is no part of any rhythm: what came before is forgotten, milliseconds.
-const LONGEST_MS: i64 = 60_000;
+/// Mean pause below which tries are a program's, milliseconds.
+const MIN_HUMAN_MEAN_MS: u64 = 200;
+/// Tries are a program's if the standard deviation is below the mean divided by this.
+const MIN_HUMAN_DEVIATION_DIVISOR: u64 = 50;
+/// A longer pause resets the history, milliseconds.
+const MAX_PAUSE_MS: i64 = 60_000;
 
-/// The last tries of somebody.
+/// The last tries of one visitor.
 #[derive(Clone, Debug, Default)]
 pub struct Rhythm {
     last: Option<Timestamp>,
-    /// Milliseconds, in no order.
+    /// Milliseconds, as a ring buffer.
     pauses: [u32; INTERVALS],
-    /// Where the next goes.
+    /// Index of the next pause.
     next: usize,
-    /// How many there are.
+    /// Number of recorded pauses.
     count: usize,
 }
 
 impl Rhythm {
-    /// Somebody tries; whether they and their last tries are no person's.
+    /// Records a try. Returns true if the last tries look like a program's.
     pub fn note(&mut self, now: Timestamp) -> bool {
         let pause = self.last.replace(now).map(|last| now.since(last).max(0));
         match pause {
             None => {}
-            Some(pause) if pause > LONGEST_MS => (self.next, self.count) = (0, 0),
+            Some(pause) if pause > MAX_PAUSE_MS => (self.next, self.count) = (0, 0),
             Some(pause) => {
                 self.pauses[self.next] = u32::try_from(pause).unwrap_or(u32::MAX);
                 self.next = (self.next + 1) % INTERVALS;
@@ -56,12 +56,12 @@ impl Rhythm {
         if self.count < INTERVALS {
             return false;
         }
-        // Whole numbers: n² times the variance is n times the sum of squares less the square of the sum.
+        // In integers: n² times the variance is n times the sum of squares less the square of the sum.
         let count = INTERVALS as u64;
         let sum: u64 = self.pauses.iter().map(|pause| u64::from(*pause)).sum();
         let squares: u64 = self.pauses.iter().map(|pause| u64::from(*pause).pow(2)).sum();
         let spread = count * squares - sum * sum;
-        sum < QUICKEST_MS * count || spread * EVENEST.pow(2) < sum * sum
+        sum < MIN_HUMAN_MEAN_MS * count || spread * MIN_HUMAN_DEVIATION_DIVISOR.pow(2) < sum * sum
     }
 }
 
@@ -69,53 +69,53 @@ impl Rhythm {
 mod tests {
     use super::*;
 
-    /// How often it is said of tries with these pauses.
-    fn said(pauses: impl IntoIterator<Item = i64>) -> usize {
+    /// Counts how many tries with these pauses are flagged.
+    fn count_flagged(pauses: impl IntoIterator<Item = i64>) -> usize {
         let (mut rhythm, mut now) = (Rhythm::default(), Timestamp(5_000));
         rhythm.note(now);
-        let mut said = 0;
+        let mut count_flagged = 0;
         for pause in pauses {
             now = now.plus_ms(pause);
-            said += usize::from(rhythm.note(now));
+            count_flagged += usize::from(rhythm.note(now));
         }
-        said
+        count_flagged
     }
 
-    /// Pauses of somebody who looks, taps, and looks again.
-    fn person(times: usize) -> impl Iterator<Item = i64> {
+    /// Pauses of a person who looks, taps, and looks again.
+    fn human_pauses(times: usize) -> impl Iterator<Item = i64> {
         [900, 410, 2_300, 640, 1_250, 380, 700].into_iter().cycle().take(times)
     }
 
     #[test]
-    fn nobody_is_judged_by_a_few_tries() {
-        assert_eq!(said(std::iter::repeat_n(10, INTERVALS - 1)), 0);
-        assert_eq!(said(std::iter::repeat_n(10, INTERVALS)), 1);
+    fn few_tries_are_not_flagged() {
+        assert_eq!(count_flagged(std::iter::repeat_n(10, INTERVALS - 1)), 0);
+        assert_eq!(count_flagged(std::iter::repeat_n(10, INTERVALS)), 1);
     }
 
     #[test]
-    fn people_are_not_taken_for_programs_however_long_they_try() {
-        assert_eq!(said(person(2_000)), 0);
-        // Somebody in a hurry, twice as quick and half as far apart.
-        assert_eq!(said([260, 310, 240, 420].into_iter().cycle().take(400)), 0);
+    fn human_pauses_are_never_flagged() {
+        assert_eq!(count_flagged(human_pauses(2_000)), 0);
+        // A person in a hurry, twice as fast and half as varied.
+        assert_eq!(count_flagged([260, 310, 240, 420].into_iter().cycle().take(400)), 0);
     }
 
     #[test]
-    fn whoever_is_quicker_than_people_react_is_no_person() {
-        assert!(said([20, 350, 80, 190, 300].into_iter().cycle().take(60)) > 30);
+    fn pauses_below_human_reaction_time_are_flagged() {
+        assert!(count_flagged([20, 350, 80, 190, 300].into_iter().cycle().take(60)) > 30);
     }
 
     #[test]
-    fn whoever_keeps_time_better_than_a_drummer_is_no_person() {
-        assert_eq!(said(std::iter::repeat_n(5_000, 40)), 21);
-        assert!(said([1_000, 1_012, 991, 1_003].into_iter().cycle().take(40)) > 0);
-        assert_eq!(said([1_000, 1_050, 940, 1_080].into_iter().cycle().take(40)), 0, "a good one does that");
+    fn pauses_more_regular_than_a_drummer_are_flagged() {
+        assert_eq!(count_flagged(std::iter::repeat_n(5_000, 40)), 21);
+        assert!(count_flagged([1_000, 1_012, 991, 1_003].into_iter().cycle().take(40)) > 0);
+        assert_eq!(count_flagged([1_000, 1_050, 940, 1_080].into_iter().cycle().take(40)), 0, "a good one does that");
     }
 
     #[test]
-    fn a_long_pause_begins_anew_and_a_clock_that_goes_back_harms_nothing() {
+    fn long_pause_resets_and_backward_clock_is_harmless() {
         let evenly = || std::iter::repeat_n(1_000, INTERVALS - 1);
-        assert_eq!(said(evenly().chain([LONGEST_MS + 1]).chain(evenly())), 0);
-        assert_eq!(said(std::iter::repeat_n(-1_000, 40)), 21, "all at once");
-        assert_eq!(said(std::iter::repeat_n(LONGEST_MS, 40)), 21, "and no number is too large");
+        assert_eq!(count_flagged(evenly().chain([MAX_PAUSE_MS + 1]).chain(evenly())), 0);
+        assert_eq!(count_flagged(std::iter::repeat_n(-1_000, 40)), 21, "all at once");
+        assert_eq!(count_flagged(std::iter::repeat_n(MAX_PAUSE_MS, 40)), 21, "and no number is too large");
     }
 }

@@ -1,6 +1,6 @@
-//! What managers are shown as unusual, and from when on.
+//! Kinds of unusual behaviour and their thresholds.
 //!
-//! Everything here is said of one show, within [`UNUSUAL_WINDOW_MS`]. A number below its threshold is nobody's business.
+//! Counts are per show and per [`UNUSUAL_WINDOW_MS`]. Counts below their threshold are not reported.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,68 +9,69 @@ use crate::time::MINUTE_MS;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// What is counted is counted for so long, then anew, milliseconds.
+/// Length of the counting window, milliseconds.
 pub const UNUSUAL_WINDOW_MS: i64 = 30 * MINUTE_MS;
 
-/// A visitor is flagged as never buying only ten minutes after first being seen: a hold takes five minutes, and paying
-/// some more. Milliseconds.
+/// Age of a visitor from which holds without a purchase are flagged, milliseconds. A hold takes five minutes, and
+/// paying takes some more.
 pub const NEVER_BOUGHT_AFTER_MS: i64 = 10 * MINUTE_MS;
 
-/// Holds of a visitor who bought nothing.
+/// Threshold for holds of a visitor without a purchase.
 const HOLDS_OF_VISITOR: u32 = 6;
-/// Holds from an address where nobody bought anything: an office, or a family with its friends, buys something.
+/// Threshold for holds from an address without a purchase. An office, or a family with friends, would have bought
+/// something.
 const HOLDS_OF_ADDRESS: u32 = 40;
-/// Visitors of an address.
+/// Threshold for visitors from one address.
 const VISITORS_OF_ADDRESS: u32 = 60;
-/// Tries that no person makes.
+/// Threshold for tries that look like a program's.
 const INHUMAN_TRIES: u32 = 1;
-/// Puzzles that were not solved but answered.
+/// Threshold for puzzles with a wrong or reused answer.
 const WRONG_PUZZLES: u32 = 5;
 
-/// What is unusual.
+/// Kind of unusual behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = UnusualKind))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Many holds, nothing bought.
+    /// Many holds and no purchase.
     NeverBought,
-    /// Many visitors of one address.
+    /// Many visitors from one address.
     ManyVisitors,
-    /// Tries quicker, or more even, than a person's.
+    /// Tries faster or more regular than a person's.
     Timing,
-    /// Puzzles answered wrong, or by a solution that was used.
+    /// Puzzles with a wrong or reused answer.
     Puzzles,
 }
 
-/// Of whom.
+/// Subject of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = UnusualSubject))]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
-    /// One browser, or one account.
+    /// One browser or one account.
     Visitor,
-    /// One address of the network, with all who come from it.
+    /// One network address with all its visitors.
     Address,
 }
 
-/// What was seen of somebody within the window.
+/// Counts of one subject within the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Holds they were granted.
+    /// Holds granted.
     pub holds: u32,
-    /// Visitors they came as.
+    /// Visitors from this subject.
     pub visitors: u32,
-    /// Tries that no person makes.
+    /// Tries that look like a program's.
     pub inhuman: u32,
-    /// Puzzles answered wrong, or twice.
+    /// Puzzles with a wrong or reused answer.
     pub puzzles: u32,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::NeverBought, Self::ManyVisitors, Self::Timing, Self::Puzzles];
 
-    /// Its name.
+    /// Name in JSON and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -81,13 +82,14 @@ impl Kind {
         }
     }
 
-    /// The one of that name.
+    /// Parses a name written by [`Kind::as_str`].
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// How much of it was seen; `None`: too little to speak of, or nothing of this subject's.
+    /// Returns the count of this kind for `subject`; `None` if it is below the threshold, or if the kind does not apply
+    /// to the subject.
     #[must_use]
     pub fn of(self, subject: Subject, seen: Seen) -> Option<u32> {
         let (amount, least) = match (self, subject) {
@@ -103,10 +105,10 @@ impl Kind {
 }
 
 impl Subject {
-    /// Both.
+    /// All subjects.
     pub const ALL: [Self; 2] = [Self::Visitor, Self::Address];
 
-    /// Its name.
+    /// Name in JSON and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -115,7 +117,7 @@ impl Subject {
         }
     }
 
-    /// The one of that name.
+    /// Parses a name written by [`Subject::as_str`].
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|subject| subject.as_str() == name)
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_is_nobodys_business_and_an_address_may_do_more_than_a_visitor() {
+    fn counts_below_threshold_are_ignored_and_addresses_have_higher_thresholds() {
         let holds = |holds| Seen { holds, ..Seen::default() };
         assert_eq!(Kind::NeverBought.of(Subject::Visitor, holds(5)), None);
         assert_eq!(Kind::NeverBought.of(Subject::Visitor, holds(6)), Some(6));
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_back() {
+    fn names_parse_back_and_equal_their_json() {
         assert!(Kind::ALL.iter().all(|kind| Kind::parse(kind.as_str()) == Some(*kind)));
         assert!(Subject::ALL.iter().all(|subject| Subject::parse(subject.as_str()) == Some(*subject)));
         assert_eq!((Kind::parse("bot"), Subject::parse("")), (None, None));

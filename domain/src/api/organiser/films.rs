@@ -1,24 +1,24 @@
-//! Films to choose from.
+//! JSON of films and of the list to choose one from.
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// `POST /theatres/{theatre}/films`: a film nobody has shown yet.
+/// `POST /theatres/{theatre}/films`: adds a film.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FilmRequest {
     /// Its title.
     pub title: String,
-    /// One line about it; may be empty.
+    /// One line about the film; may be empty.
     #[serde(default)]
     pub tagline: String,
-    /// What it is about; may be empty.
+    /// Synopsis; may be empty.
     #[serde(default)]
     pub synopsis: String,
-    /// How long it is, minutes.
+    /// Running time, minutes.
     pub running_minutes: u32,
     /// Age rating as printed; may be empty.
     #[serde(default)]
@@ -26,7 +26,7 @@ pub struct FilmRequest {
     /// Its genre; may be empty.
     #[serde(default)]
     pub genre: String,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
@@ -34,10 +34,10 @@ pub struct FilmRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct FilmChoice {
-    /// Its name in addresses.
+    /// Slug of the film.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// How long it is, minutes.
+    /// Running time, minutes.
     pub running_minutes: u32,
 }

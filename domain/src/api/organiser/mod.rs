@@ -1,4 +1,4 @@
-//! JSON of what organisers do: rooms, weeks of shows, prices, how shows are sold.
+//! JSON of the organiser's endpoints: rooms, weeks of shows, prices and terms of sale.
 
 mod films;
 mod programme;

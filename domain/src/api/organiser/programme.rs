@@ -1,4 +1,4 @@
-//! Weeks of shows: planned, looked at, called off.
+//! JSON of a week's programme: shows are planned, listed and cancelled.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::pricing::{Format, Weekday};
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 
-/// What becomes of a time that the clocks jump over.
+/// Handling of a start time that a daylight-saving change skips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InGap {
-    /// Nothing is planned at all, and the time is named.
+    /// Refuses the whole request and names the time.
     #[default]
     Refuse,
-    /// It becomes the time the clocks jump to, and that is said.
+    /// Moves the show to the first time after the skipped hour and reports it.
     Move,
 }
 
-/// When shows start on a day of the week.
+/// Start times of shows on one weekday.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -32,7 +32,7 @@ pub struct DayPattern {
     /// The day.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "monday"))]
     pub weekday: Weekday,
-    /// On the clocks of the theatre, `20:15`.
+    /// Start times in the theatre's time zone, `20:15`.
     pub times: Vec<String>,
 }
 
@@ -41,30 +41,30 @@ pub struct DayPattern {
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShowsRequest {
-    /// Where.
+    /// Slug of the screen.
     pub screen: String,
-    /// What.
+    /// Slug of the film.
     pub film: String,
     /// Language spoken.
     pub language: String,
-    /// How.
+    /// Projection format.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "2D"))]
     pub format: Format,
     /// The first day, `2026-12-07`.
     pub from: String,
-    /// How many weeks from there.
+    /// Number of weeks, starting with `from`.
     pub weeks: u32,
     /// The pattern of a week.
     pub pattern: Vec<DayPattern>,
-    /// Between the end and the next show, minutes.
+    /// Time for cleaning between the end of a show and the start of the next, minutes.
     pub cleaning_minutes: u32,
-    /// What becomes of a time that the clocks jump over.
+    /// Handling of a start time that a daylight-saving change skips.
     #[serde(default)]
     pub in_gap: InGap,
-    /// How they are sold.
+    /// Terms of sale of every show.
     #[serde(default)]
     pub terms: TermsOfSale,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
@@ -76,13 +76,13 @@ pub struct PlannedShow {
     pub id: Uuid,
     /// When it starts, RFC 3339.
     pub starts_at: String,
-    /// The same on the clocks of the theatre, `2026-12-07T20:15:00`.
+    /// Start in the theatre's time zone, `2026-12-07T20:15:00`.
     pub starts_local: String,
-    /// Whether the clocks jump over the time that was asked for.
+    /// True if a daylight-saving change skipped the requested time and the show starts later.
     pub moved: bool,
 }
 
-/// Shows that were planned, in the order of their start.
+/// Planned shows in the order of their start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct PlannedShows {
@@ -90,32 +90,32 @@ pub struct PlannedShows {
     pub shows: Vec<PlannedShow>,
 }
 
-/// `GET /theatres/{theatre}/programme`: which week.
+/// `GET /theatres/{theatre}/programme`: selects a week.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct WeekQuery {
-    /// The first of seven days, `2026-12-07`; today when absent.
+    /// First of seven days, `2026-12-07`; default: today.
     pub from: Option<String>,
 }
 
-/// How far the undoing of a show is.
+/// Progress of a show's cancellation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct CancellationView {
-    /// Why, as buyers are told.
+    /// The reason that buyers are given.
     pub reason: String,
-    /// Bookings undone so far.
+    /// Bookings cancelled so far.
     pub undone: u32,
-    /// Bookings still to be undone.
+    /// Bookings still to be cancelled.
     pub left: u32,
     /// Refunds that the gateway has not confirmed yet.
     pub refunds_open: u32,
-    /// Refunds of what was paid at a counter, which wait there for the customer.
+    /// Refunds of counter payments that customers have not collected yet.
     #[serde(default)]
     pub refunds_at_counter: u32,
-    /// Whether every booking is undone.
+    /// True once every booking is cancelled.
     pub finished: bool,
 }
 
@@ -133,45 +133,45 @@ pub struct OrganisedShow {
     pub screen: String,
     /// Its name.
     pub screen_name: String,
-    /// When it starts on the clocks of the theatre, `2026-12-07T20:15:00`.
+    /// Start in the theatre's time zone, `2026-12-07T20:15:00`.
     pub starts_local: String,
     /// The same in milliseconds since 1970.
     pub starts_at_ms: i64,
     /// Language spoken.
     pub language: String,
-    /// How it is shown.
+    /// Projection format.
     pub format: String,
     /// ISO 4217 code of its prices.
     pub currency: String,
     /// Price by category, minor units.
     pub prices: BTreeMap<String, i64>,
-    /// How it is sold.
+    /// Terms of sale.
     pub terms: TermsOfSale,
-    /// Which version of the terms this is; a change names the one it was made from.
+    /// Version of the terms. A change names the version that it was made from.
     pub version: u32,
-    /// Seats and places of its room.
+    /// Number of seats and places in the room.
     pub seats: u32,
-    /// Seats and places that are sold.
+    /// Number of sold seats and places.
     pub sold: u32,
-    /// Set when it will not take place.
+    /// Progress of the cancellation, if the show is cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<CancellationView>,
-    /// Its last move to another screen. Only when a single show is read.
+    /// The last move to another screen. Present only when a single show is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<MoveView>,
 }
 
-/// `POST …/programme/{show}/defective-seats`: seats to be taken out of sale.
+/// `POST …/programme/{show}/defective-seats`: takes seats out of sale.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DefectiveSeatsRequest {
     /// Their names, as they are printed: `C7`. 1 to 20.
     pub seats: Vec<String>,
-    /// In every planned show of the screen, or in this one alone.
+    /// True: in every planned show of the screen. False: in this show only.
     #[serde(default)]
     pub all_shows: bool,
-    /// The reason in one line, for the notice to their buyers.
+    /// The reason in one line. Their buyers read it in the notice.
     pub reason: String,
 }
 
@@ -181,20 +181,20 @@ pub struct DefectiveSeatsRequest {
 pub struct DefectiveSeatsView {
     /// Their names.
     pub seats: Vec<String>,
-    /// In so many shows.
+    /// Number of shows in which they were taken out of sale.
     pub shows: u32,
-    /// Bookings that had one of them, sold or being paid for: their money for it goes back within seconds.
+    /// Number of sold or pending bookings with one of these seats. Their money for it is refunded within seconds.
     pub bookings: u32,
-    /// The first ten shows of the screen, by their ids, whose room lacks one of these seats: there the others are out of
-    /// sale.
+    /// Ids of the first ten shows of the screen whose room lacks one of these seats. In those shows the remaining seats
+    /// are out of sale.
     pub elsewhere: Vec<Uuid>,
 }
 
-/// `POST …/programme/{show}/cancel`: it will not take place.
+/// `POST …/programme/{show}/cancel`: cancels a show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CancelShowRequest {
-    /// Why, in one line: buyers are told.
+    /// The reason in one line. Buyers read it.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! Rooms from files, and the screens that have them.
+//! JSON of imported rooms and of the screens that use them.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -9,18 +9,18 @@ use crate::layout::import::Finding;
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
 
-/// `POST /theatres/{theatre}/layouts`: a room in a file.
+/// `POST /theatres/{theatre}/layouts`: imports a room from a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LayoutImport {
-    /// The room's name where the file has none.
+    /// Name of the room if the file has none.
     #[serde(default)]
     pub name: String,
-    /// Whether what is printed on seats may be changed where it is missing or somebody else's.
+    /// True if the import may change printed names that are missing or duplicate.
     #[serde(default)]
     pub mend: bool,
-    /// The public seating-plan JSON, or a layout file of ours.
+    /// The public seating-plan JSON, or Rowlock's own layout file.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub plan: serde_json::Value,
 }
@@ -29,17 +29,17 @@ pub struct LayoutImport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct LayoutCategory {
-    /// The name prices go by.
+    /// Name that prices refer to.
     pub name: String,
-    /// The name for people.
+    /// Display name.
     pub label: String,
-    /// What its seats are.
+    /// Kind of its seats.
     pub kind: SeatKind,
-    /// Its seats.
+    /// Number of seats.
     pub seats: u32,
 }
 
-/// A room that was imported.
+/// An imported room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct LayoutView {
@@ -47,34 +47,34 @@ pub struct LayoutView {
     pub id: Uuid,
     /// Its name.
     pub name: String,
-    /// Its seats.
+    /// Number of seats.
     pub seats: u32,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u32,
-    /// Its sections.
+    /// Number of sections.
     pub sections: u32,
-    /// Places in areas without numbered seats.
+    /// Number of places in areas without numbered seats.
     pub places: u32,
     /// Its categories.
     pub categories: Vec<LayoutCategory>,
-    /// What was changed, and what may surprise.
+    /// Changes that the import made, and warnings.
     pub remarks: Vec<Finding>,
-    /// Whether a screen has it, or had.
+    /// True if a screen uses or used this room.
     pub published: bool,
 }
 
-/// `GET …/layouts/{layout}/file`: in which form.
+/// `GET …/layouts/{layout}/file`: selects the file format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct FileQuery {
-    /// `seating_plan`, the public JSON, or `own`, as it was brought.
+    /// `seating_plan` for the public JSON, `own` for the file as it was imported.
     #[cfg_attr(feature = "openapi", param(inline))]
     pub form: FileForm,
 }
 
-/// A form of a room's file.
+/// Format of a room's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -82,31 +82,31 @@ pub enum FileForm {
     /// The public seating-plan JSON.
     #[default]
     SeatingPlan,
-    /// As it was brought: a layout file of ours where it was one.
+    /// The file as it was imported, which may be Rowlock's own layout format.
     Own,
 }
 
-/// `POST /theatres/{theatre}/screens`: a new screen.
+/// `POST /theatres/{theatre}/screens`: adds a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ScreenRequest {
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Its room, which was imported here.
+    /// The imported room that it uses.
     pub layout: Uuid,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
-/// `POST /theatres/{theatre}/screens/{screen}/layout`: another room for shows planned from now on.
+/// `POST /theatres/{theatre}/screens/{screen}/layout`: replaces the room for shows planned from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishRequest {
-    /// The room, which was imported here.
+    /// The imported room.
     pub layout: Uuid,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
 
@@ -114,22 +114,22 @@ pub struct PublishRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ScreenView {
-    /// Its name in addresses.
+    /// Slug of the screen.
     pub id: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Its room for shows planned from now on.
+    /// Room of shows planned from now on.
     pub layout: Uuid,
-    /// How many rooms it has had, this one included.
+    /// Number of rooms the screen has had, including this one.
     pub version: u32,
-    /// Seats of that room.
+    /// Number of seats in that room.
     pub seats: u32,
-    /// Shows to come, in whichever room they were planned.
+    /// Number of future shows, in any of its rooms.
     pub shows: u32,
-    /// Seats the house keeps in every show planned from now on.
+    /// Number of house seats in every show planned from now on.
     #[serde(default)]
     pub house_seats: u32,
-    /// Names of those that the room before had and this one has not.
+    /// Names of house seats in the previous room that this room lacks.
     #[serde(default)]
     pub house_seats_gone: Vec<String>,
 }

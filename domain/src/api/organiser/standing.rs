@@ -1,4 +1,4 @@
-//! Seats of a screen that the house keeps in every show planned there.
+//! JSON of a screen's house seats, which every show planned there starts with.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,47 +8,47 @@ use crate::seats::SeatIndex;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// `POST /theatres/{theatre}/screens/{screen}/house-seats`: seats are kept from now on, or are not any more.
+/// `POST /theatres/{theatre}/screens/{screen}/house-seats`: adds or removes house seats for shows planned from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StandingRequest {
-    /// The room they were chosen in: the screen's own.
+    /// The screen's current room, in which the seats were chosen.
     pub layout: Uuid,
-    /// Their names, `C7`.
+    /// Names of the seats, `C7`.
     pub seats: Vec<String>,
-    /// Whether the house keeps them.
+    /// True adds them, false removes them.
     pub kept: bool,
-    /// Why, in one line: `House`, `Press`.
+    /// The reason in one line: `House`, `Press`.
     pub reason: String,
 }
 
-/// The seats a screen keeps for the house in every show planned there.
+/// House seats of a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct StandingSeats {
     /// The screen.
     pub screen: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Its room.
+    /// The screen's current room.
     pub layout: Uuid,
-    /// Those of this room, in their order.
+    /// House seats of this room, in seat order.
     pub seats: Vec<StandingSeat>,
-    /// Those of the room before that this one has not: no show keeps them.
+    /// House seats of the previous room that this room lacks. No show keeps them.
     pub gone: Vec<StandingSeat>,
 }
 
-/// One of them.
+/// One house seat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct StandingSeat {
-    /// Its name, unique in the room.
+    /// Name of the seat, unique in the room.
     pub label: String,
-    /// Its number in the room; none where the room has no such seat.
+    /// Index of the seat in the room; `None` if the room lacks it.
     pub seat: Option<SeatIndex>,
-    /// Why.
+    /// The reason given.
     pub reason: String,
-    /// Who said so.
+    /// The member of staff who added it.
     pub by: String,
 }

@@ -1,4 +1,4 @@
-//! What a theatre asks for its seats.
+//! JSON of a theatre's tariff.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,35 @@ use crate::pricing::Format;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// What a theatre asks for its seats. Amounts are minor units of its currency.
+/// Tariff of a theatre. Amounts are minor units of its currency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TariffView {
-    /// What a category costs before any percentage and surcharge.
+    /// Price of each category before percentages and surcharges.
     pub base: BTreeMap<String, i64>,
-    /// Percent of the base on Saturday and Sunday, multiplied with the time's.
+    /// Percentage for Saturday and Sunday, multiplied with the percentage for the time of day.
     pub weekend_percent: i64,
-    /// Percent of the base of a matinee, on any day.
+    /// Percentage for a matinee, on any day.
     pub matinee_percent: i64,
-    /// Percent of the base of every later show, on any day.
+    /// Percentage for any later show, on any day.
     pub prime_percent: i64,
-    /// Added for a format.
+    /// Surcharge of each format.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, i64>))]
     pub surcharge: BTreeMap<Format, i64>,
-    /// Which version this is; a change names the one it was made from. 0 before the first.
+    /// Version of the tariff. A change names the version that it was made from. 0: never set.
     #[serde(default)]
     pub version: u32,
 }
 
-/// `POST /theatres/{theatre}/tariff`.
+/// `POST /theatres/{theatre}/tariff`: replaces the tariff for shows planned from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TariffRequest {
-    /// What it asks from now on, for shows planned from now on.
+    /// The new tariff.
     pub tariff: TariffView,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }

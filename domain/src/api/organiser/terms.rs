@@ -1,4 +1,4 @@
-//! How a show is sold.
+//! JSON of a show's terms of sale.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::time::SECOND_MS;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// Whether a show is sold.
+/// Sales status of a show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sales {
-    /// Nobody sees it yet.
+    /// Not published yet.
     Planned,
-    /// From the beginning, or from the time that was set.
+    /// On sale from `sales_from`, or at once.
     #[default]
     Open,
-    /// It is seen, and nobody takes seats; whoever has some may pay.
+    /// Visible, but seats cannot be taken. Holds that exist can still be paid for.
     Paused,
 }
 
 impl Sales {
-    /// As SQL spells it.
+    /// Name in SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,33 +35,33 @@ impl Sales {
         }
     }
 
-    /// Reads what [`Sales::as_str`] wrote.
+    /// Parses a name written by [`Sales::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Planned, Self::Open, Self::Paused].into_iter().find(|sales| sales.as_str() == text)
     }
 }
 
-/// How a show is sold.
+/// Terms of sale of a show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TermsOfSale {
-    /// Whether it is.
+    /// Sales status.
     pub sales: Sales,
-    /// Not before this, on the clocks of the theatre: `2026-12-01T10:00`; absent: at once.
+    /// Start of sales in the theatre's time zone, `2026-12-01T10:00`; absent: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sales_from: Option<String>,
-    /// How long seats are held, seconds.
+    /// Duration of a hold, seconds.
     pub hold_seconds: u32,
-    /// On-sale day: short holds that nobody extends.
+    /// Flash sale: short holds without extensions.
     pub flash_sale: bool,
-    /// Seats one person may have, 1 to 10.
+    /// Limit of seats per person, 1 to 10.
     pub per_person: u32,
-    /// Whether guests prove their address by a code, mailed to it, before they check out.
+    /// True if guests must verify their e-mail address with a mailed code before checkout.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub email_code: bool,
-    /// Seats that one card may pay for, 1 to 100; absent: as many as people do.
+    /// Limit of seats that one card may pay for, 1 to 100; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_instrument: Option<u32>,
 }
@@ -80,18 +80,18 @@ impl Default for TermsOfSale {
     }
 }
 
-/// `POST …/programme/{show}/terms`: another way to sell a show, other prices.
+/// `POST …/programme/{show}/terms`: changes the terms of sale and, optionally, the prices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TermsRequest {
-    /// How it is sold from now on.
+    /// The new terms.
     pub terms: TermsOfSale,
-    /// Price by category, minor units; absent: as they are. Only while nobody can take seats.
+    /// Price by category, minor units; absent: unchanged. Accepted only while seats cannot be taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<BTreeMap<String, i64>>,
-    /// The version this was decided on.
+    /// Version of the terms that the change was made from.
     pub version: u32,
-    /// Why, in one line.
+    /// The reason in one line, for the audit log.
     pub reason: String,
 }
