@@ -1,8 +1,8 @@
-//! What a seat costs in a show: a base price per category, factors for the day and the time of day, a
-//! surcharge for the format.
+//! Price of a seat in a show: a base price per category, factors for the day and the time of day, and a surcharge for
+//! the format.
 //!
-//! `(base × day factor × time factor) + surcharge`, rounded once at the end, half up, to
-//! [`ROUND_TO_MINOR`]. The calendar comes in as plain values: no clock, no time zone, no holidays here.
+//! `(base × day factor × time factor) + surcharge`, rounded once at the end, half up, to [`ROUND_TO_MINOR`]. The caller
+//! supplies the calendar as plain values: this module knows no clock, time zone or holidays.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::{Currency, Money};
 
-/// Prices are multiples of this many minor units: `€12.47` is nobody's price.
+/// Prices are multiples of this many minor units, which avoids prices such as `€12.47`.
 pub const ROUND_TO_MINOR: u64 = 10;
 /// A show that starts before this minute of the day, local time, is a matinee: 17:00.
 pub const MATINEE_BEFORE_MINUTE: u16 = 17 * 60;
-/// Factors are percentages of at most this: ten times the base.
+/// Maximum percentage: ten times the base.
 pub const MAX_PERCENT: u16 = 1_000;
-/// The highest base price or surcharge, minor units.
+/// Maximum base price or surcharge, minor units.
 pub const MAX_AMOUNT_MINOR: u64 = 1_000_000_000;
 
-/// A day of the week in the theatre's zone; Monday is the first.
+/// A day of the week in the theatre's time zone. Weeks start on Monday.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -34,51 +34,51 @@ pub enum Weekday {
 }
 
 impl Weekday {
-    /// All of them, in their order.
+    /// All days in order.
     pub const ALL: [Self; 7] =
         [Self::Monday, Self::Tuesday, Self::Wednesday, Self::Thursday, Self::Friday, Self::Saturday, Self::Sunday];
 
-    /// The day that comes so many days after a Monday.
+    /// Returns the day that is `days` days after a Monday.
     #[must_use]
     pub const fn after_monday(days: u32) -> Self {
         Self::ALL[(days % 7) as usize]
     }
 
-    /// Whether the weekend factor applies.
+    /// True if the weekend factor applies.
     #[must_use]
     pub const fn is_weekend(self) -> bool {
         matches!(self, Self::Saturday | Self::Sunday)
     }
 }
 
-/// How a show is shown, spelled as in SQL and JSON.
+/// Projection format of a show, spelled as in SQL and JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Format {
-    /// A film, plain.
+    /// A 2D film.
     #[serde(rename = "2D")]
     TwoD,
-    /// With glasses.
+    /// A 3D film.
     #[serde(rename = "3D")]
     ThreeD,
-    /// On the large screen.
+    /// An IMAX film.
     #[serde(rename = "IMAX")]
     Imax,
-    /// People on a stage.
+    /// A live event on a stage.
     #[serde(rename = "LIVE")]
     Live,
 }
 
 impl Format {
-    /// All of them, the plain one first.
+    /// All formats, starting with the default.
     pub const ALL: [Self; 4] = [Self::TwoD, Self::ThreeD, Self::Imax, Self::Live];
 
-    /// The format of that word.
+    /// Parses a name written by [`Format::as_str`].
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.as_str() == word)
     }
 
-    /// The word in SQL and JSON.
+    /// Name in SQL and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,52 +90,52 @@ impl Format {
     }
 }
 
-/// The prices of a theatre, before a show is known.
+/// Tariff of a theatre, which applies to shows when they are planned.
 ///
-/// Also what stands in the column `theatre_tariffs.tariff`, for years: a new field needs `#[serde(default)]`, or
-/// no tariff that was stored before it can be read; and `skip_serializing_if` its default, or servers of the
-/// version before, which run beside new ones during an update, cannot read what those store.
+/// The column `theatre_tariffs.tariff` stores it permanently. A new field needs `#[serde(default)]`, otherwise older
+/// rows cannot be read. It also needs `skip_serializing_if` for its default, otherwise servers of the previous version,
+/// which run beside new ones during an update, cannot read newer rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tariff {
-    /// What a category costs before any factor, minor units. Factors of 100 and no surcharge leave it as it is; on
-    /// a weekday evening `prime_percent` applies.
+    /// Price of each category before factors, minor units. With factors of 100 and no surcharge it is the final price.
+    /// On a weekday evening `prime_percent` applies.
     pub base: BTreeMap<String, u64>,
-    /// Percent of the base on Saturday and Sunday, multiplied with the time's; other days have 100.
+    /// Percentage for Saturday and Sunday, multiplied with the percentage for the time of day; other days have 100.
     pub weekend_percent: u16,
-    /// Percent of the base before [`MATINEE_BEFORE_MINUTE`], on every day.
+    /// Percentage for shows before [`MATINEE_BEFORE_MINUTE`], on every day.
     pub matinee_percent: u16,
-    /// Percent of the base from then on, on every day.
+    /// Percentage for later shows, on every day.
     pub prime_percent: u16,
-    /// Added for a format, minor units.
+    /// Surcharge of each format, minor units.
     #[serde(default)]
     pub surcharge: BTreeMap<Format, u64>,
 }
 
-/// When and how a show plays, as far as its price goes.
+/// The properties of a show that its price depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The day, in the theatre's zone.
+    /// The day, in the theatre's time zone.
     pub weekday: Weekday,
-    /// Minutes since midnight in the theatre's zone.
+    /// Minutes since midnight in the theatre's time zone.
     pub minute_of_day: u16,
-    /// The format.
+    /// The projection format.
     pub format: Format,
 }
 
-/// Why there is no price.
+/// Reason why no price can be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PriceError {
-    /// The tariff does not know the category.
+    /// The tariff has no such category.
     #[error("the tariff has no base price for category {0:?}")]
     UnknownCategory(String),
-    /// A percentage or an amount outside of its limits.
+    /// A percentage or an amount exceeds its limit.
     #[error("{0} is above its limit")]
     OutOfRange(&'static str),
 }
 
 impl Slot {
-    /// On this day, at this hour and minute in the theatre's zone.
+    /// Builds a slot from a day and a time in the theatre's time zone.
     #[must_use]
     pub const fn at(weekday: Weekday, hour: u32, minute: u32, format: Format) -> Self {
         Self { weekday, minute_of_day: (hour * 60 + minute) as u16, format }
@@ -143,10 +143,10 @@ impl Slot {
 }
 
 impl Tariff {
-    /// The price of a seat of `category`, minor units.
+    /// Returns the price of a seat of `category`, minor units.
     ///
     /// # Errors
-    /// [`PriceError`]: an unknown category, or a tariff outside of the limits.
+    /// [`PriceError`] for an unknown category or a tariff that exceeds the limits.
     pub fn price_minor(&self, category: &str, slot: Slot) -> Result<i64, PriceError> {
         let base = *self.base.get(category).ok_or_else(|| PriceError::UnknownCategory(category.to_owned()))?;
         let surcharge = self.surcharge.get(&slot.format).copied().unwrap_or(0);
@@ -166,7 +166,7 @@ impl Tariff {
         i64::try_from(round_half_up(exact)).map_err(|_| PriceError::OutOfRange("a price"))
     }
 
-    /// The prices of the categories named, in one show.
+    /// Returns the prices of the given categories in one show.
     ///
     /// # Errors
     /// As [`Tariff::price_minor`].
@@ -182,26 +182,26 @@ impl Tariff {
     }
 }
 
-/// Two percentages multiplied leave this factor to divide by.
+/// Divisor for the product of two percentages.
 const HUNDRED_SQUARED: u64 = 10_000;
 
-/// `exact` ten-thousandths of a minor unit, to the nearest [`ROUND_TO_MINOR`]; halves go up.
+/// Rounds `exact`, in ten-thousandths of a minor unit, to the nearest [`ROUND_TO_MINOR`], half up.
 fn round_half_up(exact: u64) -> u64 {
     let step = HUNDRED_SQUARED * ROUND_TO_MINOR;
     (exact + step / 2) / step * ROUND_TO_MINOR
 }
 
-/// The prices of one show, as its row in `shows` keeps them.
+/// Prices of one show, as stored in its row in `shows`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceList {
     /// The theatre's currency.
     pub currency: Currency,
-    /// Category name to minor units: the column `shows.prices`.
+    /// Prices by category, minor units: the column `shows.prices`.
     pub by_category: BTreeMap<String, i64>,
 }
 
 impl PriceList {
-    /// The price of a seat of `category`; `None` when the show does not sell it.
+    /// Returns the price of a seat of `category`; `None` if the show does not sell it.
     #[must_use]
     pub fn price(&self, category: &str) -> Option<Money> {
         self.by_category.get(category).map(|minor| Money::new(*minor, self.currency))
@@ -227,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tuesday_night_in_silver_costs_the_base_price() {
+    fn weekday_evening_costs_the_base_price() {
         assert_eq!(tariff().price_minor("silver", TUESDAY_NIGHT), Ok(990));
     }
 
     #[test]
-    fn weekend_matinee_and_format_each_change_the_price_and_halves_round_up() {
+    fn weekend_matinee_and_format_change_the_price_and_halves_round_up() {
         let price = |slot| tariff().price_minor("gold", slot);
         assert_eq!(price(Slot::at(Weekday::Saturday, 20, 0, Format::TwoD)), Ok(1_500));
         assert_eq!(price(Slot::at(Weekday::Tuesday, 16, 59, Format::TwoD)), Ok(940)); // 937.50
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn days_after_a_monday_are_those_of_the_week_in_their_order() {
+    fn days_after_monday_follow_the_order_of_the_week() {
         assert_eq!([0, 1, 5, 6, 7].map(Weekday::after_monday), {
             use Weekday::{Monday, Saturday, Sunday, Tuesday};
             [Monday, Tuesday, Saturday, Sunday, Monday]
@@ -250,9 +250,9 @@ mod tests {
     }
 
     #[test]
-    fn a_tariff_that_was_stored_once_is_read_for_ever_and_costs_the_same() {
-        // As rows of `theatre_tariffs` have it today. When a field is added to `Tariff`, leave this text alone:
-        // old rows will not have that field.
+    fn stored_tariff_stays_readable_and_costs_the_same() {
+        // The format of existing rows in `theatre_tariffs`. When a field is added to `Tariff`, keep this text: old rows
+        // do not have the field.
         const STORED: &str = r#"{
             "base": {"gold": 1250, "silver": 990}, "surcharge": {"3D": 200, "IMAX": 450},
             "prime_percent": 110, "matinee_percent": 75, "weekend_percent": 120
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_category_or_a_senseless_tariff_is_an_error() {
+    fn unknown_category_or_excessive_tariff_is_an_error() {
         let unknown = PriceError::UnknownCategory("velvet".to_owned());
         assert_eq!(tariff().price_minor("velvet", TUESDAY_NIGHT), Err(unknown));
         let senseless = Tariff { prime_percent: MAX_PERCENT + 1, ..tariff() };
@@ -297,14 +297,14 @@ mod tests {
         })
     }
 
-    /// Numbers below a limit, at it, just above, and as large as they get.
+    /// Numbers below a limit, at it, just above it, and the maximum.
     fn up_to(limit: u64) -> impl Strategy<Value = u64> {
         prop_oneof![6 => 0..=limit, 2 => Just(limit), 1 => Just(limit + 1), 1 => Just(u64::MAX)]
     }
 
     proptest! {
         #[test]
-        fn every_tariff_within_limits_gives_a_round_price_that_is_never_negative(tariff in any_tariff(), slot in any_slot()) {
+        fn tariff_within_limits_gives_a_rounded_nonnegative_price(tariff in any_tariff(), slot in any_slot()) {
             let price = tariff.price_minor("gold", slot).expect("within limits");
             prop_assert!(price >= 0);
             prop_assert_eq!(price.unsigned_abs() % ROUND_TO_MINOR, 0);
@@ -329,7 +329,7 @@ mod tests {
         }
 
         #[test]
-        fn a_tariff_has_prices_exactly_within_its_limits(
+        fn price_exists_exactly_for_tariffs_within_limits(
             base in up_to(MAX_AMOUNT_MINOR), percent in up_to(u64::from(MAX_PERCENT)), surcharge in up_to(MAX_AMOUNT_MINOR),
             slot in any_slot(),
         ) {
@@ -344,7 +344,8 @@ mod tests {
             let is_within = base <= MAX_AMOUNT_MINOR && surcharge <= MAX_AMOUNT_MINOR && percent <= MAX_PERCENT;
             let price = tariff.price_minor("gold", slot);
             prop_assert_eq!(price.is_ok(), is_within, "{:?}", price);
-            // With room for every digit: what overflows on the way is less, or negative.
+            // Computed in 128 bits, where nothing overflows: an overflow in 64 bits would give less, or a negative
+            // price.
             let (base, percent) = (i128::from(base), i128::from(percent));
             let day = if slot.weekday.is_weekend() { percent } else { 100 };
             if let Ok(price) = price {

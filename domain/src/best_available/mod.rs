@@ -1,9 +1,9 @@
-//! Best available: n seats together, as a good person at the box office would pick them.
+//! Finds the best available seats: n seats together, as an experienced box-office clerk would pick them.
 //!
-//! Every stretch of n free neighbours is ranked by how far its seats are from the best place in the room
-//! (the middle; for a screen two thirds back, for a stage a quarter) and by the single seats it would leave
-//! between strangers. When no row has n together, two rows one behind the other do; when that cannot be
-//! either, the best seats there are. Which seats are free comes in; nothing here holds anything.
+//! Every run of n free neighbours is ranked by its distance from the best spot in the room (the middle, about two
+//! thirds back from a screen or a fifth back from a stage) and by the single seats that it would leave free. If no row
+//! has n seats together, two adjacent rows are tried, and then the best single seats. The caller supplies the state of
+//! the seats; nothing is held here.
 
 mod rank;
 #[cfg(test)]
@@ -15,51 +15,51 @@ use crate::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use rank::Rank;
 use serde::{Deserialize, Serialize};
 
-/// Suggestions one wish gets at most.
+/// Maximum number of suggestions per request.
 pub const MAX_SUGGESTIONS: usize = 8;
-/// Neighbours sit at most this far apart, in seat pitches: beyond is an aisle.
+/// Maximum distance between neighbours, in seat pitches. A larger gap is an aisle.
 const AISLE_PITCHES: f64 = 1.5;
-/// Rows one behind the other are at most this far apart, in seat pitches.
+/// Maximum distance between adjacent rows, in seat pitches.
 const ROWS_APART_PITCHES: f64 = 3.0;
-/// Stretches of one row that are paired with those of the next, the best of them.
+/// Number of best runs per row that are paired with runs of the adjacent row.
 const PAIRED_PER_ROW: usize = 6;
 
-/// What somebody would like.
+/// A request for seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// How many seats, 1 to [`MAX_SEATS_PER_HOLD`].
+    /// Number of seats, 1 to [`MAX_SEATS_PER_HOLD`].
     pub count: usize,
-    /// Only seats of this category, an index into [`Layout::categories`]. Without it seats of any one
-    /// category that is not for wheelchairs or their companions, nor, for an odd number, sofas for two.
+    /// Index into [`Layout::categories`] that restricts the seats. Without it, all seats are of one category, which is
+    /// neither for wheelchairs nor for companions, nor, for an odd number of seats, for sofas.
     pub category: Option<u8>,
 }
 
-/// How close the seats of a suggestion are to each other.
+/// Adjacency of suggested seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Together {
     /// Neighbours in one row.
     Row,
-    /// In two rows, one behind the other.
+    /// In two adjacent rows.
     Rows,
-    /// Wherever seats are left.
+    /// Anywhere in the room.
     Apart,
 }
 
-/// Seats worth offering.
+/// A suggested group of seats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
     /// The seats, in ascending order.
     pub seats: Vec<SeatIndex>,
-    /// How close they are to each other.
+    /// Adjacency of the seats.
     pub together: Together,
-    /// Single free seats this would leave with nobody's party beside them.
+    /// Number of single free seats that it would leave between taken seats.
     pub orphans: usize,
 }
 
-/// Up to `most` (at most [`MAX_SUGGESTIONS`]) suggestions that share no seat, the best first; none when
-/// fewer seats than wished for are free. `state` tells what a seat is doing right now.
+/// Returns at most `most` suggestions (up to [`MAX_SUGGESTIONS`]) without a common seat, best first. The list is empty
+/// if fewer seats are free than requested. `state` returns the current state of a seat.
 #[must_use]
 pub fn best_available(
     layout: &Layout,
@@ -71,13 +71,13 @@ pub fn best_available(
     if wish.count == 0 || wish.count > MAX_SEATS_PER_HOLD || most == 0 {
         return Vec::new();
     }
-    let hall = Hall::of(layout, &state, wish);
-    let mut found = disjoint(hall.in_one_row(wish.count), most);
+    let free_seats = FreeSeats::of(layout, &state, wish);
+    let mut found = disjoint(free_seats.candidates_in_one_row(wish.count), most);
     if found.is_empty() && wish.count > 1 {
-        found = disjoint(hall.in_two_rows(wish.count), most);
+        found = disjoint(free_seats.candidates_in_two_rows(wish.count), most);
     }
     if found.is_empty() {
-        found = hall.apart(wish.count).into_iter().collect();
+        found = free_seats.scattered(wish.count).into_iter().collect();
     }
     found.into_iter().map(|candidate| candidate.suggestion).collect()
 }
@@ -89,10 +89,10 @@ struct Candidate {
     cost: f64,
 }
 
-/// The best candidates that have no seat in common.
+/// Selects the best candidates without a common seat.
 fn disjoint(mut candidates: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     candidates.sort_by(|one, other| {
-        // Equal places: the lower seat, so that everybody gets the same answer to the same question.
+        // Ties are broken by the lower seat, so that the result is deterministic.
         one.cost.total_cmp(&other.cost).then_with(|| one.suggestion.seats.cmp(&other.suggestion.seats))
     });
     let mut chosen: Vec<Candidate> = Vec::with_capacity(most);
@@ -108,25 +108,25 @@ fn disjoint(mut candidates: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     chosen
 }
 
-/// A free seat that fits the wish.
+/// A free seat that matches the request.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct FreeSeat {
     seat: SeatIndex,
     at: (f64, f64),
     category: u8,
-    /// Which half of a sofa, where it is one.
-    half: Option<Half>,
+    /// SofaHalf of a sofa, if it belongs to one.
+    half: Option<SofaHalf>,
     cost: f64,
 }
 
-/// Sofas for two follow one another along a row.
+/// SofaHalf of a two-seat sofa. Sofas follow one another along a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Half {
+enum SofaHalf {
     First,
     Second,
 }
 
-impl Half {
+impl SofaHalf {
     const fn after(before: Option<Self>) -> Self {
         match before {
             Some(Self::First) => Self::Second,
@@ -135,56 +135,56 @@ impl Half {
     }
 }
 
-/// Free neighbours of one category: no aisle, no stranger between them.
+/// A run of free neighbours of one category, without an aisle or a taken seat between them.
 #[derive(Clone, Debug)]
-struct Stretch {
+struct SeatRun {
     row: usize,
-    places: Vec<Place>,
+    places: Vec<FreeSeat>,
 }
 
-/// The free seats of a room that fit a wish, in stretches.
-struct Hall {
-    stretches: Vec<Stretch>,
+/// The free seats that match a request, as runs.
+struct FreeSeats {
+    runs: Vec<SeatRun>,
 }
 
-impl Hall {
+impl FreeSeats {
     fn of(layout: &Layout, state: &impl Fn(SeatIndex) -> SeatState, wish: Wish) -> Self {
         let rank = Rank::of(layout);
-        let mut stretches = Vec::new();
+        let mut runs = Vec::new();
         for (row, seats) in layout.rows().enumerate() {
-            let (mut open, mut half) = (Vec::<Place>::new(), None);
+            let (mut open, mut half) = (Vec::<FreeSeat>::new(), None);
             for seat in seats {
-                let kind = kind_of(layout, seat);
-                // Also past a seat that is taken: it is half of a sofa all the same.
-                half = (kind == SeatKind::Couple).then(|| Half::after(half));
+                let kind = seat_kind(layout, seat);
+                // A taken seat counts as well: it is still half of a sofa.
+                half = (kind == SeatKind::Couple).then(|| SofaHalf::after(half));
                 let free = state(seat) == SeatState::Available;
                 let place =
-                    layout.place(seat).filter(|(_, own)| free && is_meant(wish, kind, *own)).map(|(at, own)| {
+                    layout.place(seat).filter(|(_, own)| free && matches_request(wish, kind, *own)).map(|(at, own)| {
                         let at = (f64::from(at.0), f64::from(at.1));
-                        Place { seat, at, category: own, half, cost: rank.cost(at) }
+                        FreeSeat { seat, at, category: own, half, cost: rank.cost(at) }
                     });
-                let goes_on = match (open.last(), &place) {
+                let extends_run = match (open.last(), &place) {
                     (Some(before), Some(place)) => before.category == place.category && are_neighbours(before, place),
                     _ => false,
                 };
-                if !goes_on && !open.is_empty() {
-                    stretches.push(Stretch { row, places: std::mem::take(&mut open) });
+                if !extends_run && !open.is_empty() {
+                    runs.push(SeatRun { row, places: std::mem::take(&mut open) });
                 }
                 open.extend(place);
             }
             if !open.is_empty() {
-                stretches.push(Stretch { row, places: open });
+                runs.push(SeatRun { row, places: open });
             }
         }
-        Self { stretches }
+        Self { runs }
     }
 
-    fn in_one_row(&self, count: usize) -> Vec<Candidate> {
-        self.stretches.iter().flat_map(|stretch| stretch.windows(count)).collect()
+    fn candidates_in_one_row(&self, count: usize) -> Vec<Candidate> {
+        self.runs.iter().flat_map(|run| run.windows(count)).collect()
     }
 
-    /// The larger half in one row, the rest right behind or in front of it.
-    fn in_two_rows(&self, count: usize) -> Vec<Candidate> {
+    /// Seats the larger half in one row and the rest in the row behind or in front of it.
+    fn candidates_in_two_rows(&self, count: usize) -> Vec<Candidate> {
         let mut found = Vec::new();
         for larger in count.div_ceil(2)..count {
             let windows = self.best_windows_by_row(larger);
@@ -204,11 +204,11 @@ impl Hall {
 
     fn best_windows_by_row(&self, count: usize) -> Vec<(usize, Vec<Candidate>)> {
         let mut by_row: Vec<(usize, Vec<Candidate>)> = Vec::new();
-        for stretch in &self.stretches {
-            let windows = stretch.windows(count);
+        for run in &self.runs {
+            let windows = run.windows(count);
             match by_row.last_mut() {
-                Some((row, list)) if *row == stretch.row => list.extend(windows),
-                _ => by_row.push((stretch.row, windows)),
+                Some((row, list)) if *row == run.row => list.extend(windows),
+                _ => by_row.push((run.row, windows)),
             }
         }
         for (_, windows) in &mut by_row {
@@ -218,7 +218,7 @@ impl Hall {
         by_row
     }
 
-    /// Two stretches as one suggestion, when they are of one category and close.
+    /// Joins two runs into one suggestion if they have the same category and are close.
     fn pair(&self, one: &Candidate, other: &Candidate) -> Option<Candidate> {
         let (ours, theirs) = (self.place(one.suggestion.seats[0])?, self.place(other.suggestion.seats[0])?);
         if ours.category != theirs.category {
@@ -233,13 +233,13 @@ impl Hall {
         let mut seats = [one.suggestion.seats.as_slice(), other.suggestion.seats.as_slice()].concat();
         seats.sort_unstable();
         let orphans = one.suggestion.orphans + other.suggestion.orphans;
-        let cost = one.cost.midpoint(other.cost) + rank::COST_A_PITCH_ASIDE * aside / pitch;
+        let cost = one.cost.midpoint(other.cost) + rank::OFFSET_COST_PER_PITCH * aside / pitch;
         Some(Candidate { suggestion: Suggestion { seats, together: Together::Rows, orphans }, cost })
     }
 
-    /// The best seats there are, of one category if one has enough.
-    fn apart(&self, count: usize) -> Option<Candidate> {
-        let mut places: Vec<Place> = self.stretches.iter().flat_map(|stretch| stretch.places.iter().copied()).collect();
+    /// Picks the best single seats, of one category if it has enough.
+    fn scattered(&self, count: usize) -> Option<Candidate> {
+        let mut places: Vec<FreeSeat> = self.runs.iter().flat_map(|run| run.places.iter().copied()).collect();
         places.sort_by(|one, other| one.cost.total_cmp(&other.cost));
         let categories: Vec<u8> = places.iter().map(|place| place.category).collect();
         let of_one = categories
@@ -255,10 +255,10 @@ impl Hall {
         Some(Candidate { suggestion: Suggestion { seats, together: Together::Apart, orphans: 0 }, cost: 0.0 })
     }
 
-    fn place(&self, seat: SeatIndex) -> Option<&Place> {
-        // Stretches lie in the order of the seats' numbers.
-        let at = self.stretches.partition_point(|stretch| stretch.places[0].seat <= seat).checked_sub(1)?;
-        self.stretches[at].places.iter().find(|place| place.seat == seat)
+    fn place(&self, seat: SeatIndex) -> Option<&FreeSeat> {
+        // Runs are sorted by seat index.
+        let at = self.runs.partition_point(|run| run.places[0].seat <= seat).checked_sub(1)?;
+        self.runs[at].places.iter().find(|place| place.seat == seat)
     }
 
     fn middle(&self, candidate: &Candidate) -> Option<(f64, f64)> {
@@ -268,8 +268,8 @@ impl Hall {
     }
 }
 
-impl Stretch {
-    /// Every way to seat `count` here.
+impl SeatRun {
+    /// Returns every group of `count` neighbours in this run.
     fn windows(&self, count: usize) -> Vec<Candidate> {
         if self.places.len() < count {
             return Vec::new();
@@ -281,25 +281,25 @@ impl Stretch {
         let window = &self.places[from..from + count];
         let (before, after) = (from, self.places.len() - from - count);
         let sofas = window[0].half.is_some();
-        // Nobody shares a sofa with a stranger.
-        if window[0].half == Some(Half::Second) {
+        // Strangers never share a sofa.
+        if window[0].half == Some(SofaHalf::Second) {
             return None;
         }
         let orphans = if sofas { count % 2 } else { usize::from(before == 1) + usize::from(after == 1) };
         let mean = window.iter().map(|place| place.cost).sum::<f64>() / count as f64;
         let suggestion =
             Suggestion { seats: window.iter().map(|place| place.seat).collect(), together: Together::Row, orphans };
-        Some(Candidate { suggestion, cost: mean + rank::COST_AN_ORPHAN * orphans as f64 })
+        Some(Candidate { suggestion, cost: mean + rank::ORPHAN_COST * orphans as f64 })
     }
 }
 
-fn kind_of(layout: &Layout, seat: SeatIndex) -> SeatKind {
+fn seat_kind(layout: &Layout, seat: SeatIndex) -> SeatKind {
     let category = layout.place(seat).and_then(|(_, own)| layout.categories().get(usize::from(own)));
     category.map_or(SeatKind::Standard, |category| category.kind)
 }
 
-/// Whether a seat of this kind and category is what somebody wishes for.
-fn is_meant(wish: Wish, kind: SeatKind, own: u8) -> bool {
+/// True if a seat of this kind and category matches the request.
+fn matches_request(wish: Wish, kind: SeatKind, own: u8) -> bool {
     match (wish.category, kind) {
         (Some(category), _) => own == category,
         (None, SeatKind::Wheelchair | SeatKind::Companion) => false,
@@ -308,7 +308,7 @@ fn is_meant(wish: Wish, kind: SeatKind, own: u8) -> bool {
     }
 }
 
-fn are_neighbours(one: &Place, other: &Place) -> bool {
+fn are_neighbours(one: &FreeSeat, other: &FreeSeat) -> bool {
     let (across, along) = (one.at.0 - other.at.0, one.at.1 - other.at.1);
     across.hypot(along) <= AISLE_PITCHES * f64::from(SEAT_PITCH)
 }

@@ -1,22 +1,21 @@
-//! How good a place is.
+//! Ranks positions in a room.
 
 use super::{FocusKind, Layout};
 
-/// What leaving one seat alone costs: about a third of the way from the middle to the side.
-pub(super) const COST_AN_ORPHAN: f64 = 0.1;
-/// What sitting one seat aside of one's friends in the next row costs.
-pub(super) const COST_A_PITCH_ASIDE: f64 = 0.02;
-/// Before a screen one sits best this far back, as a share of the room's depth: near the middle of what
-/// SMPTE EG 18 recommends for its rows.
+/// Cost of leaving a single seat free: about a third of the distance from the middle to the side.
+pub(super) const ORPHAN_COST: f64 = 0.1;
+/// Cost per seat pitch between the centres of the two groups, if a party sits in two rows.
+pub(super) const OFFSET_COST_PER_PITCH: f64 = 0.02;
+/// Best distance from a screen as a share of the room's depth: near the middle of the rows that SMPTE EG 18 recommends.
 const SCREEN_DEPTH: f64 = 0.62;
-/// Before a stage one wants to be close.
+/// Best distance from a stage as a share of the room's depth.
 const STAGE_DEPTH: f64 = 0.2;
-/// Aside counts this much more than too near or too far.
+/// Weight of the distance sideways relative to the distance in depth.
 const ASIDE_WEIGHT: f64 = 1.3;
 
-/// The best place of a room and how fast it gets worse around it.
+/// Best spot of a room and the scale of distances from it.
 pub(super) struct Rank {
-    best: (f64, f64),
+    best_spot: (f64, f64),
     half_width: f64,
     depth: f64,
 }
@@ -37,16 +36,16 @@ impl Rank {
             FocusKind::Stage => STAGE_DEPTH,
         };
         Self {
-            best: (f64::from(middle), f64::from(front) + near + (far - near) * share),
+            best_spot: (f64::from(middle), f64::from(front) + near + (far - near) * share),
             half_width: ((right - left) / 2.0).max(1.0),
             depth: (far - near).max(1.0),
         }
     }
 
-    /// 0 at the best place, about 1 at the sides.
+    /// Cost of a position: 0 at the best spot, about 1 at the sides.
     pub(super) fn cost(&self, at: (f64, f64)) -> f64 {
-        let aside = (at.0 - self.best.0) / self.half_width;
-        let along = (at.1 - self.best.1) / self.depth;
+        let aside = (at.0 - self.best_spot.0) / self.half_width;
+        let along = (at.1 - self.best_spot.1) / self.depth;
         (ASIDE_WEIGHT * aside * aside + along * along).sqrt()
     }
 }

@@ -1,4 +1,4 @@
-//! Whoever asks gets what is free, together when it can be, and the same as anybody else who asks.
+//! Tests of the seat suggestions.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Ten rows of ten with an aisle after the fourth seat, a screen in front.
+/// Ten rows of ten with an aisle after the fourth seat, and a screen in front.
 fn cinema() -> Layout {
     Layout::from_json(
         &json!({
@@ -41,7 +41,7 @@ const fn wish(count: usize) -> Wish {
 }
 
 #[test]
-fn three_sit_together_near_the_middle_two_thirds_back() {
+fn three_seats_together_are_near_the_middle_two_thirds_back() {
     let layout = cinema();
     let found = ask(&layout, &[], wish(3), 3);
     assert_eq!(found.len(), 3);
@@ -52,7 +52,7 @@ fn three_sit_together_near_the_middle_two_thirds_back() {
 }
 
 #[test]
-fn an_aisle_or_a_stranger_parts_a_row() {
+fn aisle_or_taken_seat_splits_a_row() {
     let layout = cinema();
     let found = ask(&layout, &[], wish(6), 8);
     for suggestion in found.iter().filter(|suggestion| suggestion.together == Together::Row) {
@@ -65,16 +65,17 @@ fn an_aisle_or_a_stranger_parts_a_row() {
 }
 
 #[test]
-fn nobody_is_left_alone_where_it_can_be_helped() {
+fn single_free_seats_are_avoided_where_possible() {
     let layout = cinema();
-    // Of G5 to G10, three: from either end, never leaving one. Of four seats three always do, so those come last.
+    // Three of G5 to G10 can be taken from either end without leaving a single seat. Three of four seats always leave
+    // one, so those rank last.
     for suggestion in ask(&layout, &["F5", "F6"], Wish { count: 3, category: Some(1) }, 2) {
         assert_eq!(suggestion.orphans, 0, "{:?}", names(&layout, &suggestion));
     }
 }
 
 #[test]
-fn a_category_is_kept_to() {
+fn requested_category_is_the_only_one_suggested() {
     let layout = cinema();
     for suggestion in ask(&layout, &[], Wish { count: 2, category: Some(0) }, 8) {
         assert!(suggestion.seats.iter().all(|seat| layout.place(*seat).expect("a seat").1 == 0));
@@ -94,13 +95,13 @@ fn couples_get_whole_sofas() {
         let names = names(&layout, &suggestion);
         assert!(matches!(names[0].as_str(), "J3" | "J5" | "J7" | "J9"), "{names:?}");
     }
-    // Seats of sofas whose other half is taken are no pair.
+    // Sofa seats whose other half is taken do not form a pair.
     let halves = ask(&layout, &["J2", "J4", "J6", "J8", "J10"], love, 5);
     assert!(halves.iter().all(|suggestion| suggestion.together == Together::Apart));
 }
 
 #[test]
-fn wheelchair_spaces_are_for_those_who_ask() {
+fn wheelchair_spaces_need_an_explicit_category() {
     let layout = cinema();
     let all: Vec<String> = (0..layout.seat_count()).map(|seat| layout.label(seat).expect("a seat")).collect();
     let others: Vec<&str> = all.iter().map(String::as_str).filter(|name| !name.starts_with('K')).collect();
@@ -109,7 +110,7 @@ fn wheelchair_spaces_are_for_those_who_ask() {
 }
 
 #[test]
-fn where_no_row_has_room_two_rows_have() {
+fn two_adjacent_rows_are_used_when_no_row_has_enough_seats() {
     let layout = cinema();
     // Only D5, D6 and E5, E6 are left.
     let all: Vec<String> = (0..layout.seat_count()).map(|seat| layout.label(seat).expect("a seat")).collect();
@@ -124,7 +125,7 @@ fn where_no_row_has_room_two_rows_have() {
 }
 
 #[test]
-fn senseless_wishes_get_nothing() {
+fn invalid_requests_get_no_suggestions() {
     let layout = cinema();
     assert_eq!(ask(&layout, &[], wish(0), 3), []);
     assert_eq!(ask(&layout, &[], wish(MAX_SEATS_PER_HOLD + 1), 3), []);
@@ -134,7 +135,7 @@ fn senseless_wishes_get_nothing() {
 
 proptest! {
     #[test]
-    fn suggestions_are_free_seats_of_the_right_number_and_share_none(
+    fn suggestions_are_free_seats_of_the_right_number_without_overlap(
         free in proptest::collection::vec(any::<bool>(), 94), count in 1..=MAX_SEATS_PER_HOLD, most in 1..=MAX_SUGGESTIONS,
     ) {
         let layout = cinema();

@@ -1,4 +1,4 @@
-//! The booking machine: every move a booking may make stands in one table, here and nowhere else.
+//! State machine of a booking. This module has the only table of transitions.
 //!
 //! ```text
 //! CREATED ──────────► SEATS_LOCKED ───► PAYMENT_PENDING ───► PAYMENT_SUCCEEDED ───► CONFIRMED
@@ -7,10 +7,9 @@
 //!                        └──► CANCELLED ◄───┴────────────────────┴────────────────────┘
 //! ```
 //!
-//! [`step`] decides and nothing else does: webhook, browser, reconciler and staff all enter here. It
-//! is pure; the server loads a [`Booking`], steps it, and writes the result with the from-state and
-//! version repeated in the `WHERE` clause. The same table guards the row once more in SQL, and
-//! `migrations/` is compared with [`may_move`] by a test of the server.
+//! [`step`] alone decides about transitions: webhook, browser, reconciler and staff all call it. It is pure. The server
+//! loads a [`Booking`], steps it, and writes the result with the previous state and version in the `WHERE` clause. The
+//! database guards the same table in SQL, and a test of the server compares `migrations/` with [`may_move`].
 
 mod step;
 #[cfg(test)]
@@ -22,110 +21,110 @@ pub use step::step;
 use crate::money::Money;
 use crate::time::{MINUTE_MS, Timestamp};
 
-/// How much longer a hold lasts once a payment was submitted.
+/// Extension of a hold when a payment is submitted.
 pub const PAYMENT_EXTENSION_MS: i64 = 2 * MINUTE_MS;
-/// A buyer may cancel until this long before the show.
+/// Time before the show at which a buyer's right to cancel ends.
 pub const BUYER_CANCELS_UNTIL_MS: i64 = 120 * MINUTE_MS;
-/// The fee for that, in percent of the total.
+/// Fee for a cancellation by the buyer, percent of the total.
 pub const CANCELLATION_FEE_PERCENT: i64 = 10;
-/// A show cannot be booked within this long of its start.
+/// Time before the start of a show at which sales close.
 pub const SALES_CLOSE_BEFORE_START_MS: i64 = 5 * MINUTE_MS;
 
-/// What the machine needs to know of a booking. Who and which seats is the server's business.
+/// The parts of a booking that transitions depend on. The server keeps the buyer and the seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Booking {
-    /// Where it stands.
+    /// State of the booking.
     pub state: BookingState,
-    /// How its money stands.
+    /// State of its money.
     pub money: MoneyState,
-    /// What its seats cost: those it still has.
+    /// Price of the seats that it still has.
     pub total: Money,
-    /// Until when it must be paid.
+    /// Payment deadline.
     pub expires_at: Timestamp,
 }
 
-/// Something that happened to a booking.
+/// An event in the life of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The lock store confirmed the hold.
     HoldTaken,
-    /// The buyer pressed Pay while the hold was alive; it now lasts until `until`.
+    /// The buyer paid while the hold was active. The hold now lasts until `until`.
     PaymentSubmitted {
         /// New end of the hold.
         until: Timestamp,
     },
-    /// The gateway has the money.
+    /// The gateway has charged the buyer.
     PaymentSucceeded {
-        /// How much it took.
+        /// The charged amount.
         amount: Money,
     },
-    /// The gateway declined, or the buyer gave up on its page.
+    /// The gateway declined the payment, or the buyer abandoned its page.
     PaymentFailed,
     /// The gateway acknowledged that it will never charge.
     PaymentVoided,
     /// Postgres turned every claim into a sale.
     SeatsSold,
-    /// A claim was gone at commit, or the show had started: there is nothing to sell.
+    /// A claim was gone at commit, or the show had started, so that nothing can be sold.
     SeatsLost,
-    /// The buyer wants out.
+    /// The buyer cancelled.
     CancelledByBuyer {
-        /// When the show starts; decides whether it is still early enough.
+        /// Start of the show; decides whether the buyer may still cancel.
         show_starts_at: Timestamp,
     },
-    /// Staff cancelled: a defective seat, a cancelled show.
+    /// Staff cancelled, for a defective seat or a cancelled show.
     CancelledByStaff,
-    /// The buyer gives some of the seats back and keeps the others.
+    /// The buyer returned some of the seats and keeps the others.
     PartCancelledByBuyer {
         /// Number of the refund within the booking, from 1.
         number: u32,
-        /// What those seats cost.
+        /// Price of those seats.
         price: Money,
-        /// When the show starts; decides whether it is still early enough.
+        /// Start of the show; decides whether the buyer may still cancel.
         show_starts_at: Timestamp,
     },
-    /// Staff take some of the seats back: one is broken.
+    /// Staff took some of the seats back, for example a defective one.
     PartCancelledByStaff {
         /// Number of the refund within the booking, from 1.
         number: u32,
-        /// What those seats cost.
+        /// Price of those seats.
         price: Money,
     },
-    /// Its time is over.
+    /// The payment deadline passed.
     TimedOut,
     /// The gateway acknowledged the refund.
     RefundSettled,
-    /// Money that came too late for another booking pays for this one: the gateway has it already.
+    /// A late payment for another booking pays for this one. The gateway has already charged it.
     PaymentMovedIn {
-        /// Until when the sale must be committed.
+        /// Deadline for committing the sale.
         until: Timestamp,
     },
-    /// The money is in the till: somebody at the counter took it, and no gateway is asked.
+    /// The counter took the payment. No gateway is involved.
     TakenAtCounter {
-        /// Until when the sale must be committed.
+        /// Deadline for committing the sale.
         until: Timestamp,
     },
-    /// Staff gave the buyer other seats: another booking has them, and the money of this one.
+    /// Staff exchanged the seats: another booking has the new seats and this booking's money.
     Exchanged,
-    /// The seats it was exchanged for cost less than the money that moved in: the rest goes back.
+    /// The new seats of an exchange cost less than the money that moved in; the difference is refunded.
     DifferenceReturned {
         /// Number of the refund within the booking, from 1.
         number: u32,
-        /// How much goes back.
+        /// Amount to refund.
         amount: Money,
     },
-    /// The show was moved to another screen, and the booking has places there.
+    /// The show moved to another screen, and the booking has places there.
     Relocated,
-    /// The money of this booking came too late, and pays for another booking of the same buyer now.
+    /// The late payment for this booking pays for another booking of the same buyer.
     LateMoneyMoved,
-    /// The money of this booking came too late, and there is nothing it could pay for.
+    /// The late payment for this booking is refunded, because no seats were found for it.
     LateMoneyReturned {
-        /// How much goes back.
+        /// Amount to refund.
         amount: Money,
     },
 }
 
 impl Event {
-    /// The event's stable name in the event log.
+    /// Stable name of the event in the event log.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -153,64 +152,62 @@ impl Event {
     }
 }
 
-/// Work that follows from a step. Written in the step's transaction, done afterwards, at least once;
-/// so every effect is idempotent. The effects of one booking are done in this order.
+/// Work that follows from a step. It is stored in the transaction of the step and executed afterwards, at least once,
+/// so every effect is idempotent. The effects of one booking are executed in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Ask the gateway for the money, under the key `pay:{booking}`.
+    /// Charges the buyer with the idempotency key `pay:{booking}`.
     Charge,
-    /// Tell the gateway never to charge this.
+    /// Voids the payment at the gateway.
     VoidPayment,
-    /// Tell a gateway that the booking left for another one never to charge this. No step asks for it:
-    /// whoever changes the gateway does. Waits for no other effect, and none waits for it.
+    /// Voids the payment at a gateway that the booking has left for another one. The change of gateway creates it, not
+    /// a step. It is not ordered with other effects.
     VoidLeft,
-    /// Send back what is left of the money, under the key `refund:{booking}`.
+    /// Refunds what is left of the money, with the idempotency key `refund:{booking}`.
     Refund {
-        /// How much.
+        /// Amount to refund.
         amount: Money,
     },
-    /// Send back the money of some seats, or what is over after an exchange, under the key
-    /// `refund:{booking}:{number}`.
+    /// Refunds some seats, or the difference after an exchange, with the idempotency key `refund:{booking}:{number}`.
     RefundPart {
         /// Number of the refund within the booking, from 1.
         number: u32,
-        /// How much.
+        /// Amount to refund.
         amount: Money,
     },
-    /// Show the seats as sold in the lock store.
+    /// Marks the seats as sold in the lock store.
     MarkBooked,
-    /// Give claims and hold back: the seats are free for others.
+    /// Releases claims and hold, so that the seats are free.
     ReleaseSeats,
-    /// Give back the seats of one part.
+    /// Releases the seats of a partial refund.
     ReleasePart {
-        /// Number of the refund they went with.
+        /// Number of that refund.
         number: u32,
     },
-    /// Send the ticket.
+    /// Sends the tickets.
     SendTicket,
-    /// Tell the buyer what became of the booking and of the money. Waits for no other effect, and none
-    /// waits for it.
+    /// Notifies the buyer of the outcome for the booking and the money. It is not ordered with other effects.
     SendNotice {
-        /// Number of the refund it is about; 0 for the whole booking.
+        /// Number of the refund concerned; 0 for the whole booking.
         number: u32,
     },
-    /// Find seats for money that came too late, or send it back.
+    /// Finds seats for a late payment, or refunds it.
     PlaceLate,
 }
 
-/// Why an event did not move a booking. "Gone" and "lost the race" are different answers.
+/// Reason why an event did not change a booking. Callers distinguish a final booking from a lost race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The very same thing happened before; nothing is left to do.
+    /// The same event was processed before; nothing is left to do.
     #[error("already done")]
     AlreadyDone,
     /// The booking is final.
     #[error("the booking is final")]
     Gone,
-    /// Not from this state.
+    /// The event is not possible in this state.
     #[error("not possible from this state")]
     WrongState,
-    /// A time-out that is not due.
+    /// The deadline has not passed yet.
     #[error("not due yet")]
     NotDue,
     /// Too late to cancel or to pay.
@@ -218,13 +215,13 @@ pub enum Refused {
     TooLate,
 }
 
-/// What a buyer who cancels gets back of `price`. The fee is rounded down, in the buyer's favour.
+/// Returns the refund of `price` for a cancellation by the buyer. The fee is rounded down, in the buyer's favour.
 #[must_use]
 pub const fn back_to_buyer(price: Money) -> Money {
     Money::new(price.minor - price.minor * CANCELLATION_FEE_PERCENT / 100, price.currency)
 }
 
-/// The last instant at which a buyer may cancel.
+/// Returns the last instant at which a buyer may cancel.
 #[must_use]
 pub const fn buyer_cancels_until(show_starts_at: Timestamp) -> Timestamp {
     show_starts_at.plus_ms(-BUYER_CANCELS_UNTIL_MS)
@@ -242,13 +239,13 @@ pub const ALL_STATES: [BookingState; 7] = [
 ];
 
 impl BookingState {
-    /// Whether nothing may follow.
+    /// True if no transition leaves this state.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Cancelled | Self::Expired)
     }
 
-    /// As SQL and JSON spell it.
+    /// Name in SQL and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -262,7 +259,7 @@ impl BookingState {
         }
     }
 
-    /// The state of that name; `None` for any other text.
+    /// Parses a name written by [`BookingState::as_str`]; `None` for any other text.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         ALL_STATES.into_iter().find(|state| state.as_str() == name)
@@ -270,7 +267,7 @@ impl BookingState {
 }
 
 impl MoneyState {
-    /// As SQL and JSON spell it.
+    /// Name in SQL and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -284,7 +281,7 @@ impl MoneyState {
         }
     }
 
-    /// The state of that name; `None` for any other text.
+    /// Parses a name written by [`MoneyState::as_str`]; `None` for any other text.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         [Self::None, Self::Pending, Self::Paid, Self::Failed, Self::Refunding, Self::Refunded, Self::Moved]
@@ -293,7 +290,7 @@ impl MoneyState {
     }
 }
 
-/// The table of moves: a booking may make these and no others.
+/// True if the transition table contains this transition.
 #[must_use]
 pub const fn may_move(from: BookingState, to: BookingState) -> bool {
     use BookingState::{Cancelled, Confirmed, Created, Expired, PaymentPending, PaymentSucceeded, SeatsLocked};

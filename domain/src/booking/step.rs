@@ -1,34 +1,34 @@
-//! The transition table itself.
+//! The transition function.
 
 use super::{Booking, Effect, Event, Refused, back_to_buyer, buyer_cancels_until};
 use crate::api::{BookingState as State, MoneyState};
 use crate::money::Money;
 use crate::time::Timestamp;
 
-/// What becomes of `booking` when `event` happens at `now`, and what must be done about it.
+/// Applies `event` at `now`. Returns the new booking and the effects to execute.
 ///
 /// # Errors
-/// [`Refused`] says why nothing changes. A refusal never has effects.
+/// [`Refused`] gives the reason why nothing changes. A refusal never has effects.
 pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, Vec<Effect>), Refused> {
     match event {
         Event::HoldTaken => match booking.state {
-            State::Created => Ok((to(booking, State::SeatsLocked), vec![])),
+            State::Created => Ok((with_state(booking, State::SeatsLocked), vec![])),
             State::Cancelled | State::Expired => Err(Refused::Gone),
             _ => Err(Refused::AlreadyDone),
         },
         Event::PaymentSubmitted { until } => payment_submitted(booking, until, now),
         Event::PaymentSucceeded { amount } => payment_succeeded(booking, amount),
-        Event::PaymentFailed | Event::PaymentVoided => payment_will_not_come(booking),
+        Event::PaymentFailed | Event::PaymentVoided => payment_failed(booking),
         Event::SeatsSold => match booking.state {
             State::PaymentSucceeded => {
-                Ok((to(booking, State::Confirmed), vec![Effect::MarkBooked, Effect::SendTicket]))
+                Ok((with_state(booking, State::Confirmed), vec![Effect::MarkBooked, Effect::SendTicket]))
             }
             State::Confirmed => Err(Refused::AlreadyDone),
             State::Cancelled | State::Expired => Err(Refused::Gone),
             _ => Err(Refused::WrongState),
         },
         Event::SeatsLost => match booking.state {
-            State::PaymentSucceeded => Ok(give_back(booking, booking.total)),
+            State::PaymentSucceeded => Ok(cancel_with_refund(booking, booking.total)),
             State::Cancelled | State::Expired => Err(Refused::Gone),
             _ => Err(Refused::WrongState),
         },
@@ -46,7 +46,7 @@ pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, 
         },
         Event::PaymentMovedIn { until } => match booking.state {
             State::SeatsLocked => {
-                let pending = to(booking, State::PaymentPending);
+                let pending = with_state(booking, State::PaymentPending);
                 Ok((Booking { money: MoneyState::Pending, expires_at: until, ..pending }, vec![]))
             }
             State::PaymentPending | State::PaymentSucceeded | State::Confirmed => Err(Refused::AlreadyDone),
@@ -54,21 +54,21 @@ pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, 
             State::Created => Err(Refused::WrongState),
         },
         Event::TakenAtCounter { until } => match payment_submitted(booking, until, now) {
-            // The same move; but nobody is to be asked for the money.
+            // The same transition, without a charge at a gateway.
             Ok((pending, _)) => Ok((pending, vec![])),
             Err(refused) => Err(refused),
         },
         Event::Exchanged => match booking.state {
-            // Nothing goes back: the money has moved. The new booking sends its own tickets.
+            // No refund: the money has moved. The new booking sends its own tickets.
             State::Confirmed => {
-                let moved = Booking { money: MoneyState::Moved, ..to(booking, State::Cancelled) };
+                let moved = Booking { money: MoneyState::Moved, ..with_state(booking, State::Cancelled) };
                 Ok((moved, vec![Effect::ReleaseSeats]))
             }
             State::Cancelled | State::Expired => Err(Refused::Gone),
             _ => Err(Refused::WrongState),
         },
         Event::DifferenceReturned { number, amount } => difference_returned(booking, number, amount),
-        // The same booking, the same money, other places: whoever moves the show tells the buyer and the map.
+        // The booking and its money are unchanged. The code that moves the show notifies the buyer and updates the map.
         Event::Relocated => match booking.state {
             State::Confirmed => Ok((booking, vec![])),
             State::Cancelled | State::Expired => Err(Refused::Gone),
@@ -82,7 +82,7 @@ pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, 
     }
 }
 
-/// Money that lies on a final booking goes one way, once.
+/// Uses money on a final booking once: it moves to another booking or is refunded.
 fn late_money(booking: Booking, to: MoneyState, effects: Vec<Effect>) -> Result<(Booking, Vec<Effect>), Refused> {
     match (booking.state, booking.money) {
         (State::Cancelled | State::Expired, MoneyState::Paid) => Ok((Booking { money: to, ..booking }, effects)),
@@ -98,7 +98,7 @@ fn payment_submitted(booking: Booking, until: Timestamp, now: Timestamp) -> Resu
         State::SeatsLocked if now >= booking.expires_at => Err(Refused::TooLate),
         State::SeatsLocked => {
             let pending =
-                Booking { money: MoneyState::Pending, expires_at: until, ..to(booking, State::PaymentPending) };
+                Booking { money: MoneyState::Pending, expires_at: until, ..with_state(booking, State::PaymentPending) };
             Ok((pending, vec![Effect::Charge]))
         }
         State::PaymentPending | State::PaymentSucceeded | State::Confirmed => Err(Refused::AlreadyDone),
@@ -109,13 +109,13 @@ fn payment_submitted(booking: Booking, until: Timestamp, now: Timestamp) -> Resu
 
 fn payment_succeeded(booking: Booking, amount: Money) -> Result<(Booking, Vec<Effect>), Refused> {
     match booking.state {
-        // Selling for another price than the one agreed is not ours to decide: the money goes back.
-        State::PaymentPending if amount != booking.total => Ok(give_back(booking, amount)),
+        // A sale at another price than agreed is not allowed: refund.
+        State::PaymentPending if amount != booking.total => Ok(cancel_with_refund(booking, amount)),
         State::PaymentPending => {
-            Ok((Booking { money: MoneyState::Paid, ..to(booking, State::PaymentSucceeded) }, vec![]))
+            Ok((Booking { money: MoneyState::Paid, ..with_state(booking, State::PaymentSucceeded) }, vec![]))
         }
         State::PaymentSucceeded | State::Confirmed => Err(Refused::AlreadyDone),
-        // Late money never revives a booking: it pays for another one, or goes back; once.
+        // Late money never revives a booking. It pays for another one or is refunded, once.
         State::Cancelled | State::Expired => match booking.money {
             MoneyState::Pending | MoneyState::Failed if amount == booking.total => {
                 Ok((Booking { money: MoneyState::Paid, ..booking }, vec![Effect::PlaceLate]))
@@ -133,16 +133,16 @@ fn payment_succeeded(booking: Booking, amount: Money) -> Result<(Booking, Vec<Ef
     }
 }
 
-fn payment_will_not_come(booking: Booking) -> Result<(Booking, Vec<Effect>), Refused> {
+fn payment_failed(booking: Booking) -> Result<(Booking, Vec<Effect>), Refused> {
     let failed = Booking { money: MoneyState::Failed, ..booking };
     match booking.state {
-        State::PaymentPending => Ok((to(failed, State::Cancelled), vec![Effect::ReleaseSeats])),
+        State::PaymentPending => Ok((with_state(failed, State::Cancelled), vec![Effect::ReleaseSeats])),
         State::Cancelled | State::Expired => match booking.money {
             MoneyState::Pending => Ok((failed, vec![])),
             MoneyState::Failed => Err(Refused::AlreadyDone),
             _ => Err(Refused::Gone),
         },
-        // Reordered: it succeeded before it "failed". What was sold stays sold.
+        // Events arrived out of order: the payment succeeded before it "failed". The sale stands.
         _ => Err(Refused::WrongState),
     }
 }
@@ -153,32 +153,32 @@ fn cancelled_by_buyer(
     now: Timestamp,
 ) -> Result<(Booking, Vec<Effect>), Refused> {
     match booking.state {
-        State::SeatsLocked => Ok((to(booking, State::Cancelled), vec![Effect::ReleaseSeats])),
-        State::PaymentPending => Ok(stop_payment(booking, State::Cancelled)),
+        State::SeatsLocked => Ok((with_state(booking, State::Cancelled), vec![Effect::ReleaseSeats])),
+        State::PaymentPending => Ok(end_unpaid(booking, State::Cancelled)),
         State::Confirmed if now > buyer_cancels_until(show_starts_at) => Err(Refused::TooLate),
-        State::Confirmed => Ok(give_back(booking, back_to_buyer(booking.total))),
+        State::Confirmed => Ok(cancel_with_refund(booking, back_to_buyer(booking.total))),
         State::Cancelled | State::Expired => Err(Refused::Gone),
         State::Created | State::PaymentSucceeded => Err(Refused::WrongState),
     }
 }
 
 fn cancelled_by_staff(booking: Booking) -> Result<(Booking, Vec<Effect>), Refused> {
-    let told = |(booking, mut effects): (Booking, Vec<Effect>)| {
+    let with_notice = |(booking, mut effects): (Booking, Vec<Effect>)| {
         effects.push(Effect::SendNotice { number: 0 });
         (booking, effects)
     };
     match booking.state {
-        State::SeatsLocked => Ok((to(booking, State::Cancelled), vec![Effect::ReleaseSeats])),
-        // They were about to pay: they are told why the page takes nothing any more.
-        State::PaymentPending => Ok(told(stop_payment(booking, State::Cancelled))),
-        State::PaymentSucceeded | State::Confirmed => Ok(give_back(booking, booking.total)),
+        State::SeatsLocked => Ok((with_state(booking, State::Cancelled), vec![Effect::ReleaseSeats])),
+        // The buyer was about to pay and is notified that payment is no longer possible.
+        State::PaymentPending => Ok(with_notice(end_unpaid(booking, State::Cancelled))),
+        State::PaymentSucceeded | State::Confirmed => Ok(cancel_with_refund(booking, booking.total)),
         State::Cancelled | State::Expired => Err(Refused::Gone),
         State::Created => Err(Refused::WrongState),
     }
 }
 
-/// Some seats go and `back` of their `price` with them; the others stay sold. To give all of them back is
-/// to cancel the booking.
+/// Cancels some seats and refunds `back` of their `price`; the others stay sold. Returning all seats is a cancellation
+/// of the booking instead.
 fn part_cancelled(
     booking: Booking,
     number: u32,
@@ -208,7 +208,7 @@ fn part_cancelled(
     }
 }
 
-/// The seats stay sold for what they cost; what came in above that goes back, as a part of its own.
+/// Refunds the money beyond the price of the seats, which stay sold, as a partial refund.
 fn difference_returned(booking: Booking, number: u32, amount: Money) -> Result<(Booking, Vec<Effect>), Refused> {
     match booking.state {
         State::Confirmed if number == 0 || amount.minor <= 0 || amount.currency != booking.total.currency => {
@@ -225,28 +225,29 @@ fn difference_returned(booking: Booking, number: u32, amount: Money) -> Result<(
 fn timed_out(booking: Booking, now: Timestamp) -> Result<(Booking, Vec<Effect>), Refused> {
     match booking.state {
         State::Created | State::SeatsLocked | State::PaymentPending if now < booking.expires_at => Err(Refused::NotDue),
-        State::Created => Ok((to(booking, State::Expired), vec![])),
-        State::SeatsLocked => Ok((to(booking, State::Expired), vec![Effect::ReleaseSeats])),
-        State::PaymentPending => Ok(stop_payment(booking, State::Expired)),
+        State::Created => Ok((with_state(booking, State::Expired), vec![])),
+        State::SeatsLocked => Ok((with_state(booking, State::Expired), vec![Effect::ReleaseSeats])),
+        State::PaymentPending => Ok(end_unpaid(booking, State::Expired)),
         State::PaymentSucceeded | State::Confirmed => Err(Refused::WrongState),
         State::Cancelled | State::Expired => Err(Refused::Gone),
     }
 }
 
-/// Moves the state and asserts that the table of moves allows it: a wrong arm above fails in the first test, not in
-/// SQL.
-fn to(booking: Booking, state: State) -> Booking {
+/// Sets the state and asserts that the transition table allows it. A wrong arm above then fails in the first test
+/// rather than in SQL.
+fn with_state(booking: Booking, state: State) -> Booking {
     assert!(super::may_move(booking.state, state), "{:?} to {state:?} is not in the table", booking.state);
     Booking { state, ..booking }
 }
 
-/// The charge may still succeed, so the claim is given back only after the gateway acknowledged.
-fn stop_payment(booking: Booking, state: State) -> (Booking, Vec<Effect>) {
-    (to(booking, state), vec![Effect::VoidPayment, Effect::ReleaseSeats])
+/// Ends a booking whose charge may still succeed. The effects are ordered: the claim is released only after the gateway
+/// has acknowledged the void.
+fn end_unpaid(booking: Booking, state: State) -> (Booking, Vec<Effect>) {
+    (with_state(booking, state), vec![Effect::VoidPayment, Effect::ReleaseSeats])
 }
 
-/// The seats go first: they need not wait for a gateway that is away.
-fn give_back(booking: Booking, amount: Money) -> (Booking, Vec<Effect>) {
-    let cancelled = Booking { money: MoneyState::Refunding, ..to(booking, State::Cancelled) };
+/// Cancels with a refund. The seats are released first, so that they do not wait for an unavailable gateway.
+fn cancel_with_refund(booking: Booking, amount: Money) -> (Booking, Vec<Effect>) {
+    let cancelled = Booking { money: MoneyState::Refunding, ..with_state(booking, State::Cancelled) };
     (cancelled, vec![Effect::ReleaseSeats, Effect::Refund { amount }, Effect::SendNotice { number: 0 }])
 }

@@ -11,8 +11,8 @@ fn eur(minor: i64) -> Money {
     Money::new(minor, Currency::parse("EUR").expect("a code"))
 }
 
-/// A booking as it stands in `state` on the straight road, due a minute from now.
-fn standing(state: BookingState) -> Booking {
+/// A booking in `state` after the usual course of events, due in a minute.
+fn booking_in(state: BookingState) -> Booking {
     let money = match state {
         Created | SeatsLocked => MoneyState::None,
         PaymentPending => MoneyState::Pending,
@@ -52,12 +52,12 @@ fn events() -> [Event; 20] {
     ]
 }
 
-/// What follows when all of it goes back: the seats do not wait for the money.
-fn given_back(minor: i64) -> [Effect; 3] {
+/// Effects of a full refund. The seats do not wait for the money.
+fn full_refund(minor: i64) -> [Effect; 3] {
     [Effect::ReleaseSeats, Effect::Refund { amount: eur(minor) }, Effect::SendNotice { number: 0 }]
 }
 
-/// Every state against every event: the whole machine on one page.
+/// Checks the outcome of every event in every state.
 #[test]
 fn every_state_meets_every_event() {
     // Columns in the order of `events()`.
@@ -73,14 +73,14 @@ fn every_state_meets_every_event() {
     ];
     for (state, row) in expected {
         for (event, expected) in events().into_iter().zip(row) {
-            let got = step(standing(state), event, NOW).map(|(booking, _)| booking.state);
+            let got = step(booking_in(state), event, NOW).map(|(booking, _)| booking.state);
             assert_eq!(got, expected, "{state:?} meets {event:?}");
         }
     }
 }
 
 #[test]
-fn the_table_of_moves_is_the_missions() {
+fn transition_table_is_as_specified() {
     let allowed: Vec<_> = ALL_STATES
         .into_iter()
         .flat_map(|from| ALL_STATES.into_iter().filter(move |to| may_move(from, *to)).map(move |to| (from, to)))
@@ -104,8 +104,8 @@ fn the_table_of_moves_is_the_missions() {
 }
 
 #[test]
-fn the_straight_road_charges_once_and_ends_in_a_ticket() {
-    let created = standing(Created);
+fn usual_course_charges_once_and_sends_a_ticket() {
+    let created = booking_in(Created);
     let (locked, none) = step(created, Event::HoldTaken, NOW).expect("locks");
     assert!(none.is_empty());
     let until = NOW.plus_ms(PAYMENT_EXTENSION_MS);
@@ -118,26 +118,26 @@ fn the_straight_road_charges_once_and_ends_in_a_ticket() {
 }
 
 #[test]
-fn money_taken_at_the_counter_takes_the_same_road_and_asks_no_gateway() {
+fn counter_payment_takes_the_same_transitions_without_a_charge() {
     let until = NOW.plus_ms(PAYMENT_EXTENSION_MS);
-    let (pending, effects) = step(standing(SeatsLocked), Event::TakenAtCounter { until }, NOW).expect("takes");
+    let (pending, effects) = step(booking_in(SeatsLocked), Event::TakenAtCounter { until }, NOW).expect("takes");
     assert_eq!((pending.state, pending.money, pending.expires_at), (PaymentPending, MoneyState::Pending, until));
     assert!(effects.is_empty(), "nobody is asked for the money");
-    let late = Booking { expires_at: EARLIER, ..standing(SeatsLocked) };
+    let late = Booking { expires_at: EARLIER, ..booking_in(SeatsLocked) };
     assert_eq!(step(late, Event::TakenAtCounter { until }, NOW), Err(TooLate));
     let (paid, _) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
     assert_eq!(step(paid, Event::SeatsSold, NOW).expect("sells").1, [Effect::MarkBooked, Effect::SendTicket]);
 }
 
 #[test]
-fn a_booking_of_a_show_that_moves_stays_what_it_is() {
-    let (moved, effects) = step(standing(Confirmed), Event::Relocated, NOW).expect("is moved");
-    assert_eq!((moved, effects), (standing(Confirmed), vec![]));
+fn relocation_leaves_the_booking_unchanged() {
+    let (moved, effects) = step(booking_in(Confirmed), Event::Relocated, NOW).expect("is moved");
+    assert_eq!((moved, effects), (booking_in(Confirmed), vec![]));
 }
 
 #[test]
-fn who_is_given_other_seats_gets_no_money_back_for_the_first() {
-    let (moved, effects) = step(standing(Confirmed), Event::Exchanged, NOW).expect("is exchanged");
+fn exchange_moves_the_money_without_a_refund() {
+    let (moved, effects) = step(booking_in(Confirmed), Event::Exchanged, NOW).expect("is exchanged");
     assert_eq!((moved.state, moved.money), (Cancelled, MoneyState::Moved));
     assert_eq!(effects, [Effect::ReleaseSeats]);
     assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "nothing of it is left to refund");
@@ -147,10 +147,10 @@ fn who_is_given_other_seats_gets_no_money_back_for_the_first() {
 }
 
 #[test]
-fn what_other_seats_cost_less_goes_back_and_they_stay_sold() {
-    let back = |number, amount| step(standing(Confirmed), Event::DifferenceReturned { number, amount }, NOW);
+fn exchange_difference_is_refunded_and_seats_stay_sold() {
+    let back = |number, amount| step(booking_in(Confirmed), Event::DifferenceReturned { number, amount }, NOW);
     let (kept, effects) = back(1, eur(1_500)).expect("goes back");
-    assert_eq!(kept, standing(Confirmed), "its total is what its seats cost, as before");
+    assert_eq!(kept, booking_in(Confirmed), "its total is what its seats cost, as before");
     assert_eq!(effects, [Effect::RefundPart { number: 1, amount: eur(1_500) }, Effect::SendNotice { number: 1 }]);
     let dollars = Money::new(1, Currency::parse("USD").expect("a code"));
     for (number, amount) in [(0, eur(1)), (1, eur(0)), (1, eur(-1)), (1, dollars)] {
@@ -159,11 +159,11 @@ fn what_other_seats_cost_less_goes_back_and_they_stay_sold() {
 }
 
 #[test]
-fn late_money_never_revives_a_booking_and_goes_one_way_once() {
+fn late_money_never_revives_a_booking_and_is_used_once() {
     let paid = Event::PaymentSucceeded { amount: eur(4_000) };
     let back = Event::LateMoneyReturned { amount: eur(4_000) };
     for state in [Cancelled, Expired] {
-        let (late, effects) = step(standing(state), paid, NOW).expect("is taken note of");
+        let (late, effects) = step(booking_in(state), paid, NOW).expect("is taken note of");
         assert_eq!((late.state, late.money, effects), (state, MoneyState::Paid, vec![Effect::PlaceLate]));
         assert_eq!(step(late, paid, NOW), Err(AlreadyDone));
 
@@ -189,29 +189,30 @@ fn late_money_never_revives_a_booking_and_goes_one_way_once() {
 }
 
 #[test]
-fn late_money_of_another_amount_pays_for_nothing() {
-    let (after, effects) = step(standing(Expired), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("goes back");
+fn late_money_of_a_different_amount_is_refunded() {
+    let (after, effects) =
+        step(booking_in(Expired), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("goes back");
     assert_eq!(after.money, MoneyState::Refunding);
     assert_eq!(effects, [Effect::Refund { amount: eur(1) }, Effect::SendNotice { number: 0 }]);
 }
 
 #[test]
-fn money_moved_in_is_charged_by_nobody_and_sold_like_any_other() {
+fn moved_in_money_is_sold_without_a_charge() {
     let (pending, effects) =
-        step(standing(SeatsLocked), Event::PaymentMovedIn { until: LATER }, NOW).expect("moves in");
+        step(booking_in(SeatsLocked), Event::PaymentMovedIn { until: LATER }, NOW).expect("moves in");
     assert_eq!((pending.state, pending.money, effects), (PaymentPending, MoneyState::Pending, vec![]));
     let (paid, _) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
     assert_eq!(step(paid, Event::SeatsSold, NOW).expect("sells").0.state, Confirmed);
 }
 
 #[test]
-fn whatever_is_given_back_in_parts_the_charge_is_refunds_and_fees_and_what_was_kept() {
+fn partial_refunds_fees_and_kept_price_always_add_up_to_the_charge() {
     let start = NOW.plus_ms(BUYER_CANCELS_UNTIL_MS);
-    // Prices of up to four seats, odd ones and free ones among them; every way to give them back one by one.
+    // Prices of up to four seats, including odd and free ones, cancelled one by one by every mix of buyer and staff.
     for prices in [vec![1_001, 999, 5, 0], vec![1], vec![9, 9, 9], vec![4_000, 1]] {
         let charge: i64 = prices.iter().sum();
         for by_staff in 0..1_u32 << prices.len() {
-            let mut booking = Booking { total: eur(charge), ..standing(Confirmed) };
+            let mut booking = Booking { total: eur(charge), ..booking_in(Confirmed) };
             let (mut refunds, mut fees) = (0, 0);
             for (place, price) in prices.iter().enumerate() {
                 let (number, price) = (place as u32 + 1, eur(*price));
@@ -241,10 +242,10 @@ fn whatever_is_given_back_in_parts_the_charge_is_refunds_and_fees_and_what_was_k
 }
 
 #[test]
-fn a_part_is_given_back_in_time_and_never_more_than_there_is() {
+fn partial_cancellation_is_in_time_and_within_the_total() {
     let start = NOW.plus_ms(BUYER_CANCELS_UNTIL_MS);
     let part = |price, show_starts_at| Event::PartCancelledByBuyer { number: 2, price, show_starts_at };
-    let (after, effects) = step(standing(Confirmed), part(eur(1_005), start), NOW).expect("in time");
+    let (after, effects) = step(booking_in(Confirmed), part(eur(1_005), start), NOW).expect("in time");
     assert_eq!((after.state, after.money, after.total), (Confirmed, MoneyState::Paid, eur(2_995)));
     assert_eq!(
         effects,
@@ -254,31 +255,31 @@ fn a_part_is_given_back_in_time_and_never_more_than_there_is() {
             Effect::SendNotice { number: 2 }
         ]
     );
-    assert_eq!(step(standing(Confirmed), part(eur(1_005), start.plus_ms(-1)), NOW), Err(TooLate));
+    assert_eq!(step(booking_in(Confirmed), part(eur(1_005), start.plus_ms(-1)), NOW), Err(TooLate));
     for wrong in [eur(4_001), eur(-1), Money::new(1, Currency::parse("USD").expect("a code"))] {
-        assert_eq!(step(standing(Confirmed), part(wrong, start), NOW), Err(WrongState), "{wrong:?}");
+        assert_eq!(step(booking_in(Confirmed), part(wrong, start), NOW), Err(WrongState), "{wrong:?}");
     }
     let unnumbered = Event::PartCancelledByStaff { number: 0, price: eur(1_000) };
-    assert_eq!(step(standing(Confirmed), unnumbered, NOW), Err(WrongState), "0 is the whole booking's");
+    assert_eq!(step(booking_in(Confirmed), unnumbered, NOW), Err(WrongState), "0 is the whole booking's");
 }
 
 #[test]
-fn a_wrong_amount_is_not_a_sale() {
+fn payment_of_a_different_amount_is_refunded() {
     let (after, effects) =
-        step(standing(PaymentPending), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("is refunded");
+        step(booking_in(PaymentPending), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("is refunded");
     assert_eq!((after.state, after.money), (Cancelled, MoneyState::Refunding));
-    assert_eq!(effects, given_back(1));
+    assert_eq!(effects, full_refund(1));
 }
 
 #[test]
-fn a_hold_that_ran_out_authorises_no_charge() {
-    let late = Booking { expires_at: EARLIER, ..standing(SeatsLocked) };
+fn expired_hold_cannot_be_charged() {
+    let late = Booking { expires_at: EARLIER, ..booking_in(SeatsLocked) };
     assert_eq!(step(late, Event::PaymentSubmitted { until: LATER }, NOW), Err(TooLate));
 }
 
 #[test]
-fn time_out_frees_seats_only_after_the_payment_is_stopped() {
-    let due = |state| Booking { expires_at: NOW, ..standing(state) };
+fn timeout_frees_seats_only_after_the_payment_is_voided() {
+    let due = |state| Booking { expires_at: NOW, ..booking_in(state) };
     let out = |state| step(due(state), Event::TimedOut, NOW).map(|(booking, effects)| (booking.state, effects));
     assert_eq!(out(Created), Ok((Expired, vec![])));
     assert_eq!(out(SeatsLocked), Ok((Expired, vec![Effect::ReleaseSeats])));
@@ -288,26 +289,26 @@ fn time_out_frees_seats_only_after_the_payment_is_stopped() {
 }
 
 #[test]
-fn the_buyer_cancels_two_hours_before_less_ten_percent_and_staff_at_any_time_in_full() {
-    let sold = Booking { total: eur(4_005), ..standing(Confirmed) };
+fn buyer_cancels_until_two_hours_before_less_fee_and_staff_anytime_in_full() {
+    let sold = Booking { total: eur(4_005), ..booking_in(Confirmed) };
     let start = NOW.plus_ms(BUYER_CANCELS_UNTIL_MS);
     let (_, effects) = step(sold, Event::CancelledByBuyer { show_starts_at: start }, NOW).expect("in time");
-    assert_eq!(effects, given_back(3_605));
+    assert_eq!(effects, full_refund(3_605));
     let late = Event::CancelledByBuyer { show_starts_at: start.plus_ms(-1) };
     assert_eq!(step(sold, late, NOW), Err(TooLate));
     let (_, effects) = step(sold, Event::CancelledByStaff, NOW).expect("staff may");
-    assert_eq!(effects, given_back(4_005));
+    assert_eq!(effects, full_refund(4_005));
 }
 
 #[test]
-fn lost_seats_cost_a_hold_never_the_money() {
-    let (after, effects) = step(standing(PaymentSucceeded), Event::SeatsLost, NOW).expect("is refunded");
+fn lost_seats_are_refunded_in_full() {
+    let (after, effects) = step(booking_in(PaymentSucceeded), Event::SeatsLost, NOW).expect("is refunded");
     assert_eq!((after.state, after.money), (Cancelled, MoneyState::Refunding));
-    assert_eq!(effects, given_back(4_000));
+    assert_eq!(effects, full_refund(4_000));
 }
 
 #[test]
-fn state_names_read_back() {
+fn state_names_parse_back_and_equal_their_json() {
     for state in ALL_STATES {
         assert_eq!(BookingState::parse(state.as_str()), Some(state));
         assert_eq!(serde_json::to_value(state).expect("is JSON"), state.as_str());

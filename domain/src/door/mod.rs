@@ -1,8 +1,8 @@
-//! The rules of the door: what a scanned text says, when a show's door is open, and who was let in by which of
-//! several scans when devices were apart.
+//! Rules of the door: codes in scanned text, opening times of a show's doors, and the admission among several offline
+//! scans of one ticket.
 //!
-//! Both sides follow them: the server, and the device at the door while it has no network. Not here: whether a code is
-//! genuine, which is the signature's and the books' business.
+//! The server and offline door devices share these rules. Whether a code is genuine is decided by the signature and the
+//! database, not here.
 
 mod scanned;
 mod settling;
@@ -16,28 +16,30 @@ use uuid::Uuid;
 use crate::api::systems::one_line;
 use crate::time::{MINUTE_MS, Timestamp};
 
-/// So long before its start tickets of a show are looked at, milliseconds: nobody uses up one for next week by mistake.
+/// Time before the start at which tickets of a show are first accepted, milliseconds. It prevents the use of a ticket
+/// for next week by mistake.
 pub const OPENS_BEFORE_MS: i64 = 18 * 60 * MINUTE_MS;
-/// So long after its start people still come back in, milliseconds.
+/// Time after the start until which tickets are accepted, milliseconds.
 pub const CLOSES_AFTER_MS: i64 = 12 * 60 * MINUTE_MS;
-/// How long a device may let people in by its list, milliseconds: an evening.
+/// Validity of an offline list, milliseconds: an evening.
 pub const LIST_LIFE_MS: i64 = 12 * 60 * MINUTE_MS;
-/// Scans settled in one call at most: a call of ten codes each stays below what a body may have.
+/// Maximum number of scans in one settlement. Ten codes per scan stay below the body limit.
 pub const MAX_SETTLED_SCANS: usize = 32;
-/// Scans a device keeps for later at most.
+/// Maximum number of scans that an offline device queues.
 pub const MAX_QUEUED_SCANS: usize = 2_000;
-/// Longest name of a device, characters.
+/// Maximum length of a device's name, characters.
 pub const MAX_DEVICE_CHARS: usize = 40;
-/// Hex digits of a ticket's digest on a device's list: 96 bits.
+/// Number of hex digits of a ticket's digest in an offline list: 96 bits.
 const DIGEST_DIGITS: usize = 24;
 
-/// Whether tickets of a show that begins then are looked at now.
+/// True if the doors of a show that starts at `starts_at` are open at `now`.
 #[must_use]
 pub const fn is_open(starts_at: Timestamp, now: Timestamp) -> bool {
     starts_at.since(now) <= OPENS_BEFORE_MS && now.since(starts_at) <= CLOSES_AFTER_MS
 }
 
-/// What a device knows a ticket by: it is told no codes, so a list that is lost opens no door. Another for each show.
+/// Returns the digest by which an offline list identifies a ticket in a show. Lists contain no codes, so a lost list
+/// admits no one.
 #[must_use]
 pub fn digest(show: Uuid, code: &str) -> String {
     let mut hash = Sha256::new();
@@ -53,7 +55,7 @@ pub fn digest(show: Uuid, code: &str) -> String {
     digits
 }
 
-/// The name of a device as it is kept: one line, trimmed; `None` when it is too long or empty.
+/// Returns a device's name trimmed to one line; `None` if it is empty or too long.
 #[must_use]
 pub fn device_name(text: &str) -> Option<&str> {
     one_line(text, MAX_DEVICE_CHARS)
@@ -64,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_door_opens_on_the_day_and_closes_when_the_night_is_over() {
+    fn doors_open_on_the_day_and_close_after_the_night() {
         let start = Timestamp(1_000_000_000);
         for (now, open) in [
             (start, true),
@@ -80,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_tells_codes_and_shows_apart_and_is_the_same_everywhere() {
+    fn digest_is_deterministic_and_differs_by_code_and_show() {
         let show = Uuid::from_u128(7);
         let one = digest(show, "0123456789ABCDEFGHJKMNPQRS");
         assert_eq!(one.len(), DIGEST_DIGITS);
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_has_a_name_of_one_line() {
+    fn device_name_is_one_trimmed_line() {
         assert_eq!(device_name("  Left door "), Some("Left door"));
         assert_eq!(device_name("الباب الأيسر"), Some("الباب الأيسر"));
         for text in ["", "  ", "a\nb", &"x".repeat(MAX_DEVICE_CHARS + 1)] {

@@ -1,28 +1,27 @@
-//! What a scanner read or somebody typed: the codes of one ticket, or of a whole party.
+//! Parses scanned or typed text into the codes of one ticket or of a party.
 //!
-//! Scanners that pose as keyboards type what they read with the layout the computer has: the bar between the fields of
-//! a QR code may come out as any other sign. So fields are told apart by what codes are made of, and not by the bar.
+//! A scanner that acts as a keyboard uses the keyboard layout of the computer, so the bar between the fields of a QR
+//! code may arrive as any other character. Fields are therefore recognised by the characters of codes, not by the bar.
 
 use std::fmt;
 
 use crate::seats::MAX_SEATS_PER_HOLD;
 
-/// Characters of a code.
+/// Number of characters in a code.
 pub const CODE_LENGTH: usize = 26;
-/// Longest text that is looked at, bytes: what a ticket's QR code holds at most.
+/// Maximum length of a text, bytes: the maximum content of a ticket's QR code.
 pub const MAX_SCANNED_BYTES: usize = 400;
-/// What the text of our QR codes begins with.
+/// Prefix of the text in our QR codes.
 const PREFIX: &str = "ROWLOCK1";
-/// Crockford's digits: no I, L, O or U.
+/// Crockford's base 32 digits: without I, L, O and U.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// A code as tickets carry it: 26 digits of Crockford's base 32, in capitals. Whether there is such a ticket is another
-/// question.
+/// A well-formed ticket code: 26 digits of Crockford's base 32, in capitals. The ticket need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(String);
 
 impl Code {
-    /// Reads a code as people type it: in any case, with I and L for 1 and O for 0.
+    /// Parses a code as people type it: in either case, with I and L for 1 and O for 0.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() != CODE_LENGTH {
@@ -31,7 +30,7 @@ impl Code {
         text.bytes().map(digit).collect::<Option<Vec<char>>>().map(|digits| Self(digits.into_iter().collect()))
     }
 
-    /// As it is stored.
+    /// The code as stored.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -53,31 +52,31 @@ fn digit(byte: u8) -> Option<char> {
     DIGITS.contains(&upper).then_some(char::from(upper))
 }
 
-/// A text that holds no code of a ticket.
+/// Reason why a text contains no ticket codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// Longer than any of ours.
+    /// Longer than any ticket's text.
     #[error("the text is longer than a ticket's")]
     TooLong,
-    /// No code where one has to be.
+    /// Without a code where one is expected.
     #[error("the text holds no code of a ticket")]
     NoCode,
-    /// More than a party has.
+    /// More codes than a party may have.
     #[error("the text holds more codes than a party has")]
     TooMany,
 }
 
-/// The codes of a scanned or typed text, each once, in its order: of one ticket or of a party.
+/// Parses the codes of one ticket or of a party. Each code is returned once, in the order of the text.
 ///
 /// # Errors
-/// [`Unreadable`], for whatever is not a ticket of ours by its form.
+/// [`Unreadable`], if the text does not have the form of a ticket.
 pub fn read(text: &str) -> Result<Vec<Code>, Unreadable> {
     if text.len() > MAX_SCANNED_BYTES {
         return Err(Unreadable::TooLong);
     }
     let text = text.trim();
-    let is_ours = text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
-    let codes = if is_ours { of_qr(&text[PREFIX.len()..]) } else { typed(text) };
+    let has_prefix = text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
+    let codes = if has_prefix { parse_qr_fields(&text[PREFIX.len()..]) } else { parse_typed(text) };
     match codes.len() {
         0 => Err(Unreadable::NoCode),
         1..=MAX_SEATS_PER_HOLD => Ok(codes),
@@ -85,8 +84,8 @@ pub fn read(text: &str) -> Result<Vec<Code>, Unreadable> {
     }
 }
 
-/// Codes follow one another until something else comes: the seat, or how many they are.
-fn of_qr(fields: &str) -> Vec<Code> {
+/// Reads codes up to the first other field: the seat or the number of tickets.
+fn parse_qr_fields(fields: &str) -> Vec<Code> {
     let mut codes = Vec::new();
     let fields = fields.split(|c: char| !c.is_ascii_alphanumeric()).filter(|field| !field.is_empty());
     for code in fields.map_while(Code::parse) {
@@ -97,8 +96,8 @@ fn of_qr(fields: &str) -> Vec<Code> {
     codes
 }
 
-/// People put spaces and hyphens into what they copy.
-fn typed(text: &str) -> Vec<Code> {
+/// People insert spaces and hyphens when they copy a code.
+fn parse_typed(text: &str) -> Vec<Code> {
     let bare: String = text.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
     Code::parse(&bare).into_iter().collect()
 }
@@ -116,17 +115,17 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_is_read_however_it_comes() {
+    fn ticket_is_parsed_in_every_notation() {
         for text in [
             format!("ROWLOCK1|{ONE}|C7|Ana"),
-            // Another keyboard's idea of a bar.
+            // The bar in another keyboard layout.
             format!("ROWLOCK1~{ONE}~C7~Ana"),
             format!("rowlock1|{}|c7|ana\r\n", ONE.to_lowercase()),
             ONE.to_owned(),
             format!("  {} ", ONE.to_lowercase()),
             "01234-56789 ABCDE-FGHJK MNPQRS".to_owned(),
             ONE.replace('0', "o").replace('1', "l"),
-            // A friend's name that looks like a code is not one.
+            // A holder's name in the form of a code is ignored.
             format!("ROWLOCK1|{ONE}|C7|{TWO}"),
         ] {
             assert_eq!(texts(&text), Ok(vec![ONE.to_owned()]), "{text:?}");
@@ -134,13 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn a_party_is_all_its_codes_each_once() {
+    fn party_contains_each_code_once() {
         let text = format!("ROWLOCK1|{ONE},{TWO},{ONE}|3 tickets|Ana");
         assert_eq!(texts(&text), Ok(vec![ONE.to_owned(), TWO.to_owned()]));
     }
 
     #[test]
-    fn what_is_no_ticket_is_said_to_be_none() {
+    fn text_without_a_ticket_is_refused_with_its_reason() {
         let many: Vec<String> = (0..11).map(|number| format!("{}{number:02}", &ONE[..24])).collect();
         let long = format!("ROWLOCK1|{ONE}|C7|{}", "x".repeat(MAX_SCANNED_BYTES));
         for (text, why) in [
@@ -163,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(text in ".{0,500}") {
+        fn any_text_parses_or_is_refused(text in ".{0,500}") {
             if let Ok(codes) = read(&text) {
                 prop_assert!(!codes.is_empty() && codes.len() <= MAX_SEATS_PER_HOLD);
                 for code in codes {

@@ -1,54 +1,54 @@
-//! Who was let in first, when several devices let people in with one ticket while they were apart.
+//! Settles which scan was the admission if several devices admitted one ticket while offline.
 //!
-//! The earliest scan is the admission, and each of the others is one too many and is reported. That is so whatever the
-//! order in which the scans come in and however often each of them does: the outcome depends on the scans alone.
+//! The earliest scan is the admission. Every other scan is a duplicate and is reported. The outcome depends only on the
+//! set of scans, not on their order of arrival or on repetitions.
 
 use uuid::Uuid;
 
 use crate::time::Timestamp;
 
-/// A scan that let somebody in with a ticket. The order is that of their times; at the same time, of their ids.
+/// A scan that admitted a ticket. Scans are ordered by time, then by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LetIn {
-    /// When, by the server's clock.
+    /// Time on the server's clock.
     pub at: Timestamp,
-    /// The scan, as the device named it.
+    /// Id of the scan, chosen by the device.
     pub scan: Uuid,
 }
 
-/// What becomes of a scan that let somebody in.
+/// Outcome of settling a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// Nobody was let in with the ticket before: this is the admission.
+    /// The ticket had no admission: this scan is the admission.
     Admission,
-    /// This very scan is the admission already.
+    /// This scan is already the recorded admission.
     Known,
-    /// Somebody was let in before: this one was too many.
+    /// An earlier scan is the admission: this scan is a duplicate.
     TooMany {
-        /// The admission, which stays.
+        /// The admission, which remains.
         first: LetIn,
     },
-    /// It was before the one that stood: it is the admission now, and that one was too many.
+    /// This scan is earlier than the recorded admission and replaces it. The previous one becomes a duplicate.
     Earlier {
-        /// What stood.
+        /// The previous admission.
         then: LetIn,
     },
 }
 
-/// How a scan that let somebody in stands to the admission of its ticket, if there is one.
+/// Compares a scan with the recorded admission of its ticket, if any.
 #[must_use]
-pub fn settle(standing: Option<LetIn>, scan: LetIn) -> Settled {
-    match standing {
+pub fn settle(admission: Option<LetIn>, scan: LetIn) -> Settled {
+    match admission {
         None => Settled::Admission,
-        Some(standing) if standing.scan == scan.scan => Settled::Known,
-        Some(standing) if scan < standing => Settled::Earlier { then: standing },
-        Some(standing) => Settled::TooMany { first: standing },
+        Some(admission) if admission.scan == scan.scan => Settled::Known,
+        Some(admission) if scan < admission => Settled::Earlier { then: admission },
+        Some(admission) => Settled::TooMany { first: admission },
     }
 }
 
-/// When a scan was made by the server's clock, from when the device's clock says it was and what that clock said when
-/// the scan was sent. A clock that is wrong is as wrong both times. One that was set in between is not believed beyond
-/// what can be: a scan by a list is made after the list, and before it is heard of.
+/// Converts the time of an offline scan to the server's clock, from the device's clock at the scan and at sending. A
+/// constant clock error cancels out. The result is limited to the possible range, in case the device's clock was set in
+/// between: not before the list was made and not after the settlement arrived.
 #[must_use]
 pub fn placed(at: Timestamp, sent_at: Timestamp, heard_at: Timestamp, list_made_at: Timestamp) -> Timestamp {
     let ago = sent_at.since(at).max(0);
@@ -66,22 +66,22 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_scan_is_the_admission() {
+    fn earliest_scan_is_the_admission() {
         let (early, late) = (let_in(5, 2), let_in(7, 1));
         assert_eq!(settle(None, early), Settled::Admission);
         assert_eq!(settle(Some(early), early), Settled::Known);
         assert_eq!(settle(Some(early), late), Settled::TooMany { first: early });
         assert_eq!(settle(Some(late), early), Settled::Earlier { then: late });
-        // At the same time somebody has to be first, and always the same one.
+        // A tie has a deterministic winner.
         let (one, other) = (let_in(5, 1), let_in(5, 2));
         assert_eq!(settle(Some(one), other), Settled::TooMany { first: one });
         assert_eq!(settle(Some(other), one), Settled::Earlier { then: other });
-        // A retry that is placed at another time is the same scan.
+        // A retry with another time is the same scan.
         assert_eq!(settle(Some(one), let_in(9, 1)), Settled::Known);
     }
 
     #[test]
-    fn a_wrong_clock_is_wrong_twice_and_a_clock_that_was_set_is_not_believed() {
+    fn constant_clock_error_cancels_and_clock_changes_are_bounded() {
         let (list, heard) = (Timestamp(1_000_000), Timestamp(2_000_000));
         let hours = 3_600_000;
         for (at, sent_at, expected) in [
@@ -97,28 +97,28 @@ mod tests {
         ] {
             assert_eq!(placed(Timestamp(at), Timestamp(sent_at), heard, list), Timestamp(expected), "{at} {sent_at}");
         }
-        // A list from the future, which no clock of ours made: never later than now.
+        // A list from the future, which our clock cannot have made: the result is never later than now.
         assert_eq!(placed(Timestamp(0), Timestamp(0), heard, heard.plus_ms(1)), heard);
     }
 
-    /// What the books say after these scans came in, in this order: the admission, and those reported as too many.
-    fn books(scans: &[LetIn]) -> (Option<LetIn>, BTreeSet<LetIn>) {
-        let (mut standing, mut too_many) = (None, BTreeSet::new());
+    /// Returns the admission and the duplicates after these scans arrived in this order.
+    fn settle_all(scans: &[LetIn]) -> (Option<LetIn>, BTreeSet<LetIn>) {
+        let (mut admission, mut too_many) = (None, BTreeSet::new());
         for scan in scans {
-            match settle(standing, *scan) {
-                Settled::Admission => standing = Some(*scan),
+            match settle(admission, *scan) {
+                Settled::Admission => admission = Some(*scan),
                 Settled::Known => {}
                 Settled::TooMany { .. } => drop(too_many.insert(*scan)),
                 Settled::Earlier { then } => {
                     too_many.insert(then);
-                    standing = Some(*scan);
+                    admission = Some(*scan);
                 }
             }
         }
-        (standing, too_many)
+        (admission, too_many)
     }
 
-    /// Scans of one ticket, each with an id of its own, some at the same time.
+    /// Scans of one ticket with distinct ids, some at the same time.
     fn scans() -> impl Strategy<Value = Vec<LetIn>> {
         prop::collection::vec(0..6_i64, 1..8)
             .prop_map(|times| (0_u128..).zip(times).map(|(id, at)| let_in(at, id * 7 % 11)).collect())
@@ -126,24 +126,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_is_let_in_and_all_others_are_reported_whatever_the_order(
+        fn one_scan_is_the_admission_and_all_others_are_reported_in_any_order(
             (first, shuffled) in scans().prop_flat_map(|scans| (Just(scans.clone()), Just(scans).prop_shuffle())),
             again in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
         ) {
-            let expected = books(&first);
+            let expected = settle_all(&first);
             let earliest = first.iter().min().copied();
             prop_assert_eq!(expected.0, earliest);
             let others: BTreeSet<LetIn> = first.iter().copied().filter(|scan| Some(*scan) != earliest).collect();
             prop_assert_eq!(&expected.1, &others, "each of the others is reported, and once");
-            prop_assert_eq!(books(&shuffled), expected.clone());
-            // Whatever is sent again changes nothing.
+            prop_assert_eq!(settle_all(&shuffled), expected.clone());
+            // Repeated scans change nothing.
             let mut repeated = shuffled.clone();
             repeated.extend(again.iter().map(|index| *index.get(&shuffled)));
-            prop_assert_eq!(books(&repeated), expected);
+            prop_assert_eq!(settle_all(&repeated), expected);
         }
 
         #[test]
-        fn a_scan_is_never_before_its_list_nor_after_now(at: i64, sent: i64, made in 0..1_000_i64, age in 0..1_000_i64) {
+        fn scan_time_is_between_list_and_now(at: i64, sent: i64, made in 0..1_000_i64, age in 0..1_000_i64) {
             let (list, heard) = (Timestamp(made), Timestamp(made + age));
             let placed = placed(Timestamp(at), Timestamp(sent), heard, list);
             prop_assert!(list <= placed && placed <= heard);

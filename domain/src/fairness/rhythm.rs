@@ -73,12 +73,12 @@ mod tests {
     fn count_flagged(pauses: impl IntoIterator<Item = i64>) -> usize {
         let (mut rhythm, mut now) = (Rhythm::default(), Timestamp(5_000));
         rhythm.note(now);
-        let mut count_flagged = 0;
+        let mut flagged = 0;
         for pause in pauses {
             now = now.plus_ms(pause);
-            count_flagged += usize::from(rhythm.note(now));
+            flagged += usize::from(rhythm.note(now));
         }
-        count_flagged
+        flagged
     }
 
     /// Pauses of a person who looks, taps, and looks again.

@@ -1,6 +1,6 @@
-//! Places where nobody has a seat of their own: a standing floor, a lawn. A sketch lists them; in a public seating plan
-//! they are drawings of a zone that have a `capacity`, with `name` and `category`, all three keys of ours. Drawings
-//! without are only drawings.
+//! Areas without numbered seats: a standing floor, a lawn. A sketch lists them. In a public seating plan an area is a
+//! zone's drawing with a `capacity`, a `name` and a `category`, which are extensions of ours. Other drawings are
+//! decoration.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use super::error::{LayoutError, MAX_NAME_CHARS};
 use super::seating_plan::SeatingPlan;
 use crate::seats::MAX_AREAS_PER_SHOW;
 
-/// The most places an area may have.
+/// Maximum number of places in an area.
 pub const MAX_AREA_CAPACITY: u32 = 100_000;
 
-/// A part of the room where nobody has a seat of their own.
+/// An area without numbered seats.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
-    /// Its name for people, unique among the areas of the room.
+    /// Display name, unique among the areas of the room.
     pub name: String,
     /// Category of its places.
     pub category: String,
-    /// How many people may be there, 1 to [`MAX_AREA_CAPACITY`].
+    /// Number of places, 1 to [`MAX_AREA_CAPACITY`].
     pub capacity: u32,
 }
 
-/// Whether areas can be sold in a room with these categories.
+/// Checks that the areas can be sold in a room with these categories.
 pub(super) fn check(areas: &[Area], categories: &BTreeSet<&str>) -> Result<(), LayoutError> {
     let refuse = |name: &str, why| Err(LayoutError::Area { name: name.to_owned(), why });
     if areas.len() > MAX_AREAS_PER_SHOW {
@@ -50,20 +50,20 @@ pub(super) fn check(areas: &[Area], categories: &BTreeSet<&str>) -> Result<(), L
     Ok(())
 }
 
-/// The areas of a plan that are for sale, zone by zone.
+/// Returns the areas of a plan, zone by zone.
 pub(super) fn of_plan(plan: &SeatingPlan) -> Vec<Area> {
     let drawings = plan.zones.iter().filter_map(|zone| zone.rest.get("areas")).filter_map(Value::as_array);
     drawings.flatten().filter_map(Value::as_object).filter_map(of_drawing).collect()
 }
 
-/// A drawing as an area; `None` for one that is only a drawing. A capacity that is no number of people reads as 0,
-/// which no area may have.
+/// Converts a drawing to an area; `None` for decoration. A capacity that is not a whole number becomes 0, which
+/// [`check`] refuses.
 pub(super) fn of_drawing(drawing: &Map<String, Value>) -> Option<Area> {
     let capacity = drawing.get("capacity").filter(|capacity| !capacity.is_null())?;
     let text = |key: &str| drawing.get(key).and_then(Value::as_str).unwrap_or_default();
     Some(Area {
         name: text("name").trim().to_owned(),
-        // As it is written: categories are referred to letter by letter.
+        // Not trimmed: categories are compared exactly.
         category: text("category").to_owned(),
         capacity: capacity.as_u64().and_then(|count| u32::try_from(count).ok()).unwrap_or_default(),
     })

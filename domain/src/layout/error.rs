@@ -1,74 +1,74 @@
-//! Why a drawing of a room is refused. Every message names the place, because a person edits the file.
+//! Reasons why a layout is refused. Every message names the position, because a person edits the file.
 
 use crate::seats::MAX_SEATS_PER_SHOW;
 
-/// The most categories a room may have: a seat's category is one byte, and 255 stays free.
+/// Maximum number of categories in a room: a seat's category is one byte, and 255 is reserved.
 pub const MAX_CATEGORIES: usize = 255;
-/// The longest name of a zone, row, seat or category, in characters.
+/// Maximum length of the name of a zone, row, seat or category, characters.
 pub const MAX_NAME_CHARS: usize = 120;
-/// How far from the origin anything may lie, in the units of the drawing.
+/// Maximum distance of a coordinate from the origin, in units of the drawing.
 pub const MAX_COORDINATE: f64 = 1_000_000.0;
-/// The largest side of a room, in plan units (20 to a seat).
+/// Maximum side of a room, in plan units (20 per seat).
 pub const MAX_ROOM_SIDE: f64 = 1_000_000.0;
 
-/// Why a layout is refused.
+/// Reason why a layout is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LayoutError {
-    /// Not the JSON of a seating plan or a sketch.
+    /// The text is not the JSON of a seating plan or a sketch.
     #[error("this is neither a seating plan nor a sketch: {0}")]
     Shape(String),
-    /// A room without seats.
+    /// The room has no seats.
     #[error("the room has no seats")]
     NoSeats,
-    /// More seats than a show can sell.
+    /// The room has more seats than a show can sell.
     #[error("the room has more than {MAX_SEATS_PER_SHOW} seats")]
     TooManySeats,
-    /// More categories than fit in a byte.
+    /// The room has more categories than fit in a byte.
     #[error("the room has {0} categories; at most {MAX_CATEGORIES} are possible")]
     TooManyCategories(usize),
-    /// Prices go by the category's name, so it must be unique.
+    /// Two categories have the same name. Prices refer to it, so it must be unique.
     #[error("the category {0:?} is there twice")]
     DuplicateCategory(String),
-    /// A seat of a category that the file does not define.
+    /// A seat has a category that the file does not define.
     #[error("{place} is of category {category:?}, which is not among the categories")]
     UnknownCategory {
-        /// The seat or the rows meant.
+        /// The seat or rows concerned.
         place: String,
-        /// The name that was not found.
+        /// The undefined category.
         category: String,
     },
-    /// Two seats that people could not tell apart.
+    /// Two seats have the same name.
     #[error("two seats are called {0:?}")]
     DuplicateName(String),
-    /// A seat that nobody could be sent to.
+    /// A seat has no number, so no customer can find it.
     #[error("a seat of row {row:?} has no number")]
     Unnamed {
-        /// The row it is in.
+        /// Its row.
         row: String,
     },
-    /// A name nobody could read.
+    /// A name is too long.
     #[error("the name {0:?}… is longer than {MAX_NAME_CHARS} characters")]
     NameTooLong(String),
-    /// A name with a character that is none.
+    /// A name contains an invalid character.
     #[error("the name {0:?} has a character in it that nobody can read or store")]
     Unreadable(String),
-    /// A coordinate that is no place in a room.
+    /// A coordinate is out of range.
     #[error("{0} lies outside of any room")]
     OutOfBounds(String),
-    /// An area that cannot be sold.
+    /// An area cannot be sold.
     #[error("the area {name:?}: {why}")]
     Area {
-        /// What it is called.
+        /// Name of the area.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// A line of a sketch that does not read as rows or seats.
+    /// A line of a sketch cannot be parsed as rows or seats.
     #[error("{text:?} in the sketch: {why}")]
     Sketch {
-        /// The text as written.
+        /// The text of the line.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
 }

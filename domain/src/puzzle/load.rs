@@ -1,49 +1,49 @@
-//! How many want something just now: a count over the last seconds.
+//! Measures the current rate of attempts over the last seconds.
 
 use crate::time::{SECOND_MS, Timestamp};
 
-/// The stretch of time that is counted over, milliseconds: long enough that one who taps fast is no crowd, short enough
-/// that the first second of a sale is one.
+/// Length of a window, milliseconds: long enough that one fast visitor does not count as a crowd, short enough to
+/// detect the crowd in the first second of a sale.
 pub const WINDOW_MS: i64 = 5 * SECOND_MS;
 
-/// Attempts at something, counted in windows side by side. Two numbers, however many come: what the window before this
-/// one had is believed to have come evenly, and counts as far as it reaches into the last [`WINDOW_MS`].
+/// Sliding-window counter of attempts. It keeps two numbers. The previous window's attempts are assumed to be evenly
+/// distributed and count in proportion to its overlap with the last [`WINDOW_MS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     window: i64,
-    now: u32,
-    before: u32,
+    current: u32,
+    previous: u32,
 }
 
 impl Load {
     /// Counts an attempt.
     pub fn note(&mut self, at: Timestamp) {
-        self.turn(at);
-        self.now = self.now.saturating_add(1);
+        self.advance(at);
+        self.current = self.current.saturating_add(1);
     }
 
-    /// Attempts a second over the last [`WINDOW_MS`], rounded down.
+    /// Returns the attempts per second over the last [`WINDOW_MS`], rounded down.
     #[must_use]
     pub fn per_second(mut self, at: Timestamp) -> u32 {
-        self.turn(at);
+        self.advance(at);
         let rest_ms = WINDOW_MS - at.0.rem_euclid(WINDOW_MS);
-        let counted = i64::from(self.now) + i64::from(self.before) * rest_ms / WINDOW_MS;
+        let counted = i64::from(self.current) + i64::from(self.previous) * rest_ms / WINDOW_MS;
         u32::try_from(counted * SECOND_MS / WINDOW_MS).unwrap_or(u32::MAX)
     }
 
-    /// Whether nothing that was counted counts any more.
+    /// True if no counted attempt is recent enough to count.
     #[must_use]
     pub fn is_over(mut self, at: Timestamp) -> bool {
-        self.turn(at);
-        self.now == 0 && self.before == 0
+        self.advance(at);
+        self.current == 0 && self.previous == 0
     }
 
-    /// Goes on to the window of this instant. A clock that goes back stays in the window it was in.
-    fn turn(&mut self, at: Timestamp) {
+    /// Advances to the window of `at`. A clock that goes back stays in its window.
+    fn advance(&mut self, at: Timestamp) {
         let window = at.0.div_euclid(WINDOW_MS);
         if window > self.window {
-            self.before = if window == self.window.saturating_add(1) { self.now } else { 0 };
-            self.now = 0;
+            self.previous = if window == self.window.saturating_add(1) { self.current } else { 0 };
+            self.current = 0;
             self.window = window;
         }
     }
@@ -53,18 +53,18 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// Where a window begins.
+    /// Start of a window.
     const BEGIN: Timestamp = Timestamp(1_000 * WINDOW_MS);
 
-    fn after(attempts: u32) -> Load {
+    fn load_after(attempts: u32) -> Load {
         let mut load = Load::default();
         (0..attempts).for_each(|_| load.note(BEGIN));
         load
     }
 
     #[test]
-    fn a_crowd_is_seen_at_once_and_forgotten_bit_by_bit() {
-        let load = after(500);
+    fn rate_rises_at_once_and_decays_gradually() {
+        let load = load_after(500);
         assert_eq!(load.per_second(BEGIN), 100);
         assert_eq!(load.per_second(BEGIN.plus_ms(WINDOW_MS - 1)), 100, "in the same window");
         assert_eq!(load.per_second(BEGIN.plus_ms(WINDOW_MS)), 100);
@@ -73,19 +73,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_can_be_forgotten() {
-        let load = after(1);
+    fn old_attempts_expire() {
+        let load = load_after(1);
         assert!(!load.is_over(BEGIN.plus_ms(2 * WINDOW_MS - 1)));
         assert!(load.is_over(BEGIN.plus_ms(2 * WINDOW_MS)));
         assert!(Load::default().is_over(BEGIN));
     }
 
     #[test]
-    fn a_clock_that_goes_back_loses_no_count_and_many_are_no_overflow() {
-        let mut load = after(500);
+    fn backward_clock_keeps_counts_and_counters_saturate() {
+        let mut load = load_after(500);
         load.note(BEGIN.plus_ms(-3 * WINDOW_MS));
         assert_eq!(load.per_second(BEGIN), 100);
-        let full = Load { window: BEGIN.0.div_euclid(WINDOW_MS), now: u32::MAX, before: u32::MAX };
+        let full = Load { window: BEGIN.0.div_euclid(WINDOW_MS), current: u32::MAX, previous: u32::MAX };
         let mut fuller = full;
         fuller.note(BEGIN);
         assert_eq!(fuller, full);

@@ -1,18 +1,18 @@
-//! A puzzle: a little work that a browser does unseen, and that costs whoever comes ten thousand times ten thousand
-//! times as much.
+//! Proof-of-work puzzles: cheap for one browser, ten thousand times as expensive for a visitor who comes ten thousand
+//! times.
 //!
-//! The server says a challenge, a short text. A solution is the challenge, a hyphen and a number whose SHA-256 begins
-//! with so many zero bits. There is no way to one but to try: 2^bits numbers on average; looking whether it is one takes
-//! a single hash, however hard it was to find. How many bits are asked for follows from how many people want seats just
-//! then ([`bits_asked`], [`Load`]): none while it is calm.
+//! The server issues a challenge, a short text. A solution is the challenge, a hyphen and a number, such that the
+//! SHA-256 of the whole begins with a given number of zero bits. Finding one takes 2^bits attempts on average;
+//! verifying it takes one hash, whatever the difficulty. The difficulty follows from the current demand for seats
+//! ([`bits_asked`], [`Load`]); at low demand there is no puzzle.
 //!
 //! Sources: C. Dwork, M. Naor, "Pricing via Processing or Combatting Junk Mail", CRYPTO '92 (work as a price); A. Back,
 //! "Hashcash: A Denial of Service Counter-Measure", 2002 (leading zero bits of a hash); A. Juels, J. Brainard, "Client
-//! Puzzles", NDSS 1999 (asked for under load only, harder with it, and nothing kept by the server until it is solved).
-//! What it is not good for: B. Laurie, R. Clayton, "Proof-of-Work Proves Not to Work", 2004. It slows down who has many
-//! visitors on few machines; it stops nobody who has many machines.
+//! Puzzles", NDSS 1999 (used under load only, difficulty grows with it, and the server keeps no state until a solution
+//! arrives). Limits: B. Laurie, R. Clayton, "Proof-of-Work Proves Not to Work", 2004. Puzzles slow down an attacker
+//! with many visitors on few machines; they do not stop one with many machines.
 //!
-//! Not here: how a challenge is signed, whose it is, and that it is spent once; that is the server's.
+//! The server signs challenges, binds them to a visitor and accepts each once. That is not part of this module.
 
 mod load;
 
@@ -20,17 +20,16 @@ use sha2::{Digest, Sha256};
 
 pub use load::{Load, WINDOW_MS};
 
-/// Bits of the easiest puzzle: 16,384 hashes on average, a few hundredths of a second of a phone.
+/// Minimum difficulty: 16,384 hashes on average, a few hundredths of a second on a phone.
 pub const LEAST_BITS: u8 = 14;
-/// Bits of the hardest: 262,144 hashes on average, about a second of a phone. A puzzle that takes longer would decide
-/// who gets the seats by who has the newer device.
+/// Maximum difficulty: 262,144 hashes on average, about a second on a phone. A harder puzzle would favour visitors with
+/// newer devices.
 pub const MOST_BITS: u8 = 18;
-/// Longest number in a solution, digits: far more than any puzzle needs.
+/// Maximum length of the number in a solution, digits: far more than any puzzle needs.
 pub const MOST_DIGITS: usize = 16;
 
-/// How many bits are asked for at so many attempts a second, where `calm` of them are still answered without a puzzle;
-/// `None`: no puzzle is asked for. Each doubling of the load doubles the work, from [`LEAST_BITS`] to [`MOST_BITS`]. A
-/// `calm` of zero asks for none, ever.
+/// Returns the difficulty at `per_second` attempts a second; `None`, which means no puzzle, up to `calm` of them. Each
+/// doubling of the load doubles the work, from [`LEAST_BITS`] to [`MOST_BITS`]. A `calm` of 0 disables puzzles.
 #[must_use]
 pub fn bits_asked(per_second: u32, calm: u32) -> Option<u8> {
     if calm == 0 || per_second <= calm {
@@ -40,7 +39,7 @@ pub fn bits_asked(per_second: u32, calm: u32) -> Option<u8> {
     Some(u8::try_from(doublings).unwrap_or(MOST_BITS).saturating_add(LEAST_BITS).min(MOST_BITS))
 }
 
-/// The challenge in what should be a solution; `None` when it can be none: the number is missing, too long, or none.
+/// Returns the challenge part of a solution; `None` if the number is missing, too long or not a number.
 #[must_use]
 pub fn challenge_of(solution: &str) -> Option<&str> {
     let (challenge, number) = solution.rsplit_once('-')?;
@@ -48,24 +47,24 @@ pub fn challenge_of(solution: &str) -> Option<&str> {
     is_number.then_some(challenge)
 }
 
-/// Whether this solves a puzzle of so many bits: one hash.
+/// True if `solution` solves a puzzle of `bits` bits. It computes one hash.
 #[must_use]
 pub fn is_solved(solution: &str, bits: u8) -> bool {
     zero_bits(&Sha256::digest(solution.as_bytes()).into()) >= u32::from(bits)
 }
 
-/// The first solution among so many numbers, as the worker of the browser finds it
+/// Returns the first solution among `most_tries` numbers. The browser's worker uses the same search
 /// (`frontend/static/puzzle-worker.js`).
 #[must_use]
 pub fn solve(challenge: &str, bits: u8, most_tries: u64) -> Option<String> {
     (0..most_tries).map(|number| format!("{challenge}-{number}")).find(|solution| is_solved(solution, bits))
 }
 
-/// Zero bits in front.
+/// Counts leading zero bits.
 fn zero_bits(hash: &[u8; 32]) -> u32 {
     let whole = hash.iter().take_while(|byte| **byte == 0).count();
     let rest = hash.get(whole).map_or(0, |byte| byte.leading_zeros());
-    // A hash has 32 bytes.
+    // A hash has 32 bytes, so the cast is lossless.
     whole as u32 * 8 + rest
 }
 
@@ -75,11 +74,11 @@ mod tests {
 
     use super::*;
 
-    /// More than any puzzle of these tests takes: one in e^64 needs more.
+    /// Enough tries for the puzzles of these tests: one puzzle in e^64 needs more.
     const TRIES: u64 = 64 << 8;
 
     #[test]
-    fn a_calm_show_asks_nothing_and_each_doubling_of_the_load_doubles_the_work() {
+    fn low_demand_needs_no_puzzle_and_each_doubling_doubles_the_work() {
         for (per_second, bits) in [
             (0, None),
             (20, None),
@@ -98,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_solves_the_hardest_and_gives_up_on_harder_ones() {
+    fn worker_has_the_same_maximum_difficulty() {
         let worker = include_str!("../../../frontend/static/puzzle-worker.js");
         assert!(worker.contains(&format!("const MOST_BITS = {MOST_BITS};")));
     }
 
     #[test]
-    fn zero_bits_are_counted_from_the_front() {
+    fn leading_zero_bits_are_counted() {
         let hash = |bytes: &[u8]| {
             let mut hash = [0xFF; 32];
             hash[..bytes.len()].copy_from_slice(bytes);
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_solution_is_found_by_trying_and_is_that_challenges_only() {
+    fn solution_is_found_and_valid_for_its_challenge_only() {
         let solution = solve("8-one", 8, TRIES).expect("a solution");
         assert_eq!(challenge_of(&solution), Some("8-one"));
         assert!(is_solved(&solution, 8) && is_solved(&solution, 0));
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_no_solution_is_seen_at_once() {
+    fn malformed_solutions_are_refused_without_hashing() {
         let long = format!("a-{}", "1".repeat(MOST_DIGITS + 1));
         for text in ["", "-", "a", "a-", "a-1b", "a- 1", "a-+1", "a-１", &long] {
             assert_eq!(challenge_of(text), None, "{text}");
@@ -139,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_people_never_make_it_easier(one in any::<u32>(), other in any::<u32>(), calm in any::<u32>()) {
+        fn higher_load_never_lowers_the_difficulty(one in any::<u32>(), other in any::<u32>(), calm in any::<u32>()) {
             let (fewer, more) = (one.min(other), one.max(other));
             prop_assert!(bits_asked(fewer, calm) <= bits_asked(more, calm));
             let in_bounds = |bits: Option<u8>| bits.is_none_or(|bits| (LEAST_BITS..=MOST_BITS).contains(&bits));
@@ -147,7 +146,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_looked_at_without_harm(text in any::<String>(), bits in any::<u8>()) {
+        fn arbitrary_text_never_panics(text in any::<String>(), bits in any::<u8>()) {
             let _ = (challenge_of(&text), is_solved(&text, bits));
         }
     }
