@@ -1,9 +1,9 @@
-//! Where everybody sits when a show is moved to another room: the same place if the room has it, else other seats
-//! together that are no worse, else nowhere.
+//! Assigns places to all bookings when a show moves to another room: the same place if the room has it, otherwise other
+//! seats together that are no worse, otherwise none.
 //!
-//! Pure: rooms, prices and parties come in as arguments. A party stays whole: all of it finds a place, or none of it
-//! does. No two parties get the same seat, and nobody a cheaper one than they had. Not here: what buyers are asked,
-//! and what becomes of those who find no place (`server/src/bookings/relocation`).
+//! Pure: rooms, prices and parties are arguments. A party stays whole: it gets places for all its members or none. No
+//! seat is assigned twice, and no party gets a cheaper seat than it had. The offer to buyers and the refund of parties
+//! without places are in `server/src/bookings/relocation`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,41 +13,41 @@ use crate::reseat::{self, Place};
 use crate::seats::{AreaIndex, SeatIndex};
 use crate::time::{MINUTE_MS, Timestamp};
 
-/// Parties that other seats are looked for, at most: each costs a look at every seat of the room. The others are those
-/// who bought last, and have their money back.
+/// Maximum number of parties that alternatives are searched for, since each search visits every seat of the room.
+/// Parties beyond it bought last and are refunded.
 pub const MAX_OTHERS: usize = 2_000;
-/// The longest a buyer has to say whether they take other seats, milliseconds: two days.
+/// Maximum time for a buyer's answer to an offer, milliseconds: two days.
 pub const LONGEST_ANSWER_MS: i64 = 48 * 60 * MINUTE_MS;
 
-/// What identifies a place in any room: section, row and number as printed.
+/// Name of a place in any room: section, row and number as printed.
 pub type PlaceName = (String, String, String);
 
-/// A room as far as moving depends on it.
+/// The properties of a room that a move depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Room {
-    /// Its rows, each in the order of its seats.
+    /// Its rows, each in seat order.
     pub rows: Vec<Vec<Place>>,
-    /// Every seat's name, by its number.
+    /// Name of every seat, by index.
     pub names: Vec<PlaceName>,
-    /// Areas without seats.
+    /// Areas without numbered seats.
     pub areas: Vec<Floor>,
 }
 
-/// An area without seats.
+/// An area without numbered seats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floor {
-    /// Its number in the room.
+    /// Index of the area in the room.
     pub area: AreaIndex,
-    /// Its name, by which it is found again.
+    /// Name of the area, by which the same area is found in the other room.
     pub name: String,
-    /// What a place costs, minor units.
+    /// Price of a place, minor units.
     pub price: i64,
-    /// How many places it has.
+    /// Number of places.
     pub capacity: u32,
 }
 
 impl Room {
-    /// A room at these prices; `None` when a category has none.
+    /// Builds a room with these prices; `None` if a category has no price.
     #[must_use]
     pub fn of(layout: &Layout, prices: &PriceList) -> Option<Self> {
         let categories: Option<Vec<_>> = layout
@@ -78,58 +78,59 @@ impl Room {
     }
 }
 
-/// A booking as far as moving depends on it.
+/// The properties of a booking that a move depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Party {
     /// Its seats in the first room.
     pub seats: Vec<SeatIndex>,
-    /// Its places in areas of the first room: area and how many.
+    /// Its places in areas of the first room: area and number.
     pub places: Vec<(AreaIndex, u32)>,
 }
 
-/// Where a party sits in the second room.
+/// Outcome of a move for a party.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// On the very places it had, by name.
+    /// The party keeps its places, matched by name.
     Same(Carried),
-    /// On others, which are no worse. They want to be asked.
+    /// The party gets other places that are no worse. The buyer must accept them.
     Other(Carried),
-    /// Nowhere.
+    /// The party gets no places.
     Nowhere,
 }
 
-/// Each place with the one that stands for it.
+/// The places of a party before and after a move.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Seat in the first room, seat in the second.
+    /// Seat in the first room and seat in the second.
     pub seats: Vec<(SeatIndex, SeatIndex)>,
-    /// Area in the first room, area in the second, and how many places.
+    /// Area in the first room, area in the second, and the number of places.
     pub places: Vec<(AreaIndex, AreaIndex, u32)>,
 }
 
-/// Until when a buyer may say whether they take other seats: half the time that is left, two days at most.
+/// Returns the deadline for a buyer's answer to an offer: half of the remaining time, two days at most.
 #[must_use]
 pub fn answer_until(now: Timestamp, starts_at: Timestamp) -> Timestamp {
     now.plus_ms((starts_at.since(now) / 2).clamp(0, LONGEST_ANSWER_MS))
 }
 
-/// Where everybody sits, in the order of `parties`, who are in the order in which they bought. The house keeps `kept`
-/// in the second room. Everyone who finds their own place has it before others are looked for.
+/// Returns the outcome for each of `parties`, in the same order. Parties are sorted by time of purchase. The house
+/// keeps `kept` in the second room. All parties that can keep their places are assigned before alternatives are
+/// searched.
 #[must_use]
 pub fn relocate(before: &Room, after: &Room, kept: &BTreeSet<SeatIndex>, parties: &[Party]) -> Vec<Fate> {
-    let mut moving = Moving::new(before, after, kept);
+    let mut relocation = Relocation::new(before, after, kept);
     let mut fates: Vec<Fate> =
-        parties.iter().map(|party| moving.same(party).map_or(Fate::Nowhere, Fate::Same)).collect();
+        parties.iter().map(|party| relocation.keep_same(party).map_or(Fate::Nowhere, Fate::Same)).collect();
     let left = fates.iter_mut().zip(parties).filter(|(fate, _)| **fate == Fate::Nowhere);
     for (fate, party) in left.take(MAX_OTHERS) {
-        if let Some(carried) = moving.other(party) {
+        if let Some(carried) = relocation.find_other(party) {
             *fate = Fate::Other(carried);
         }
     }
     fates
 }
 
-/// The house's seats in the second room: those of the same names.
+/// Matches house seats to the seats of the same names in the second room.
 #[must_use]
 pub fn kept_by_name(before: &Room, after: &Room, kept: &[SeatIndex]) -> Vec<(SeatIndex, SeatIndex)> {
     let by_name = by_name(after);
@@ -141,8 +142,8 @@ fn by_name(room: &Room) -> HashMap<&PlaceName, SeatIndex> {
     room.names.iter().zip(0..).collect()
 }
 
-/// A move under way: what is taken in the second room so far.
-struct Moving<'a> {
+/// Assignments made so far during a move.
+struct Relocation<'a> {
     before: &'a Room,
     after: &'a Room,
     old: HashMap<SeatIndex, Place>,
@@ -152,7 +153,7 @@ struct Moving<'a> {
     left: BTreeMap<AreaIndex, u32>,
 }
 
-impl<'a> Moving<'a> {
+impl<'a> Relocation<'a> {
     fn new(before: &'a Room, after: &'a Room, kept: &BTreeSet<SeatIndex>) -> Self {
         Self {
             before,
@@ -165,11 +166,11 @@ impl<'a> Moving<'a> {
         }
     }
 
-    /// All of a party on the places it had.
-    fn same(&mut self, party: &Party) -> Option<Carried> {
+    /// Assigns a party to the same places, if all of them are possible.
+    fn keep_same(&mut self, party: &Party) -> Option<Carried> {
         let seats: Option<Vec<_>> = party.seats.iter().map(|seat| self.same_seat(*seat)).collect();
         let places: Option<Vec<_>> = party.places.iter().map(|(area, count)| self.same_area(*area, *count)).collect();
-        Some(self.take(Carried { seats: seats?, places: places? }))
+        Some(self.assign(Carried { seats: seats?, places: places? }))
     }
 
     fn same_seat(&self, seat: SeatIndex) -> Option<(SeatIndex, SeatIndex)> {
@@ -185,14 +186,14 @@ impl<'a> Moving<'a> {
         self.fits(old, new, count).then_some((area, new.area, count))
     }
 
-    /// All of a party on other places: seats together, places in the least dear area that has enough.
-    fn other(&mut self, party: &Party) -> Option<Carried> {
+    /// Assigns a party to other places: seats together, and for each area the cheapest one with enough places.
+    fn find_other(&mut self, party: &Party) -> Option<Carried> {
         let mut lost: Vec<Place> = party.seats.iter().map(|seat| self.old.get(seat).copied()).collect::<Option<_>>()?;
         let mut seats = Vec::new();
         if !lost.is_empty() {
             let found = reseat::equal_or_better(&self.after.rows, &lost, |seat| !self.taken.contains(&seat))?;
             let mut found: Vec<Place> = found.iter().map(|seat| self.new.get(seat).copied()).collect::<Option<_>>()?;
-            // Kind by kind, the cheapest in place of the cheapest: as they were chosen.
+            // Within each kind, match by price: the cheapest new seat replaces the cheapest old one.
             lost.sort_by_key(|place| (place.kind as u8, place.price, place.seat));
             found.sort_by_key(|place| (place.kind as u8, place.price, place.seat));
             seats = lost.iter().zip(&found).map(|(old, new)| (old.seat, new.seat)).collect();
@@ -206,7 +207,7 @@ impl<'a> Moving<'a> {
             let new = self.after.areas.iter().filter(is_free).min_by_key(|floor| (floor.price, floor.area))?;
             places.push((*area, new.area, *count));
         }
-        Some(self.take(Carried { seats, places }))
+        Some(self.assign(Carried { seats, places }))
     }
 
     fn floor(&self, area: AreaIndex) -> Option<&'a Floor> {
@@ -217,7 +218,7 @@ impl<'a> Moving<'a> {
         new.price >= old.price && self.left.get(&new.area).is_some_and(|left| *left >= count)
     }
 
-    fn take(&mut self, carried: Carried) -> Carried {
+    fn assign(&mut self, carried: Carried) -> Carried {
         self.taken.extend(carried.seats.iter().map(|(_, new)| *new));
         for (_, area, count) in &carried.places {
             if let Some(left) = self.left.get_mut(area) {
@@ -235,7 +236,7 @@ mod tests {
     use super::*;
     use crate::api::{SEAT_PITCH, SeatKind};
 
-    /// A room of rows at these prices; seats are numbered from one in rows A, B, C…
+    /// A room with rows of these prices. Seats are numbered from 1 in rows A, B, C…
     fn room(rows: &[&[i64]], floors: &[(&str, i64, u32)]) -> Room {
         let (mut next, mut names, mut placed) = (0, Vec::new(), Vec::new());
         for (y, prices) in (0_i32..).zip(rows) {
@@ -270,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_the_same_place_keeps_it_and_the_others_sit_together_nearby() {
+    fn same_places_are_kept_and_other_parties_sit_together_nearby() {
         let before = room(&[&[10; 6], &[10; 6]], &[]);
-        // Its first row ends after four: B3 is another number there.
+        // The first row of the new room has four seats, so B3 has another index there.
         let after = room(&[&[10; 4], &[10; 8]], &[]);
         let parties = [of_seats(&[4, 5]), of_seats(&[8, 9]), of_seats(&[0])];
         let fates = relocate(&before, &after, &BTreeSet::new(), &parties);
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cheaper_place_of_the_same_name_is_not_the_same() {
+    fn cheaper_place_of_the_same_name_is_not_the_same() {
         let before = room(&[&[10; 4], &[20; 4]], &[]);
         let after = room(&[&[20; 4], &[10; 4]], &[]);
         let fates = relocate(&before, &after, &BTreeSet::new(), &[of_seats(&[4, 5]), of_seats(&[0])]);
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn house_seats_are_nobodys_and_a_party_stays_whole() {
+    fn house_seats_are_not_assigned_and_a_party_stays_whole() {
         let before = room(&[&[10; 3]], &[]);
         let after = room(&[&[10; 3]], &[]);
         let fates = relocate(&before, &after, &[1].into(), &[of_seats(&[0, 1]), of_seats(&[2])]);
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn places_go_where_the_name_is_the_same_or_to_the_least_dear_that_is_no_worse() {
+    fn area_places_go_to_the_same_name_or_the_cheapest_that_is_no_worse() {
         let before = room(&[&[10; 1]], &[("Floor", 10, 50), ("Terrace", 20, 50)]);
         let after = room(&[&[10; 1]], &[("Terrace", 20, 3), ("Gallery", 30, 9), ("Loft", 5, 99)]);
         let party = |area, count| Party { seats: vec![], places: vec![(area, count)] };
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn half_the_time_that_is_left_is_theirs_and_never_more_than_two_days() {
+    fn answer_deadline_is_half_the_remaining_time_up_to_two_days() {
         let now = Timestamp(1_000_000);
         assert_eq!(answer_until(now, now.plus_ms(60 * MINUTE_MS)), now.plus_ms(30 * MINUTE_MS));
         assert_eq!(answer_until(now, now.plus_ms(60 * 24 * 60 * MINUTE_MS)), now.plus_ms(LONGEST_ANSWER_MS));
@@ -335,7 +336,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_seat_is_given_twice_nobody_sits_worse_and_no_party_is_torn(
+        fn no_seat_is_assigned_twice_no_party_is_worse_off_and_none_is_split(
             before in any_room(), after in any_room(), cuts in proptest::collection::vec(1..4_usize, 1..40),
             house in proptest::collection::btree_set(0..20_u32, 0..4),
         ) {
@@ -351,7 +352,7 @@ mod tests {
             prop_assert_eq!(fates.len(), parties.len());
             let (old, new) = (before.places(), after.places());
             let mut given = house.clone();
-            let mut stood = BTreeMap::<AreaIndex, u32>::new();
+            let mut occupied = BTreeMap::<AreaIndex, u32>::new();
             for (fate, party) in fates.iter().zip(&parties) {
                 let (carried, is_same) = match fate {
                     Fate::Same(carried) => (carried, true),
@@ -374,10 +375,10 @@ mod tests {
                 for (from, to, count) in &carried.places {
                     let price = |room: &Room, area| room.areas.iter().find(|floor| floor.area == area).map(|floor| floor.price);
                     prop_assert!(price(&before, *from) <= price(&after, *to));
-                    *stood.entry(*to).or_default() += count;
+                    *occupied.entry(*to).or_default() += count;
                 }
             }
-            for (area, count) in stood {
+            for (area, count) in occupied {
                 let floor = after.areas.iter().find(|floor| floor.area == area);
                 prop_assert!(floor.is_some_and(|floor| floor.capacity >= count), "area {} is too full", area);
             }

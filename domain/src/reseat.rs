@@ -1,34 +1,33 @@
-//! Seats in place of others: as many, together, no cheaper, as near as can be.
+//! Finds replacement seats: as many, together, no cheaper, and as near as possible.
 //!
-//! For a buyer whose money came too late for the seats they had chosen, and who said they would take
-//! others. Pure: what is free comes in as an argument. Not here: the best seats for somebody who has not
-//! chosen yet.
+//! It serves buyers whose payment arrived too late for their seats and who agreed to others. Pure: the set of free
+//! seats is an argument. [`crate::best_available`] serves buyers who have not chosen yet.
 
 use crate::api::{SEAT_PITCH, SeatKind};
 use crate::seats::SeatIndex;
 
-/// Seats further apart than this have an aisle between them, plan units.
+/// Distance above which two seats have an aisle between them, plan units.
 const MAX_STEP: i32 = SEAT_PITCH * 2;
 
-/// A seat, as far as the choice depends on it.
+/// The properties of a seat that the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The seat.
     pub seat: SeatIndex,
-    /// Its centre, plan units from the left.
+    /// Centre, plan units from the left.
     pub x: i32,
-    /// Its centre, plan units from the top.
+    /// Centre, plan units from the top.
     pub y: i32,
-    /// What it is.
+    /// Kind of the seat.
     pub kind: SeatKind,
-    /// What it costs in this show, minor units.
+    /// Price in this show, minor units.
     pub price: i64,
 }
 
-/// The best seats in place of `lost`: side by side in one row, of the same kinds, each no cheaper. The
-/// least dear of them, and of those the nearest to where `lost` was. `None` when there are none.
+/// Returns the best replacement of `lost`: neighbours in one row, of the same kinds, none cheaper. Cheaper groups come
+/// first, then groups nearer to `lost`. `None` if there are none.
 ///
-/// `rows` are the rows of the room, each in the order of its seats. O(seats × lost).
+/// `rows` are the rows of the room, each in seat order. O(seats × lost).
 #[must_use]
 pub fn equal_or_better(
     rows: &[Vec<Place>],
@@ -55,7 +54,7 @@ pub fn equal_or_better(
             let extra: i64 = seats.iter().zip(lost).map(|(new, old)| new.price.saturating_sub(old.price)).sum();
             let (x, y) = sum_of_centres(seats);
             let (dx, dy) = (i64::from(x - at_x), i64::from(y - at_y));
-            // Another row changes more than another place in it.
+            // Another row is a greater change than another seat in the same row.
             let rank = (extra, dx * dx + 2 * dy * dy, seats[0].seat);
             if best.as_ref().is_none_or(|(best, _)| rank < *best) {
                 best = Some((rank, seats));
@@ -65,7 +64,7 @@ pub fn equal_or_better(
     best.map(|(_, seats)| seats.iter().map(|place| place.seat).collect())
 }
 
-/// Of as many seats each, so sums compare as centres do.
+/// Groups of equal size can be compared by the sum instead of the mean.
 fn sum_of_centres(seats: &[Place]) -> (i32, i32) {
     seats.iter().fold((0, 0), |(x, y), place| (x + place.x, y + place.y))
 }
@@ -74,14 +73,14 @@ fn are_neighbours(seats: &[Place]) -> bool {
     seats.windows(2).all(|pair| (pair[1].x - pair[0].x).abs() <= MAX_STEP)
 }
 
-/// Kind by kind, the cheapest beside the cheapest: nobody sits on a cheaper seat than they paid for.
+/// Matches seats of each kind by price, so that no seat is cheaper than the one it replaces.
 fn are_no_worse(seats: &[Place], wanted: &[(u8, i64)]) -> bool {
     let mut offered: Vec<_> = seats.iter().map(|place| (place.kind as u8, place.price)).collect();
     offered.sort_unstable();
     offered.iter().zip(wanted).all(|(new, old)| new.0 == old.0 && new.1 >= old.1)
 }
 
-/// Halves of a sofa are sold together: couple seats pair off from the start of their stretch of the row.
+/// Sofas are sold whole: couple seats form pairs from the start of their run in the row.
 fn splits_a_couple(row: &[Place], from: usize, to: usize) -> bool {
     let is_couple = |place: &Place| place.kind == SeatKind::Couple;
     let before = |end: usize| row[..end].iter().rev().take_while(|place| is_couple(place)).count();
@@ -93,7 +92,7 @@ fn splits_a_couple(row: &[Place], from: usize, to: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// A row of ordinary seats at these prices, one pitch apart.
+    /// A row of standard seats with these prices, one pitch apart.
     fn row(number: u32, prices: &[i64]) -> Vec<Place> {
         let place = |(column, price): (usize, &i64)| Place {
             seat: number * 100 + column as u32,
@@ -105,17 +104,17 @@ mod tests {
         prices.iter().enumerate().map(place).collect()
     }
 
-    fn of(rows: &[Vec<Place>], seats: &[SeatIndex]) -> Vec<Place> {
+    fn places_of(rows: &[Vec<Place>], seats: &[SeatIndex]) -> Vec<Place> {
         let find = |seat: &SeatIndex| rows.iter().flatten().find(|place| place.seat == *seat).copied();
         seats.iter().map(|seat| find(seat).expect("it is in the room")).collect()
     }
 
     fn choose(rows: &[Vec<Place>], lost: &[SeatIndex], taken: &[SeatIndex]) -> Option<Vec<SeatIndex>> {
-        equal_or_better(rows, &of(rows, lost), |seat| !taken.contains(&seat))
+        equal_or_better(rows, &places_of(rows, lost), |seat| !taken.contains(&seat))
     }
 
     #[test]
-    fn the_nearest_of_the_same_price_are_taken_first() {
+    fn nearest_seats_of_the_same_price_come_first() {
         let rows = [row(0, &[10; 6]), row(1, &[10; 6]), row(2, &[10; 6])];
         assert_eq!(choose(&rows, &[102, 103], &[102]), Some(vec![103, 104]), "one seat along");
         assert_eq!(choose(&rows, &[102, 103], &[101, 102, 103, 104]), Some(vec![2, 3]), "the row in front");
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn dearer_seats_only_when_no_equal_ones_are_together_and_cheaper_ones_never() {
+    fn dearer_seats_are_a_fallback_and_cheaper_ones_are_never_chosen() {
         let rows = [row(0, &[5; 6]), row(1, &[10; 6]), row(2, &[15; 6])];
         assert_eq!(choose(&rows, &[102, 103], &[102]), Some(vec![103, 104]));
         assert_eq!(choose(&rows, &[102, 103], &[101, 102, 104]), Some(vec![202, 203]), "100, 103, 105 are alone");
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_of_a_mixed_party_sits_worse() {
+    fn no_member_of_a_party_with_mixed_prices_is_worse_off() {
         let rows = [row(0, &[10, 15]), row(1, &[10, 10]), row(2, &[15, 15]), row(3, &[10, 15])];
         assert_eq!(choose(&rows, &[0, 1], &[0, 1]), Some(vec![300, 301]), "the same prices, though further away");
         assert_eq!(choose(&rows, &[0, 1], &[0, 1, 300]), Some(vec![200, 201]));
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_aisle_is_between_neighbours_and_a_row_ends() {
+    fn groups_do_not_span_an_aisle_or_rows() {
         let mut gapped = row(0, &[10; 4]);
         gapped[2].x += SEAT_PITCH * 3;
         gapped[3].x += SEAT_PITCH * 3;
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_kept_and_a_sofa_is_not_halved() {
+    fn kinds_are_kept_and_sofas_are_not_split() {
         let mut rows = [row(0, &[10; 5]), row(1, &[10; 4])];
         rows[0][0].kind = SeatKind::Wheelchair;
         rows[0][1].kind = SeatKind::Companion;
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lost_needs_no_place() {
+    fn empty_group_has_no_replacement() {
         assert_eq!(equal_or_better(&[row(0, &[10; 3])], &[], |_| true), None);
     }
 }

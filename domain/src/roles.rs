@@ -1,30 +1,30 @@
-//! Who may do what: the roles of people who work in a theatre.
+//! Roles of a theatre's staff and their permissions.
 //!
-//! A customer has none. A role is held in one theatre; what is another theatre's is not there for its holder.
+//! Customers have no role. A role applies to one theatre. Resources of other theatres do not exist for its holder.
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// What somebody is in a theatre.
+/// A role in a theatre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Sells, exchanges and takes back at the counter and at the door.
+    /// Sells, exchanges and refunds tickets at the counter, and admits at the door.
     BoxOffice,
-    /// Answers for the box office: says who works there, and does what needs a manager.
+    /// Manages the box office: grants roles and authorises what needs a manager.
     Manager,
-    /// Plans: rooms, films, shows, prices.
+    /// Plans rooms, films, shows and prices.
     Organiser,
 }
 
 impl Role {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 3] = [Self::BoxOffice, Self::Manager, Self::Organiser];
 
-    /// As JSON and SQL spell it.
+    /// Name in JSON and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -34,25 +34,26 @@ impl Role {
         }
     }
 
-    /// Reads what [`Role::as_str`] wrote.
+    /// Parses a name written by [`Role::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == text)
     }
 }
 
-/// How somebody stands to a theatre's thing.
+/// Result of a permission check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// They may.
+    /// Permitted.
     May,
-    /// They work there, as something else.
+    /// The person has another role in the theatre.
     OtherRole,
-    /// They do not work there: it is not there for them.
+    /// The person has no role in the theatre. The resource is reported as missing.
     Stranger,
 }
 
-/// How whoever has `held` in a theatre stands to what `wanted` may do. A manager may do what the box office may.
+/// Checks whether the roles `held` in a theatre include one of `wanted`. A manager has the permissions of the box
+/// office as well.
 #[must_use]
 pub fn standing(held: &[Role], wanted: &[Role]) -> Standing {
     let may = |role: &Role| wanted.contains(role) || (*role == Role::Manager && wanted.contains(&Role::BoxOffice));
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back_and_nothing_else_is_a_role() {
+    fn role_names_parse_back_and_other_texts_are_refused() {
         for role in Role::ALL {
             assert_eq!(Role::parse(role.as_str()), Some(role));
             let json = serde_json::to_string(&role).expect("a role is JSON");
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_of_what_one_is_and_what_is_wanted_has_one_answer() {
+    fn permission_table_of_every_pair_of_roles() {
         use Standing::{May, OtherRole, Stranger};
         let table = [
             (Role::BoxOffice, [May, OtherRole, OtherRole]),

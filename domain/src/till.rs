@@ -1,6 +1,6 @@
-//! A till's arithmetic: what came in, what went out, what should be in it.
+//! Sums of a till's ledger.
 //!
-//! Money is in minor units of the till's one currency. A sum that does not fit is none: nobody's drawer holds it.
+//! Amounts are minor units of the till's currency. A sum that overflows is `None`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,29 +9,29 @@ use crate::time::{MINUTE_MS, Timestamp};
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// The largest sum anybody counts, drops or opens a till with at once, minor units.
+/// Maximum amount of a count, a drop or a float, minor units.
 pub const MAX_COUNTED_MINOR: i64 = 100_000_000;
-/// How long a sale may be undone by who made it, milliseconds.
+/// Time during which the seller may undo a sale, milliseconds.
 pub const UNDO_MS: i64 = 5 * MINUTE_MS;
 
-/// How money changes hands at the counter.
+/// Means of payment at the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Means {
-    /// Coins and notes, which lie in the till.
+    /// Coins and notes, kept in the till.
     Cash,
-    /// The terminal beside the till.
+    /// A card terminal beside the till.
     Card,
-    /// No money at all: a guest of the house.
+    /// A free ticket: no payment.
     Free,
 }
 
 impl Means {
-    /// All of them.
+    /// All means of payment.
     pub const ALL: [Self; 3] = [Self::Cash, Self::Card, Self::Free];
 
-    /// As JSON and SQL spell it.
+    /// Name in JSON and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,13 +41,13 @@ impl Means {
         }
     }
 
-    /// Reads what [`Means::as_str`] wrote.
+    /// Parses a name written by [`Means::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|means| means.as_str() == text)
     }
 
-    /// What a payment of this kind stands under in place of a gateway's name: nobody outside is ever asked about it.
+    /// Name stored in place of a gateway's name, since no gateway is involved.
     #[must_use]
     pub const fn settled_as(self) -> &'static str {
         match self {
@@ -57,35 +57,35 @@ impl Means {
         }
     }
 
-    /// Reads what [`Means::settled_as`] wrote; `None` for a gateway's name.
+    /// Parses a name written by [`Means::settled_as`]; `None` for the name of a gateway.
     #[must_use]
     pub fn of_settled(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|means| means.settled_as() == name)
     }
 }
 
-/// What a line of a till's ledger is about.
+/// Kind of a line in a till's ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// What it was opened with.
+    /// The float when the till was opened.
     Float,
     /// A sale.
     Sale,
-    /// Money that went back to a customer.
+    /// A refund to a customer.
     Refund,
-    /// The difference when seats were exchanged for others.
+    /// The price difference of an exchange.
     Exchange,
-    /// Cash that went to the safe.
+    /// Cash taken to the safe.
     Drop,
 }
 
 impl Entry {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Float, Self::Sale, Self::Refund, Self::Exchange, Self::Drop];
 
-    /// As JSON and SQL spell it.
+    /// Name in JSON and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -97,31 +97,31 @@ impl Entry {
         }
     }
 
-    /// Reads what [`Entry::as_str`] wrote.
+    /// Parses a name written by [`Entry::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|entry| entry.as_str() == text)
     }
 }
 
-/// A line of the ledger: what, how, and how much came in (below zero: went out).
+/// A line of the ledger: kind, means of payment, and amount received (negative if paid out).
 pub type Line = (Entry, Means, i64);
 
-/// The sums of a till, minor units.
+/// Sums of a till, minor units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// What it was opened with.
+    /// The float.
     pub float: i64,
-    /// Sales for cash, less what went back in cash.
+    /// Cash sales less cash refunds.
     pub cash: i64,
-    /// Sales by card, less what went back to cards.
+    /// Card sales less card refunds.
     pub card: i64,
-    /// What went to the safe.
+    /// Cash taken to the safe.
     pub dropped: i64,
 }
 
 impl Sums {
-    /// Of these lines; `None` when a sum does not fit.
+    /// Adds up the lines; `None` if a sum overflows.
     #[must_use]
     pub fn of(lines: impl IntoIterator<Item = Line>) -> Option<Self> {
         lines.into_iter().try_fold(Self::default(), |sums, (entry, means, amount)| {
@@ -139,22 +139,22 @@ impl Sums {
         })
     }
 
-    /// Cash that should be in it; `None` when it does not fit.
+    /// Returns the expected cash; `None` if it overflows.
     #[must_use]
     pub fn expected(&self) -> Option<i64> {
         self.float.checked_add(self.cash)?.checked_sub(self.dropped)
     }
 }
 
-/// Whether somebody can have counted that sum.
+/// True if the amount is a plausible count: 0 to [`MAX_COUNTED_MINOR`].
 #[must_use]
 pub const fn can_be_counted(minor: i64) -> bool {
     0 <= minor && minor <= MAX_COUNTED_MINOR
 }
 
-/// A sum as people write it, in minor units: `12.50`, `12,5`, `12`. `None` for what is none, has more digits than the
-/// currency, or does not fit; whether somebody can have counted it says [`can_be_counted`]. Thousands are not grouped:
-/// `1.000` is read by nobody the same way.
+/// Parses an amount as people write it, to minor units: `12.50`, `12,5`, `12`. `None` if it is not a number, has more
+/// decimals than the currency, or overflows. [`can_be_counted`] checks its range. Thousands separators are refused:
+/// `1.000` is ambiguous between languages.
 #[must_use]
 pub fn read_amount(text: &str, minor_digits: u32) -> Option<i64> {
     let text = text.trim();
@@ -167,7 +167,7 @@ pub fn read_amount(text: &str, minor_digits: u32) -> Option<i64> {
     format!("{whole}{part:0<digits$}").parse().ok()
 }
 
-/// The last instant at which a sale of `sold_at` may be undone.
+/// Returns the last instant at which a sale made at `sold_at` may be undone.
 #[must_use]
 pub const fn undo_until(sold_at: Timestamp) -> Timestamp {
     sold_at.plus_ms(UNDO_MS)
@@ -180,7 +180,7 @@ mod tests {
     use Means::{Card, Cash, Free};
 
     #[test]
-    fn a_shift_adds_up() {
+    fn sums_of_a_shift_add_up() {
         let lines = [
             (Float, Cash, 10_000),
             (Sale, Cash, 2_500),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_no_sum() {
+    fn overflowing_sums_are_refused() {
         assert_eq!(Sums::of([(Float, Cash, i64::MAX), (Sale, Cash, 1)]), None);
         assert_eq!(Sums::of([(Drop, Cash, i64::MIN)]), None);
         assert_eq!(Sums::of([(Sale, Free, 1)]), None, "a guest of the house pays nothing");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_counts_less_than_nothing_or_a_million() {
+    fn counts_below_zero_or_above_the_maximum_are_implausible() {
         for minor in [0, 1, MAX_COUNTED_MINOR] {
             assert!(can_be_counted(minor));
         }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_read_as_people_write_them() {
+    fn amounts_are_parsed_as_people_write_them() {
         for (text, digits, minor) in [
             ("100", 2, 10_000),
             ("12.50", 2, 1_250),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn names_read_back_and_no_gateway_is_taken_for_the_counter() {
+    fn names_parse_back_and_gateways_are_not_counter_payments() {
         for means in Means::ALL {
             assert_eq!(Means::parse(means.as_str()), Some(means));
             assert_eq!(Means::of_settled(means.settled_as()), Some(means));

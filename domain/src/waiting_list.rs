@@ -1,27 +1,26 @@
-//! Whom what is free in a sold-out show is offered to: first in, first out, where the quantity fits.
+//! Matches free seats of a sold-out show to its waiting list: first in, first out, where the quantity fits.
 //!
-//! The rule: people are asked in the order in which they joined. The first whose *whole* quantity is
-//! free in the category they named gets it; whoever's is not is passed over and keeps their place. Seats
-//! are neighbours in a row where there are such, the lowest numbers of all; else the lowest that are free;
-//! where there are not enough seats, places in an area. Nobody is offered a wheelchair space or the seat
-//! beside it who did not ask for that category.
+//! Entries are served in the order of joining. The first entry whose *whole* quantity is free in its category gets an
+//! offer. Entries that do not fit are skipped and keep their position. Neighbours in a row are preferred, starting with
+//! the lowest seat index; otherwise the lowest free seats are offered; if there are not enough seats, places in an
+//! area. Wheelchair spaces and companion seats are offered only to entries that requested their category.
 
 use crate::api::SeatKind;
 use crate::seats::{AreaIndex, Places, SeatIndex};
 
-/// The most people who may wait for one show.
+/// Maximum number of entries in the waiting list of a show.
 pub const MAX_WAITING_PER_SHOW: i64 = 1_000;
-/// The most shows one person may wait for.
+/// Maximum number of waiting lists that one person may join.
 pub const MAX_LISTS_PER_PERSON: i64 = 10;
-/// The most offers of one show that are open at once: what is offered is not on sale, and may be declined.
+/// Maximum number of open offers in a show. Offered seats are not on sale, and an offer may be declined.
 pub const MAX_OFFERS_AT_ONCE: usize = 100;
 
-/// What somebody waits for.
+/// The request of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// How many seats or places.
+    /// Number of seats or places.
     pub quantity: u32,
-    /// Name of their category; without one, any but wheelchair spaces and companion seats.
+    /// Name of the category; `None` for any except wheelchair spaces and companion seats.
     pub category: Option<String>,
 }
 
@@ -34,29 +33,29 @@ impl Wish {
     }
 }
 
-/// A seat that is free.
+/// A free seat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreeSeat {
     /// The seat.
     pub seat: SeatIndex,
-    /// The same number for all seats of a row, another for each row.
+    /// Number of the row, unique in the room.
     pub row: u32,
     /// Name of its category.
     pub category: String,
-    /// What it is.
+    /// Kind of the seat.
     pub kind: SeatKind,
 }
 
-/// An area with places left.
+/// An area with free places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreeArea {
-    /// How many it has left.
+    /// The free places.
     pub left: Places,
     /// Name of its category.
     pub category: String,
 }
 
-/// What one person is offered.
+/// An offer for one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// Seats, sorted.
@@ -65,23 +64,23 @@ pub enum Offer {
     Places(Places),
 }
 
-/// What is free in a show.
+/// The free seats and places of a show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Free {
-    /// Seats, sorted by number.
+    /// Seats, sorted by index.
     pub seats: Vec<FreeSeat>,
-    /// Areas.
+    /// Areas with free places.
     pub areas: Vec<FreeArea>,
 }
 
 impl Free {
-    /// Whether nothing is.
+    /// True if there are no free seats or places.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.seats.is_empty() && self.areas.iter().all(|area| area.left.count == 0)
     }
 
-    /// What the rule gives to this wish; `None` when not all of its quantity is free.
+    /// Returns an offer for this request; `None` if its whole quantity is not free.
     #[must_use]
     pub fn fit(&self, wish: &Wish) -> Option<Offer> {
         let count = wish.quantity as usize;
@@ -101,7 +100,7 @@ impl Free {
         Some(Offer::Places(Places { area: area.left.area, count: wish.quantity }))
     }
 
-    /// Takes an offer out of what is free.
+    /// Removes an offer from the free seats and places.
     pub fn take(&mut self, offer: &Offer) {
         match offer {
             Offer::Seats(seats) => self.seats.retain(|free| seats.binary_search(&free.seat).is_err()),
@@ -124,7 +123,7 @@ fn are_neighbours(run: &[&FreeSeat]) -> bool {
 mod tests {
     use super::*;
 
-    /// Seats as `(seat, row)`, gold.
+    /// Free seats given as `(seat, row)`, of category gold.
     fn free(seats: &[(SeatIndex, u32)]) -> Free {
         let seat = |(seat, row): &(SeatIndex, u32)| FreeSeat {
             seat: *seat,
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_come_before_lower_numbers_and_rows_do_not_join() {
+    fn neighbours_come_before_lower_indices_and_do_not_span_rows() {
         let free = free(&[(3, 0), (9, 0), (10, 1), (11, 1)]);
         assert_eq!(free.fit(&wish(2, None)), Some(Offer::Seats(vec![10, 11])), "9 and 10 are of two rows");
         assert_eq!(free.fit(&wish(1, None)), Some(Offer::Seats(vec![3])));
@@ -148,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn a_quantity_that_does_not_fit_gets_nothing_and_never_a_part() {
+    fn offer_is_for_the_whole_quantity_or_absent() {
         assert_eq!(free(&[(3, 0)]).fit(&wish(2, None)), None);
         assert_eq!(free(&[]).fit(&wish(1, None)), None);
         assert_eq!(free(&[(3, 0)]).fit(&wish(0, None)), None);
     }
 
     #[test]
-    fn a_category_is_what_was_asked_for_and_wheelchair_spaces_only_then() {
+    fn category_is_respected_and_wheelchair_spaces_must_be_requested() {
         let mut free = free(&[(3, 0)]);
         free.seats.push(FreeSeat { seat: 4, row: 0, category: "wheelchair".to_owned(), kind: SeatKind::Wheelchair });
         assert_eq!(free.fit(&wish(2, None)), None);
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_offered_where_seats_are_not_enough_and_are_gone_then() {
+    fn places_are_offered_when_seats_are_too_few() {
         let mut free = free(&[(3, 0)]);
         free.areas = vec![FreeArea { left: Places { area: 2, count: 3 }, category: "floor".to_owned() }];
         let offer = Offer::Places(Places { area: 2, count: 2 });

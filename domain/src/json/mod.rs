@@ -1,28 +1,28 @@
-//! A small reader of JSON, for whoever downloads the code that reads it.
+//! A small JSON parser that keeps the WebAssembly bundle small.
 //!
-//! What serde derives is compiled for every type by itself, and was a fifth of what a browser loaded before anybody
-//! could take a seat. Here a text becomes a [`Json`] once, and a type is the fields taken from it
-//! ([`FromJson`]). It reads what our server writes: whole numbers, objects that name each field once. What it does not
-//! know it leaves out, like serde. Proven against serde: what that writes is what this reads (`types`).
+//! Code derived by serde is compiled once per type. It was a fifth of the code that a browser loaded before a visitor
+//! could take a seat. Here a text is parsed into a [`Json`] once, and each type reads its fields from that
+//! ([`FromJson`]). The parser accepts what our server writes: whole numbers, and objects without duplicate fields. Like
+//! serde, it ignores unknown fields. Tests in `types` check that it reads what serde writes.
 
 mod text;
 mod types;
 
 use std::borrow::Cow;
 
-/// Lists and objects inside each other, at most; ours are six deep.
-const MOST_DEEP: u32 = 32;
+/// Maximum nesting of lists and objects; the deepest answer has six levels.
+const MAX_DEPTH: u32 = 32;
 
-/// A value.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json<'a> {
     /// `null`.
     Null,
     /// `true` or `false`.
     Truth(bool),
-    /// A whole number; `None` for one with a fraction, with an exponent, or too large: we have no such.
+    /// A whole number; `None` for one with a fraction or an exponent, or too large. The server writes no such numbers.
     Number(Option<i64>),
-    /// A text.
+    /// A string.
     Text(Cow<'a, str>),
     /// A list.
     List(Vec<Self>),
@@ -31,20 +31,20 @@ pub enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// Reads a text; `None` when it is no JSON, or too deep.
+    /// Parses a text; `None` if it is not JSON or nested too deeply.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
-        text::parse(text, MOST_DEEP)
+        text::parse(text, MAX_DEPTH)
     }
 
-    /// The value of a field of an object.
+    /// Returns the value of an object's field.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         let Self::Object(fields) = self else { return None };
         fields.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Reads a field of an object.
+    /// Reads a field of an object as `T`.
     #[must_use]
     pub fn field<T: FromJson>(&self, name: &str) -> Option<T> {
         match self.get(name) {
@@ -53,26 +53,26 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The text, if it is one.
+    /// Returns the text of a string.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 }
 
-/// What can be read from JSON.
+/// A type that can be read from JSON.
 pub trait FromJson: Sized {
-    /// Reads it; `None` when it is something else.
+    /// Converts a value; `None` if it has another type.
     fn from_json(json: &Json<'_>) -> Option<Self>;
 
-    /// What stands for a field that is not there.
+    /// Returns the value for a missing field; `None` if the field is required.
     #[must_use]
     fn left_out() -> Option<Self> {
         None
     }
 }
 
-/// Reads a whole answer.
+/// Parses a whole answer as `T`.
 #[must_use]
 pub fn read<T: FromJson>(text: &str) -> Option<T> {
     T::from_json(&Json::parse(text)?)

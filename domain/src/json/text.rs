@@ -1,24 +1,24 @@
-//! From letters to values.
+//! Parser from text to [`Json`].
 
 use std::borrow::Cow;
 
 use super::Json;
 
-/// Reads a value and nothing after it; `deep` bounds how far lists and objects lie inside each other.
-pub(super) fn parse(text: &str, deep: u32) -> Option<Json<'_>> {
+/// Parses a single value. `depth` limits the nesting of lists and objects.
+pub(super) fn parse(text: &str, depth: u32) -> Option<Json<'_>> {
     let mut reader = Reader { text, at: 0 };
-    let value = reader.value(deep)?;
+    let value = reader.value(depth)?;
     reader.peek().is_none().then_some(value)
 }
 
 struct Reader<'a> {
     text: &'a str,
-    /// Bytes read; always between two letters.
+    /// Position in bytes; always at a character boundary.
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// The next byte that is no space.
+    /// Skips white space and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.text.as_bytes().get(self.at)?;
@@ -29,22 +29,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes this byte, if it is the next.
+    /// Consumes the next byte if it equals `wanted`.
     fn take(&mut self, wanted: u8) -> Option<()> {
         let found = self.peek()? == wanted;
         self.at += usize::from(found);
         found.then_some(())
     }
 
-    fn value(&mut self, deep: u32) -> Option<Json<'a>> {
-        let deep = deep.checked_sub(1)?;
+    fn value(&mut self, depth: u32) -> Option<Json<'a>> {
+        let depth = depth.checked_sub(1)?;
         match self.peek()? {
             b'{' => {
                 let mut fields = Vec::new();
                 self.all(b'}', |reader| {
                     let name = reader.string()?;
                     reader.take(b':')?;
-                    fields.push((name, reader.value(deep)?));
+                    fields.push((name, reader.value(depth)?));
                     Some(())
                 })?;
                 Some(Json::Object(fields))
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
             b'[' => {
                 let mut values = Vec::new();
                 self.all(b']', |reader| {
-                    values.push(reader.value(deep)?);
+                    values.push(reader.value(depth)?);
                     Some(())
                 })?;
                 Some(Json::List(values))
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what stands between an opening bracket and this closing one, separated by commas.
+    /// Parses comma-separated elements between an opening bracket and `end`.
     fn all(&mut self, end: u8, mut one: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.at += 1;
         if self.take(end).is_some() {
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         self.at += length;
         let digits = &rest[..length];
         let is_whole = digits.bytes().skip(1).all(|byte| byte.is_ascii_digit());
-        // A lone minus is no number of any kind.
+        // A lone minus is not a number.
         digits
             .ends_with(|last: char| last.is_ascii_digit())
             .then(|| Json::Number(is_whole.then(|| digits.parse().ok()).flatten()))
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The letters up to the next quote or backslash, which is there; control characters must be escaped.
+    /// Reads characters up to the next quote or backslash, which must follow. Control characters must be escaped.
     fn until_quote_or_escape(&mut self) -> Option<&'a str> {
         let rest = self.text.get(self.at..)?;
         let length = rest.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ')?;
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         (rest.as_bytes()[length] >= b' ').then(|| &rest[..length])
     }
 
-    /// The letter after a backslash.
+    /// Reads the character after a backslash.
     fn escaped(&mut self) -> Option<char> {
         let letter = *self.text.as_bytes().get(self.at)?;
         self.at += 1;
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
             b't' => '\t',
             b'u' => {
                 let first = self.four_digits()?;
-                // Letters beyond the first plane are two of these.
+                // Characters beyond the first plane are a pair of escapes.
                 if !(0xd800..0xdc00).contains(&first) {
                     return char::from_u32(first);
                 }
@@ -193,23 +193,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_serde_writes_is_read(value in any_value()) {
+        fn serde_output_is_parsed(value in any_value()) {
             for text in [value.to_string(), serde_json::to_string_pretty(&value).expect("a value")] {
                 prop_assert_eq!(as_serde(&Json::parse(&text).expect("JSON")), value.clone());
             }
         }
 
         #[test]
-        fn whatever_is_read_serde_reads_too(text in "[\\[\\]{}:,\"\\\\ntrue0-9.eE+ -]{0,24}") {
+        fn accepted_text_is_also_accepted_by_serde(text in "[\\[\\]{}:,\"\\\\ntrue0-9.eE+ -]{0,24}") {
             if Json::parse(&text).is_some() {
-                // A number may look stranger here than there: 01, 1e, 1.2.3 are never written by anybody we ask.
+                // Numbers are parsed more leniently than by serde: the server never writes 01, 1e or 1.2.3.
                 let numbers = text.contains(|letter: char| letter.is_ascii_digit());
                 prop_assert!(numbers || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
             }
         }
 
         #[test]
-        fn no_text_makes_a_reader_panic(text in any::<String>(), cut in 0..200_usize) {
+        fn arbitrary_text_never_panics(text in any::<String>(), cut in 0..200_usize) {
             let _ = Json::parse(&text);
             let whole = serde_json::json!({ "text": text, "numbers": [1, -2], "inner": { "null": null } }).to_string();
             let cut = (0..=cut.min(whole.len() - 1)).rev().find(|at| whole.is_char_boundary(*at)).unwrap_or(0);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_may_be_escaped_in_every_way() {
+    fn every_escape_is_parsed() {
         let text = r#""a\"\\\/\b\f\n\r\t\u00e4\ud83c\udfac€""#;
         assert_eq!(Json::parse(text).as_ref().and_then(Json::text), Some("a\"\\/\u{8}\u{c}\n\r\tä🎬€"));
         for other in [r#""\ud83c""#, r#""\ud83cx""#, r#""\udfac""#, r#""\u12g4""#, r#""\x""#, "\"\n\"", "\""] {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_we_do_not_have_are_none_and_what_is_no_json_is_refused() {
+    fn unsupported_numbers_are_none_and_invalid_json_is_refused() {
         let number = |text| Json::parse(text).map(|json| if let Json::Number(number) = json { number } else { None });
         assert_eq!(number("-9223372036854775808"), Some(Some(i64::MIN)));
         assert_eq!((number("1.5"), number("2e3"), number("9223372036854775808")), (Some(None), Some(None), Some(None)));
@@ -237,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_too_deep_is_refused_before_it_costs_anything() {
-        let nested = |deep: usize| format!("{}{}", "[".repeat(deep), "]".repeat(deep));
+    fn deep_nesting_is_refused_early() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(Json::parse(&nested(32)).is_some());
         assert_eq!(Json::parse(&nested(33)), None);
         assert_eq!(Json::parse(&"[".repeat(1_000_000)), None);

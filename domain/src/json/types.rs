@@ -1,4 +1,4 @@
-//! The types that the page of a show reads, field by field.
+//! Reads the types that the page of a show needs, field by field.
 
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ impl FromJson for i64 {
     }
 }
 
-/// Whole numbers that must fit.
+/// Integer types with a range check.
 macro_rules! numbers {
     ($($type:ty),*) => {$(
         impl FromJson for $type {
@@ -57,11 +57,11 @@ impl<T: FromJson> FromJson for Option<T> {
     }
 }
 
-/// A list that is left out is empty: our server leaves out those that mostly are.
+/// A missing list is empty, because the server omits empty lists.
 impl<T: FromJson> FromJson for Vec<T> {
     fn from_json(json: &Json<'_>) -> Option<Self> {
         let Json::List(values) = json else { return None };
-        // Compiled for every type: less than half of what `collect` would be.
+        // A loop compiles to less than half the code of `collect`, for every type.
         let mut read = Self::with_capacity(values.len());
         for value in values {
             read.push(T::from_json(value)?);
@@ -80,7 +80,7 @@ impl<T: FromJson, const N: usize> FromJson for [T; N] {
     }
 }
 
-/// A word for each of some values, as serde spells them.
+/// Enums, with each value's name as serde writes it.
 macro_rules! words {
     ($type:ident: $($word:literal $value:ident),*) => {
         impl FromJson for $type {
@@ -103,7 +103,7 @@ impl FromJson for Currency {
     }
 }
 
-/// Fields that are called as in Rust.
+/// Structs whose JSON fields have the same names as in Rust.
 macro_rules! fields {
     ($type:ident: $($field:ident),*) => {
         impl FromJson for $type {

@@ -1,33 +1,34 @@
-//! The draw: who came before opening gets a place that depends on nobody's hand.
+//! Draws the order of visitors who joined the waiting room before it opened. The draw is verifiable.
 //!
-//! Tickets have numbers `0..people` in the order people came. A keyed permutation of these numbers gives every ticket
-//! its place. The key is random and chosen when the waiting room is switched on; its SHA-256 ([`commitment`]) is
-//! published at once, the key itself after opening. So nobody, we included, can choose another key once people come,
-//! and everybody can do the sum again. docs/api.md has it in words, `deploy/verify-draw.py` as a program.
+//! Tickets are numbered `0..people` in the order of joining. A keyed permutation of these numbers gives every ticket
+//! its position. The key is random and is chosen when the waiting room is turned on. Its SHA-256 ([`commitment`]) is
+//! published at once and the key after opening. The operator therefore cannot change the key after visitors have
+//! joined, and anyone can verify the draw. `docs/api.md` describes the algorithm, and `deploy/verify-draw.py`
+//! implements it.
 //!
 //! The permutation is a Feistel network over pairs of numbers below `side`, the smallest number whose square is at
-//! least `people`, with HMAC-SHA-256 as its round function and addition instead of exclusive-or; results outside
-//! `0..people` are sent through again until one lies inside ("cycle walking"), which hardly ever takes a second time.
-//! Source: J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002, methods 2 and 3. Ten rounds as
-//! in NIST SP 800-38G (FF1).
+//! least `people`, with HMAC-SHA-256 as its round function and addition instead of exclusive-or. Results outside
+//! `0..people` are permuted again until one is inside ("cycle walking"), which rarely needs a second step. Source: J.
+//! Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002, methods 2 and 3. Ten rounds as in NIST SP
+//! 800-38G (FF1).
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-/// Name of this way to draw, which stands in every input of the round function.
+/// Name of the algorithm, which is part of every input of the round function.
 pub const METHOD: &str = "rowlock-draw-1";
 /// Length of a key, bytes.
 pub const KEY_BYTES: usize = 32;
-/// Rounds of the network.
+/// Number of rounds.
 const ROUNDS: u8 = 10;
 
-/// What is published of a key before it is: its SHA-256.
+/// Returns the commitment that is published before the key: its SHA-256.
 #[must_use]
 pub fn commitment(key: &[u8; KEY_BYTES]) -> [u8; 32] {
     Sha256::digest(key).into()
 }
 
-/// A draw of so many people by a key.
+/// A draw among `people` tickets with a key.
 #[derive(Clone)]
 pub struct Draw {
     keyed: Hmac<Sha256>,
@@ -36,7 +37,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// The draw of those with the tickets `0..people`.
+    /// Creates the draw among the tickets `0..people`.
     #[must_use]
     pub fn new(key: &[u8; KEY_BYTES], people: u64) -> Self {
         let mut keyed = Hmac::<Sha256>::new_from_slice(key).expect("any length is a key");
@@ -46,19 +47,20 @@ impl Draw {
         Self { keyed, people, side }
     }
 
-    /// How many were drawn.
+    /// Number of tickets drawn.
     #[must_use]
     pub const fn people(&self) -> u64 {
         self.people
     }
 
-    /// The place of a ticket, from 0. Who came after opening stands behind the drawn, in the order of coming.
+    /// Returns the position of a ticket, from 0. Tickets issued after opening keep their number, so they follow the
+    /// drawn ones in the order of joining.
     #[must_use]
     pub fn place_of(&self, number: u64) -> u64 {
         self.walk(number, Self::forwards)
     }
 
-    /// The ticket at a place: the inverse of [`Draw::place_of`].
+    /// Returns the ticket at a position: the inverse of [`Draw::place_of`].
     #[must_use]
     pub fn number_at(&self, place: u64) -> u64 {
         self.walk(place, Self::backwards)
@@ -69,7 +71,7 @@ impl Draw {
             return start;
         }
         let mut at = step(self, start);
-        // Steps of a permutation lead back to the start at last, which lies inside.
+        // Terminates: the cycle of a permutation returns to `start`, which is inside.
         while at >= self.people {
             at = step(self, at);
         }
@@ -92,7 +94,7 @@ impl Draw {
         left * self.side + right
     }
 
-    /// HMAC of the method, the number of people, the round and one half: its first eight bytes, below `side`.
+    /// First eight bytes of the HMAC of the method, the number of people, the round and one half, modulo `side`.
     fn round(&self, round: u8, half: u64) -> u64 {
         let mut mac = self.keyed.clone();
         mac.update(&[round]);
@@ -111,13 +113,13 @@ mod tests {
         Sha256::digest(seed.to_be_bytes()).into()
     }
 
-    /// The sum of the squared distances from what is expected, in units of it: Pearson's chi-square.
+    /// Pearson's chi-square: the sum of squared deviations from `expected`, divided by it.
     fn chi_square(found: &[u32], expected: f64) -> f64 {
         found.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum()
     }
 
     #[test]
-    fn every_place_is_somebodys_and_nobody_has_two_in_rooms_of_every_small_size() {
+    fn draw_is_a_permutation_for_every_small_number_of_people() {
         for people in 0..200 {
             let draw = Draw::new(&key(people), people);
             let mut taken = vec![false; usize::try_from(people).expect("small")];
@@ -135,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_lead_back_to_their_tickets(seed: u64, people in 1..3_000_000_u64, number in 0..3_000_000_u64) {
+        fn number_at_inverts_place_of(seed: u64, people in 1..3_000_000_u64, number in 0..3_000_000_u64) {
             let draw = Draw::new(&key(seed), people);
             let place = draw.place_of(number);
             prop_assert_eq!(place < people, number < people);
@@ -143,10 +145,10 @@ mod tests {
         }
     }
 
-    /// Whether one came first or last says nothing about one's place: 20 groups by coming, 20 by place, 50 people
-    /// expected in each of 400 cells. 361 degrees of freedom: mean 361, deviation 26.9.
+    /// The order of joining is independent of the position: 20 groups by joining, 20 by position, 50 people expected in
+    /// each of 400 cells. 361 degrees of freedom: mean 361, deviation 26.9.
     #[test]
-    fn when_one_came_says_nothing_about_ones_place() {
+    fn position_is_independent_of_the_order_of_joining() {
         const GROUPS: u64 = 20;
         const PEOPLE: u64 = 20_000;
         for seed in 0..5 {
@@ -161,10 +163,10 @@ mod tests {
         }
     }
 
-    /// Over many keys each place of a small room is as likely for the first as any other. 9 degrees of freedom: above
-    /// 33.7 in one of 10,000 runs.
+    /// Over many keys the first and the last ticket of a small room get each position equally often. 9 degrees of
+    /// freedom: above 33.7 in one of 10,000 runs.
     #[test]
-    fn over_many_keys_each_place_is_as_likely() {
+    fn positions_are_uniform_over_many_keys() {
         for (people, limit) in [(2_u64, 15.1), (3, 18.4), (10, 33.7)] {
             for number in [0, people - 1] {
                 let mut places = vec![0_u32; usize::try_from(people).expect("small")];
@@ -178,9 +180,9 @@ mod tests {
         }
     }
 
-    /// What `deploy/verify-draw.py` and other people's programs must come to as well (docs/api.md).
+    /// `deploy/verify-draw.py` and other implementations must produce the same results (`docs/api.md`).
     #[test]
-    fn the_documented_examples_are_what_is_drawn() {
+    fn documented_examples_match() {
         let mut bytes = [0; KEY_BYTES];
         bytes.iter_mut().zip(0..).for_each(|(byte, value)| *byte = value);
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();

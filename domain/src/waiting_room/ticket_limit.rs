@@ -1,36 +1,36 @@
-//! The limit of tickets that one address may take in a waiting room, and the number of them without a puzzle.
+//! Limits the tickets per network address in a waiting room, and the tickets without a puzzle.
 //!
-//! A draw is fair only while a person cannot have many tickets. An address takes [`TicketLimit::burst`] tickets in a
-//! row; a bucket gives as many again within [`REFILL_MS`]. The first of them are free, the rest cost a puzzle each. The
-//! network around an address has a bucket of [`ADDRESSES_PER_NETWORK`] addresses: it bounds an owner of many addresses,
-//! and leaves room for the shared addresses of a mobile carrier.
+//! A draw is fair only if a person cannot have many tickets. An address may take [`TicketLimit::burst`] tickets at
+//! once; its token bucket refills within [`REFILL_MS`]. The first ones are free, and each of the rest costs a puzzle.
+//! The network around an address has a bucket of [`ADDRESSES_PER_NETWORK`] addresses. It limits an owner of many
+//! addresses and leaves room for the shared addresses of a mobile carrier.
 
 use crate::puzzle::MOST_BITS;
 use crate::time::MINUTE_MS;
 
-/// An empty bucket is full again after so long, milliseconds.
+/// Time to refill an empty bucket, milliseconds.
 pub const REFILL_MS: i64 = 20 * MINUTE_MS;
-/// One ticket in so many costs no puzzle: the first ones.
+/// Divisor of the burst that gives the number of tickets without a puzzle.
 pub const FREE_SHARE: u32 = 6;
-/// A network (IPv4 /24, IPv6 /48) takes as many tickets as so many addresses.
+/// Tickets of a network (IPv4 /24, IPv6 /48), as a multiple of those of an address.
 pub const ADDRESSES_PER_NETWORK: u32 = 16;
-/// Zero bits of the puzzle for a ticket: about a second of a phone. It is one number for everyone, so that collecting
-/// puzzles early is of no use.
+/// Difficulty of the puzzle for a ticket: about a second on a phone. It is constant, so that solving puzzles in advance
+/// has no advantage.
 pub const TICKET_BITS: u8 = MOST_BITS;
 
-/// A bucket of tickets.
+/// Parameters of a token bucket for tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TicketLimit {
-    /// Tickets in a row.
+    /// Tickets allowed at once.
     pub burst: u32,
-    /// Each is back after so long, milliseconds.
+    /// Refill time of one ticket, milliseconds.
     pub each_ms: i64,
-    /// The first so many of a full bucket cost no puzzle.
+    /// Number of tickets of a full bucket that cost no puzzle.
     pub free: u32,
 }
 
 impl TicketLimit {
-    /// The limit of an address that takes `tickets` in a row; `None` for zero: no limit, and no puzzles.
+    /// Returns the limit of an address with a burst of `tickets`; `None`, which means no limit and no puzzles, for 0.
     #[must_use]
     pub fn of_address(tickets: u32) -> Option<Self> {
         (tickets > 0).then(|| Self {
@@ -40,7 +40,7 @@ impl TicketLimit {
         })
     }
 
-    /// The limit of the network around such an address.
+    /// Returns the limit of the network around an address with this limit.
     #[must_use]
     pub fn of_network(self) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl TicketLimit {
         }
     }
 
-    /// Tickets left in the bucket from which on each costs a puzzle.
+    /// Fill level of the bucket at and below which a ticket costs a puzzle.
     #[must_use]
     pub const fn reserved(self) -> u32 {
         self.burst - self.free
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_takes_its_burst_and_as_many_again_in_twenty_minutes() {
+    fn address_takes_its_burst_and_refills_in_twenty_minutes() {
         let limit = TicketLimit::of_address(120).expect("a limit");
         assert_eq!(limit, TicketLimit { burst: 120, each_ms: 10_000, free: 20 });
         assert_eq!(limit.reserved(), 100);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_no_limit_and_the_smallest_limit_lets_one_in_without_a_puzzle() {
+    fn zero_means_no_limit_and_the_smallest_limit_has_one_free_ticket() {
         assert_eq!(TicketLimit::of_address(0), None);
         let least = TicketLimit::of_address(1).expect("a limit");
         assert_eq!((least.burst, least.free, least.reserved()), (1, 1, 0));

@@ -1,26 +1,25 @@
-//! What a reader may say.
+//! Messages from a client.
 
 use super::WireError;
 use super::varint::{Cursor, put};
 
 const SUBSCRIBE: u8 = 8;
 
-/// Sections one reader may follow; who wants more follows the whole room.
+/// Maximum number of sections that a client may follow. Clients that need more follow the whole room.
 pub const MAX_SECTIONS_PER_READER: usize = 16;
 
-/// What a reader asks for over the live connection.
+/// A message from a client over the live connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// From now on, only the changes of these sections.
+    /// Restricts updates to changes of these sections from now on.
     Subscribe {
-        /// Numbers of sections in the order of the room's plan, sorted, each once; none means the whole
-        /// room.
+        /// Indices of sections in plan order, sorted and unique; empty for the whole room.
         sections: Vec<u16>,
     },
 }
 
 impl Ask {
-    /// The question as bytes.
+    /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let Self::Subscribe { sections } = self;
@@ -29,10 +28,10 @@ impl Ask {
         out
     }
 
-    /// Reads one question.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// [`WireError`] for anything [`Ask::encode`] would not have written.
+    /// [`WireError`] for any bytes that [`Ask::encode`] does not produce.
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let mut cursor = Cursor(bytes);
         match cursor.byte()? {
@@ -62,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_asked_is_what_is_understood_and_fits_the_inbound_limit(
+        fn round_trip_fits_the_inbound_limit(
             sections in proptest::collection::btree_set(any::<u16>(), 0..=MAX_SECTIONS_PER_READER)
         ) {
             let ask = Ask::Subscribe { sections: sections.into_iter().collect() };
@@ -72,13 +71,13 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_the_server_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = Ask::decode(&bytes);
         }
     }
 
     #[test]
-    fn twice_the_same_section_and_too_many_are_refused() {
+    fn duplicate_or_too_many_sections_are_refused() {
         assert_eq!(Ask::decode(&[SUBSCRIBE, 2, 2]), Err(WireError::OutOfOrder));
         let many: Vec<u8> = std::iter::once(SUBSCRIBE).chain(0..=MAX_SECTIONS_PER_READER as u8).collect();
         assert_eq!(Ask::decode(&many), Err(WireError::TooLong));
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_example_is_what_is_written() {
+    fn documented_example_matches() {
         let bytes = Ask::Subscribe { sections: vec![2, 5] }.encode();
         assert_eq!(bytes, [SUBSCRIBE, 2, 5]);
         assert!(include_str!("../../../docs/api.md").contains("| SUBSCRIBE sections 2 and 5 | `08 02 05` |"));

@@ -1,7 +1,7 @@
-//! Where every seat of a large room is, for painting all of it at once (`GET /shows/{id}/dots`).
+//! Positions of all seats in a large room, to draw it as a whole (`GET /shows/{id}/dots`).
 //!
-//! A room is rows of equal steps, so what is told is the step from seat to seat: two bytes a seat, which
-//! compress to a tenth. Names and prices are not here; they come with the section one looks at.
+//! Rows have equal steps, so the encoding contains the step from seat to seat: two bytes per seat, which compress to a
+//! tenth. Names and prices are not included; they are loaded per section.
 
 use super::WireError;
 use super::varint::{Cursor, put};
@@ -17,9 +17,9 @@ pub struct Dot {
     pub category: u8,
 }
 
-/// The dots of a room, in the order of its seats: until the end runs of one category, each of them the
-/// category `byte`, a length `number`, and for each seat the steps right and down from the one before it
-/// (the first from the origin) as zigzag `number`s.
+/// Encodes the dots of a room in seat order. The encoding is a sequence of runs of one category. A run is the category
+/// as a byte, its length as a varint, and for each seat the steps right and down from the previous seat (the first from
+/// the origin) as zigzag varints.
 #[must_use]
 pub fn encode_dots(dots: &[Dot]) -> Vec<u8> {
     let mut out = Vec::with_capacity(2 * dots.len() + 16);
@@ -36,10 +36,10 @@ pub fn encode_dots(dots: &[Dot]) -> Vec<u8> {
     out
 }
 
-/// Reads the dots of a room of `seats`.
+/// Decodes the dots of a room with `seats` seats.
 ///
 /// # Errors
-/// [`WireError`] when they are not that many, or are cut off.
+/// [`WireError`] if the number of dots differs or the input is truncated.
 pub fn decode_dots(bytes: &[u8], seats: u32) -> Result<Vec<Dot>, WireError> {
     let mut cursor = Cursor(bytes);
     let mut dots = Vec::with_capacity(seats as usize);
@@ -80,13 +80,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(dots in proptest::collection::vec(any_dot(), 0..200)) {
+        fn round_trip(dots in proptest::collection::vec(any_dot(), 0..200)) {
             let seats = u32::try_from(dots.len()).expect("few");
             prop_assert_eq!(decode_dots(&encode_dots(&dots), seats), Ok(dots));
         }
 
         #[test]
-        fn garbage_is_refused_and_never_believed(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn garbage_is_refused_or_has_the_right_length(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             if let Ok(dots) = decode_dots(&bytes, 20) {
                 prop_assert_eq!(dots.len(), 20);
             }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_api_s_description() {
+    fn documented_example_matches() {
         let dots =
             [Dot { x: 40, y: 30, category: 0 }, Dot { x: 60, y: 30, category: 0 }, Dot { x: 40, y: 50, category: 2 }];
         assert_eq!(encode_dots(&dots), [0, 2, 80, 60, 40, 0, 2, 1, 39, 40]);

@@ -1,4 +1,4 @@
-//! The frames.
+//! Frames from the server.
 
 use uuid::Uuid;
 
@@ -17,72 +17,72 @@ const QUEUE: u8 = 5;
 const DRAIN: u8 = 6;
 const OVERVIEW: u8 = 7;
 
-/// The visitor's own hold, as the live map tells it.
+/// The visitor's own hold, as sent over the live connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mine {
     /// The hold.
     pub hold: Uuid,
-    /// When it ends, on the lock store's clock.
+    /// Expiry, on the lock store's clock.
     pub expires_at: Timestamp,
-    /// Whether a payment is in progress.
+    /// True while a payment is in progress.
     pub paying: bool,
     /// Its seats, in order.
     pub seats: Vec<SeatIndex>,
 }
 
-/// What the server says over the live connection.
+/// A message from the server over the live connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// The whole map. Comes first, after a gap, and when the map was rebuilt (another epoch).
+    /// The whole map. It is sent first, after a gap, and when the map was rebuilt (another epoch).
     Snapshot {
-        /// Changes when the map was rebuilt; versions of two epochs do not compare.
+        /// Changes when the map is rebuilt. Versions of different epochs cannot be compared.
         epoch: u64,
-        /// Counts the changes of an epoch.
+        /// Number of changes in the epoch.
         version: u64,
-        /// The lock store's clock when this was sent.
+        /// The lock store's clock at the time of sending.
         now: Timestamp,
-        /// Every seat.
+        /// State of every seat.
         map: Vec<SeatState>,
     },
-    /// What changed from one version to another. A reader at any other version asks for a snapshot. From a version to
-    /// itself, with no changes, it is a sign of life.
+    /// Changes from one version to another. A client at any other version requests a snapshot. A delta without changes
+    /// from a version to itself is a keep-alive.
     Delta {
-        /// The version this builds on.
+        /// Version that the changes apply to.
         from: u64,
-        /// The version after it.
+        /// Version after the changes.
         to: u64,
-        /// Sorted by seat, each seat once.
+        /// Changes sorted by seat, each seat once.
         changes: Vec<Change>,
     },
-    /// The visitor's own hold; `None` when there is none any more.
+    /// The visitor's own hold; `None` if there is none any more.
     Mine {
-        /// The lock store's clock when this was sent.
+        /// The lock store's clock at the time of sending.
         now: Timestamp,
         /// The hold.
         mine: Option<Mine>,
     },
-    /// Places left in the areas without numbered seats; every area, whenever one changed.
+    /// Free places in all areas without numbered seats. It is sent whenever one of them changes.
     Areas {
-        /// Number of an area and its places left, sorted by number, each once.
+        /// Index of each area and its free places, sorted by index, each once.
         left: Vec<(AreaIndex, u32)>,
     },
-    /// Free seats of every section of the room, in the order of its plan. For readers of some sections
-    /// only, who cannot count the others.
+    /// Number of free seats in every section, in plan order. It is sent to clients that follow only some sections and
+    /// cannot count the others.
     Overview {
-        /// Free seats, a number a section.
+        /// Free seats per section.
         free: Vec<u32>,
     },
-    /// How the waiting room of the show stands: the same for everyone, who know their own place.
+    /// State of the show's waiting room, the same for all visitors. Each visitor knows its own position.
     Queue(Queue),
-    /// This server is about to stop: come back to another in so many milliseconds.
+    /// The server is about to stop. The client should reconnect to another one after `retry_ms`.
     Drain {
-        /// Milliseconds; add jitter.
+        /// Delay in milliseconds; the client adds jitter.
         retry_ms: u64,
     },
 }
 
 impl Frame {
-    /// The frame as bytes.
+    /// Encodes the frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -137,10 +137,10 @@ impl Frame {
         out
     }
 
-    /// Reads one frame.
+    /// Decodes a frame.
     ///
     /// # Errors
-    /// [`WireError`] for anything [`Frame::encode`] would not have written for a room of `seats`.
+    /// [`WireError`] for any bytes that [`Frame::encode`] does not produce for a room of `seats` seats.
     pub fn decode(bytes: &[u8], seats: u32) -> Result<Self, WireError> {
         let mut cursor = Cursor(bytes);
         match cursor.byte()? {
@@ -200,7 +200,7 @@ fn decode_areas(cursor: &mut Cursor<'_>) -> Result<Vec<(AreaIndex, u32)>, WireEr
     while !cursor.is_empty() {
         let area = AreaIndex::try_from(cursor.number()?).map_err(|_| WireError::OutsideRoom)?;
         let left = u32::try_from(cursor.number()?).map_err(|_| WireError::OutsideRoom)?;
-        // Growing numbers bound the list as well.
+        // Strictly increasing indices also bound the length of the list.
         if areas.last().is_some_and(|(before, _)| *before >= area) {
             return Err(WireError::OutOfOrder);
         }
@@ -221,7 +221,8 @@ fn decode_queue(cursor: &mut Cursor<'_>) -> Result<Queue, WireError> {
     Ok(Queue { is_open: flags & 1 != 0, is_sold_out: flags & 2 != 0, joined, called, gone, per_second, lately })
 }
 
-/// No section has more free seats than the room has left; every section is a byte at least.
+/// Bounds the input: all sections together have at most as many free seats as the room, and each section takes at least
+/// one byte.
 fn decode_overview(cursor: &mut Cursor<'_>, room: u32) -> Result<Vec<u32>, WireError> {
     let mut sections = Vec::new();
     let mut left = room;
@@ -236,7 +237,7 @@ fn decode_overview(cursor: &mut Cursor<'_>, room: u32) -> Result<Vec<u32>, WireE
     Ok(sections)
 }
 
-/// Instants on the wire lie after 1970.
+/// Instants in frames are not before 1970.
 fn put_instant(out: &mut Vec<u8>, at: Timestamp) {
     put(out, u64::try_from(at.0).unwrap_or(0));
 }
@@ -297,17 +298,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_what_is_read(frame in frame()) {
+        fn round_trip(frame in frame()) {
             prop_assert_eq!(Frame::decode(&frame.encode(), ROOM), Ok(frame));
         }
 
         #[test]
-        fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Frame::decode(&bytes, ROOM);
         }
 
         #[test]
-        fn a_frame_cut_off_is_refused_or_means_less(frame in frame(), cut in 0..2_000_usize) {
+        fn truncated_frame_is_refused_or_differs(frame in frame(), cut in 0..2_000_usize) {
             let bytes = frame.encode();
             if cut < bytes.len() {
                 prop_assert_ne!(Frame::decode(&bytes[..cut], ROOM), Ok(frame));
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_arena_is_a_dozen_bytes_and_the_worst_one_a_quarter_byte_a_seat() {
+    fn uniform_snapshot_is_tiny_and_the_worst_takes_a_quarter_byte_per_seat() {
         let snapshot = |map| Frame::Snapshot { epoch: 1, version: 1, now: Timestamp(1_800_000_000_000), map }.encode();
         let fresh = snapshot(vec![SeatState::Available; 50_000]);
         assert!(fresh.len() <= 20, "{} bytes", fresh.len());
@@ -325,9 +326,9 @@ mod tests {
         assert!(snapshot(chequered).len() <= 12_500 + 24);
     }
 
-    /// The examples of docs/api.md, which other people's clients are written from.
+    /// The examples of `docs/api.md`, which other clients are implemented from.
     #[test]
-    fn the_documented_examples_are_what_is_written() {
+    fn documented_examples_match() {
         use SeatState::{Available, Blocked, Booked, Locked};
         let now = Timestamp(1_000);
         let change = |seat, state| Change { seat, state };
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn areas_out_of_order_and_more_free_seats_than_the_room_has_are_refused() {
+    fn unsorted_areas_and_too_many_free_seats_are_refused() {
         assert_eq!(Frame::decode(&[AREAS, 3, 1, 3, 1], ROOM), Err(WireError::OutOfOrder));
         assert_eq!(
             Frame::decode(&Frame::Overview { free: vec![600, 600] }.encode(), ROOM),
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_of_another_room_is_refused() {
+    fn snapshot_of_another_room_is_refused() {
         let bytes = Frame::Snapshot { epoch: 1, version: 1, now: Timestamp(0), map: vec![SeatState::Available; 3] };
         assert_eq!(Frame::decode(&bytes.encode(), 4), Err(WireError::OutsideRoom));
     }

@@ -1,10 +1,10 @@
-//! The binary frames of the live seat map (`GET /api/v1/shows/{id}/live`).
+//! Binary frames of the live seat map (`GET /api/v1/shows/{id}/live`).
 //!
-//! Every frame starts with a byte for its kind; integers are LEB128 varints (seven bits a byte, low
-//! bits first). docs/api.md describes the same bytes, and a test compares the examples there with
-//! what this code writes. The one thing a client may say is [`Ask`].
+//! Every frame starts with a byte for its kind. Integers are LEB128 varints (seven bits per byte, low bits first).
+//! `docs/api.md` describes the same encoding, and a test compares its examples with this code. [`Ask`] is the only
+//! message that clients send.
 //!
-//! A reader treats input as hostile: every length is checked against the room before it is believed.
+//! Decoders treat input as hostile: every length is checked against the room before it is used.
 
 mod ask;
 mod dots;
@@ -19,38 +19,37 @@ pub use seat_map::{apply_changes, decode_map, encode_changes, encode_map};
 
 use crate::seats::{SeatIndex, SeatState};
 
-/// One seat's new state.
+/// A new state of a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The seat.
     pub seat: SeatIndex,
-    /// What it is now.
+    /// Its new state.
     pub state: SeatState,
 }
 
-/// A client never has anything to say that is longer than this, bytes: an [`Ask`] of the most sections
-/// is a byte and three for each.
+/// Maximum length of a client's message, bytes. The longest [`Ask`] has one byte, and three for each section.
 pub const MAX_INBOUND_FRAME_BYTES: usize = 64;
 
-/// Why bytes are not a frame.
+/// Reason why bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The bytes end in the middle.
+    /// The input is truncated.
     #[error("the frame is cut off")]
     CutOff,
-    /// A varint of more than 64 bits.
+    /// A varint has more than 64 bits.
     #[error("a number is too long")]
     NumberTooLong,
-    /// A kind or encoding nobody defined.
+    /// The kind or encoding is undefined.
     #[error("unknown kind or encoding {0}")]
     Unknown(u8),
-    /// A seat or count beyond the room, or beyond what a frame may carry.
+    /// A seat or count exceeds the room or the limit of a frame.
     #[error("a seat lies outside the room")]
     OutsideRoom,
-    /// A list that should be sorted, each once, is not.
+    /// A list is not sorted or has duplicates.
     #[error("a list is out of order")]
     OutOfOrder,
-    /// Bytes after the end.
+    /// The input has bytes after its end.
     #[error("the frame has bytes after its end")]
     TooLong,
 }

@@ -1,16 +1,16 @@
-//! A whole map, and changes to one, as bytes.
+//! Encoding of a whole map and of changes to it.
 
 use super::varint::{Cursor, put};
 use super::{Change, WireError};
 use crate::seats::{MAX_SEATS_PER_SHOW, SeatIndex, SeatState};
 
-/// Four seats a byte, the first in the lowest bits.
+/// Encoding with four seats per byte, the first in the lowest bits.
 const PACKED: u8 = 0;
-/// Runs of equal seats: `(length << 2 | state)` each.
+/// Encoding with runs of seats of the same state, each as `(length << 2 | state)`.
 const RUNS: u8 = 1;
 
-/// Appends a map in whichever of the two encodings is shorter. Fresh and sold-out rooms are a few
-/// bytes of runs; the worst is a quarter of a byte a seat.
+/// Appends a map in the shorter of the two encodings. Empty and sold-out rooms take a few bytes of runs; the worst case
+/// is a quarter of a byte per seat.
 pub fn encode_map(out: &mut Vec<u8>, map: &[SeatState]) {
     put(out, map.len() as u64);
     let start = out.len();
@@ -35,10 +35,10 @@ fn encode_packed(out: &mut Vec<u8>, map: &[SeatState]) {
     );
 }
 
-/// Reads a map that fills the rest of a frame.
+/// Decodes a map from the rest of a frame.
 ///
 /// # Errors
-/// When it is cut off, too long, or its parts do not add up to its count.
+/// [`WireError`] if the input is truncated or too long, or if its parts do not add up to its count.
 pub fn decode_map(bytes: &[u8]) -> Result<Vec<SeatState>, WireError> {
     let mut cursor = Cursor(bytes);
     let count = usize::try_from(cursor.number()?).map_err(|_| WireError::OutsideRoom)?;
@@ -72,8 +72,8 @@ pub fn decode_map(bytes: &[u8]) -> Result<Vec<SeatState>, WireError> {
     Ok(map)
 }
 
-/// Appends changes: `(gap << 2 | state)` each, where the gap counts the unchanged seats since the
-/// last. `changes` is sorted by seat, each seat once.
+/// Appends changes as `(gap << 2 | state)` each, where the gap is the number of unchanged seats since the last change.
+/// `changes` must be sorted by seat, each seat once.
 pub fn encode_changes(out: &mut Vec<u8>, changes: &[Change]) {
     let mut next: SeatIndex = 0;
     for change in changes {
@@ -83,11 +83,11 @@ pub fn encode_changes(out: &mut Vec<u8>, changes: &[Change]) {
     }
 }
 
-/// Reads changes that fill the rest of a frame and hands each to `apply`; `seats` is the room's size.
+/// Decodes changes from the rest of a frame and passes each to `apply`; `seats` is the size of the room.
 ///
 /// # Errors
-/// At the first change that is cut off or outside the room; those before it were applied, and the
-/// caller asks for a snapshot.
+/// [`WireError`] at the first change that is truncated or outside the room. Earlier changes were applied, so the caller
+/// must request a snapshot.
 pub fn apply_changes(bytes: &[u8], seats: u32, mut apply: impl FnMut(Change)) -> Result<(), WireError> {
     let mut cursor = Cursor(bytes);
     let mut next = 0_u64;

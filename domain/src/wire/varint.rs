@@ -2,7 +2,7 @@
 
 use super::WireError;
 
-/// Appends `value`, seven bits a byte, low bits first; the high bit says "more".
+/// Appends `value`, seven bits per byte, low bits first. The high bit is set if more bytes follow.
 pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value as u8 & 0x7f) | 0x80);
@@ -11,7 +11,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// What is left to read of a frame.
+/// The unread rest of a frame.
 pub(super) struct Cursor<'a>(pub &'a [u8]);
 
 impl Cursor<'_> {
