@@ -1,26 +1,25 @@
-//! From the units of whoever drew a room to plan units: seats 20 apart, the origin at the top left, a
-//! margin all around.
+//! Converts units of a drawing to plan units: seats 20 apart, the origin at the top left, a margin on all sides.
 
 use super::error::{LayoutError, MAX_COORDINATE, MAX_ROOM_SIDE};
 use super::room::{Drawing, DrawnSeat, Focus};
 use crate::api::SEAT_PITCH;
 
-/// Free space around the room, plan units.
+/// Margin around the room, plan units.
 pub const MARGIN: i32 = 30;
-/// A drawing whose seats are this close to [`SEAT_PITCH`] already (relative) is not rescaled, so that
-/// sketches keep the numbers their author wrote.
+/// Relative tolerance for the seat pitch. A drawing within it of [`SEAT_PITCH`] is not rescaled, so that sketches keep
+/// their author's numbers.
 const PITCH_TOLERANCE: f64 = 0.05;
-/// How many seats are measured to find the pitch: enough for a median, bounded for any file.
+/// Number of seats sampled for the median pitch; it bounds the work for any file.
 const PITCH_SAMPLES: usize = 2_048;
 /// Half the depth of the screen or stage, plan units.
 const FOCUS_HALF_DEPTH: f64 = 10.0;
 
-/// Whether this can be a coordinate in a room.
+/// True if the value is a valid coordinate.
 pub(super) fn is_place(coordinate: f64) -> bool {
     coordinate.is_finite() && coordinate.abs() <= MAX_COORDINATE
 }
 
-/// How a drawing becomes plan units: scaled to the seat pitch, moved to the margin.
+/// Transformation of a drawing to plan units: scaling to the seat pitch and shifting to the margin.
 pub(super) struct Frame {
     scale: f64,
     left: f64,
@@ -53,7 +52,7 @@ impl Frame {
                 }
                 [x * scale, y * scale, width * scale]
             }
-            // Nobody said where people look: towards the top, over the middle half of the room.
+            // Default focus: above the seats, over the middle half of the room.
             None => [
                 f64::midpoint(left, right),
                 top - f64::from(2 * SEAT_PITCH),
@@ -79,22 +78,22 @@ impl Frame {
         Ok(frame)
     }
 
-    /// A point of the drawing in plan units. The room's side is bounded, so the casts keep the value.
+    /// Converts a point to plan units. The side of the room is bounded, so the casts are exact.
     pub fn place(&self, x: f64, y: f64) -> (i32, i32) {
         let along = |value: f64, origin: f64| (value * self.scale - origin).round() as i32 + MARGIN;
         (along(x, self.left), along(y, self.top))
     }
 }
 
-/// The factor that brings the median distance of neighbours to [`SEAT_PITCH`].
+/// Returns the factor that scales the median distance of neighbours to [`SEAT_PITCH`].
 fn scale_to_pitch(drawing: &Drawing) -> f64 {
     let wanted = f64::from(SEAT_PITCH);
     let pitch = median_pitch(drawing).unwrap_or(wanted);
     if (pitch / wanted - 1.0).abs() <= PITCH_TOLERANCE { 1.0 } else { wanted / pitch }
 }
 
-/// Median distance of a seat to the nearest other seat of its row; where rows have one seat each, of
-/// the room. `None` when there is no such pair.
+/// Returns the median distance of a seat to the nearest other seat in its row, or in the room if rows have one seat
+/// each. `None` if there is no pair of seats.
 pub(super) fn median_pitch(drawing: &Drawing) -> Option<f64> {
     let rows = || drawing.zones.iter().flat_map(|zone| &zone.rows);
     let seats = rows().map(|row| row.seats.len()).sum::<usize>();
@@ -118,7 +117,7 @@ pub(super) fn median_pitch(drawing: &Drawing) -> Option<f64> {
     (!nearest.is_empty()).then(|| *nearest.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-/// The distance to the nearest seat that is not in the same place.
+/// Returns the distance to the nearest seat at a different position.
 fn nearest_distance<'a>(seat: &DrawnSeat, others: impl Iterator<Item = &'a DrawnSeat>) -> Option<f64> {
     let square = others
         .map(|other| (other.x - seat.x).powi(2) + (other.y - seat.y).powi(2))

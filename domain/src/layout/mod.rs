@@ -1,11 +1,10 @@
-//! The room as it is sold: zones, rows and seats, each seat with a dense number, a place, a category
-//! and a name for people.
+//! Seating layout of a room: zones, rows and seats. Each seat has a dense index, a position, a category and a display
+//! name.
 //!
-//! A [`Layout`] is read from one of two forms, told apart by their keys: the public seating-plan JSON
-//! ([`seating_plan`]), kept without loss, or a short hand-written [`sketch`]. It is stored as the very
-//! JSON it was read from and measured once, when it is read. Prices come in as arguments
-//! ([`Layout::plan_view`]); what a seat is doing right now is not here at all. Files of strangers come in through
-//! [`import`], which names everything that is wrong with one.
+//! A [`Layout`] is parsed from one of two formats, which are distinguished by their keys: the public seating-plan JSON
+//! ([`seating_plan`]), kept without loss, or a short hand-written [`sketch`]. It is stored as the JSON it was parsed
+//! from and measured once, when it is parsed. Prices are arguments ([`Layout::plan_view`]); the current state of seats
+//! is not part of a layout. Uploaded files are parsed by [`import`], which reports all their errors.
 
 mod areas;
 pub mod editing;
@@ -36,16 +35,16 @@ pub use view::PlanError;
 use crate::seats::SeatIndex;
 use crate::wire::Dot;
 
-/// A room, checked and numbered. Immutable: a changed room is another layout.
+/// A room, validated and numbered. Immutable: a changed room is another layout.
 #[derive(Clone, Debug)]
 pub struct Layout {
     source: Source,
     room: Room,
-    /// Places without seats that are for sale.
+    /// Areas without numbered seats that are for sale.
     areas: Vec<Area>,
 }
 
-/// What a layout was read from.
+/// Parsed source of a layout.
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
     Plan(Box<SeatingPlan>),
@@ -55,23 +54,23 @@ enum Source {
 /// One seat of a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatRef<'a> {
-    /// The zone's name; empty in a room of one part.
+    /// Name of the zone; empty if the room has only one.
     pub zone: &'a str,
-    /// The row's label; may be empty.
+    /// Label of the row; may be empty.
     pub row: &'a str,
-    /// The number on the seat.
+    /// Number of the seat.
     pub number: &'a str,
-    /// The name for people, unique in the room: see [`Layout::label`].
+    /// Display name, unique in the room: see [`Layout::label`].
     pub label: String,
     /// Index into [`Layout::categories`].
     pub category: u8,
 }
 
 impl Layout {
-    /// Reads a file of either form: one with the key `sketch` is a sketch, else a seating plan.
+    /// Parses a file of either format: a sketch if it has the key `sketch`, otherwise a seating plan.
     ///
     /// # Errors
-    /// What is wrong with the file, and where.
+    /// [`LayoutError`] with the error and its position in the file.
     pub fn from_json(text: &str) -> Result<Self, LayoutError> {
         let value = serde_json::from_str(text).map_err(shape)?;
         Self::from_value(value)
@@ -85,10 +84,10 @@ impl Layout {
         }
     }
 
-    /// Reads the public seating-plan JSON.
+    /// Parses the public seating-plan JSON.
     ///
     /// # Errors
-    /// What is wrong with the plan, and where.
+    /// [`LayoutError`] with the error and its position in the plan.
     pub fn from_seating_plan(json: Value) -> Result<Self, LayoutError> {
         let plan: SeatingPlan = serde_json::from_value(json).map_err(shape)?;
         let areas = areas::of_plan(&plan);
@@ -100,7 +99,7 @@ impl Layout {
     /// Expands a sketch.
     ///
     /// # Errors
-    /// What is wrong with the sketch, and where.
+    /// [`LayoutError`] with the error and its position in the sketch.
     pub fn from_sketch(sketch: Sketch) -> Result<Self, LayoutError> {
         let areas = sketch.areas.clone();
         areas::check(&areas, &sketch.categories.iter().map(|category| category.name.as_str()).collect())?;
@@ -108,9 +107,8 @@ impl Layout {
         Ok(Self { source: Source::Sketch(Box::new(sketch)), room, areas })
     }
 
-    /// The room in the public seating-plan JSON: the very value it was imported from, or a sketch
-    /// written out, with our additional keys: `label` and `kind` of categories, `focus`, and what makes a drawing an
-    /// area for sale.
+    /// Returns the room in the public seating-plan JSON: the imported value, or an expanded sketch. It includes our
+    /// additional keys: `label` and `kind` of categories, `focus`, and the keys that make a drawing an area for sale.
     #[must_use]
     pub fn to_seating_plan(&self) -> Value {
         let plan = match &self.source {
@@ -123,7 +121,7 @@ impl Layout {
         plan.expect("a plan has string keys and finite numbers, so it is always JSON")
     }
 
-    /// The room's name.
+    /// Name of the room.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.source {
@@ -132,61 +130,61 @@ impl Layout {
         }
     }
 
-    /// How many seats: indices 0 to one less.
+    /// Number of seats; their indices are 0 to one less.
     #[must_use]
     pub fn seat_count(&self) -> u32 {
         self.room.seats.len() as u32
     }
 
-    /// The seats of each section, in the order of the plan. Seats are numbered section by section, so
-    /// these ranges lie one after the other and cover the room.
+    /// Returns the seats of each section, in plan order. Seats are numbered section by section, so these ranges are
+    /// contiguous and cover the room.
     pub fn sections(&self) -> impl Iterator<Item = Range<SeatIndex>> {
         self.room.zones.iter().map(|zone| zone.first..zone.first + zone.count)
     }
 
-    /// The seats of each row, in the order of their numbers.
+    /// Returns the seats of each row, in seat order.
     pub fn rows(&self) -> impl Iterator<Item = Range<SeatIndex>> {
         self.room.rows.iter().map(|row| row.first..row.first + row.count)
     }
 
-    /// Where a seat is, plan units, and its category; `None` beyond the last.
+    /// Returns the position of a seat in plan units, and its category; `None` beyond the last seat.
     #[must_use]
     pub fn place(&self, index: SeatIndex) -> Option<((i32, i32), u8)> {
         self.room.seats.get(index as usize).map(|seat| ((seat.x, seat.y), seat.category))
     }
 
-    /// Where every seat is, for painting the whole room: see [`crate::wire::encode_dots`].
+    /// Returns the positions of all seats, to draw the whole room: see [`crate::wire::encode_dots`].
     #[must_use]
     pub fn dots(&self) -> Vec<Dot> {
         self.room.seats.iter().map(|seat| Dot { x: seat.x, y: seat.y, category: seat.category }).collect()
     }
 
-    /// Width and height of the room, plan units.
+    /// Returns width and height of the room, plan units.
     #[must_use]
     pub fn size(&self) -> (i32, i32) {
         (self.room.width, self.room.height)
     }
 
-    /// What everyone looks at, and its centre and width, plan units: x, y, width.
+    /// Returns the focus of the room with its centre and width, plan units: x, y, width.
     #[must_use]
     pub fn focus(&self) -> (FocusKind, [i32; 3]) {
         (self.room.focus, self.room.focus_at)
     }
 
-    /// Areas without seats that are for sale; an area's number is its place among them. Drawings of a public seating
-    /// plan that have no capacity are not among them.
+    /// Returns the areas without numbered seats that are for sale, by index. Drawings of a public seating plan without
+    /// a capacity are excluded.
     #[must_use]
     pub fn areas(&self) -> &[Area] {
         &self.areas
     }
 
-    /// The price categories; a seat's category is an index into them.
+    /// Returns the price categories, to which the categories of seats are indices.
     #[must_use]
     pub fn categories(&self) -> &[Category] {
         &self.room.categories
     }
 
-    /// A seat by its index, in O(log rows); `None` beyond the last.
+    /// Returns a seat by its index, in O(log rows); `None` beyond the last seat.
     #[must_use]
     pub fn seat(&self, index: SeatIndex) -> Option<SeatRef<'_>> {
         let row = self.room.row_of(index)?;
@@ -200,22 +198,22 @@ impl Layout {
         })
     }
 
-    /// The seat's name for people, unique in the room.
+    /// Returns the display name of a seat, unique in the room.
     ///
-    /// Row and number, `C7`; with a hyphen where two digits would meet, `12-7`; with the zone in front
-    /// when the room has more than one with seats, `Circle C7`.
+    /// It is row and number, `C7`; with a hyphen between two digits, `12-7`; with the zone in front if several zones
+    /// have seats, `Circle C7`.
     #[must_use]
     pub fn label(&self, index: SeatIndex) -> Option<String> {
         let row = self.room.row_of(index)?;
         Some(self.room.label(row, &self.room.seats[index as usize]))
     }
 
-    /// All seats in the order of their indices.
+    /// Iterates over all seats in index order.
     pub fn seats(&self) -> impl Iterator<Item = SeatRef<'_>> {
         (0..self.seat_count()).filter_map(|index| self.seat(index))
     }
 
-    /// The seat people call `label`. Looks at every seat: for loading, not for requests.
+    /// Finds a seat by its display name. It scans all seats, so it is for loading, not for requests.
     #[must_use]
     pub fn find(&self, label: &str) -> Option<SeatIndex> {
         (0..self.seat_count()).find(|index| self.label(*index).as_deref() == Some(label))
@@ -227,14 +225,14 @@ fn shape(error: serde_json::Error) -> LayoutError {
 }
 
 impl PartialEq for Layout {
-    /// Equal sources make equal rooms.
+    /// Compares sources, since equal sources make equal rooms.
     fn eq(&self, other: &Self) -> bool {
         self.source == other.source
     }
 }
 
 impl Serialize for Layout {
-    /// The JSON it was read from, so that what is stored stays small and readable.
+    /// Writes the source JSON, so that stored layouts stay small and readable.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.source {
             Source::Plan(plan) => plan.serialize(serializer),

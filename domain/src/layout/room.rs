@@ -1,8 +1,7 @@
-//! The room as the rest of the system sees it: seats numbered densely, each with a place, a category
-//! and a name that is unique in the room.
+//! The measured room: seats numbered densely, each with a position, a category and a unique name.
 //!
-//! A drawing (public seating plan or sketch) arrives here as [`Drawing`]; this module checks it, numbers
-//! and names its seats. It knows neither JSON nor prices; `frame` brings coordinates to plan units.
+//! A seating plan or a sketch arrives as a [`Drawing`]. This module validates it, and numbers and names its seats. It
+//! has no dependency on JSON or prices; `frame` converts coordinates to plan units.
 
 use std::collections::HashSet;
 
@@ -13,19 +12,19 @@ use super::frame::{Frame, is_place};
 use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind};
 use crate::seats::MAX_SEATS_PER_SHOW;
 
-/// What everyone looks at.
+/// Kind of the focus that the audience faces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FocusKind {
     /// A cinema's screen.
     Screen,
-    /// A stage, also that of a sports ground.
+    /// A stage, including a sports field.
     #[default]
     Stage,
 }
 
 impl FocusKind {
-    /// The word on the wire.
+    /// Name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,15 +34,15 @@ impl FocusKind {
     }
 }
 
-/// Screen or stage, in the units of the drawing.
+/// The screen or stage, in units of the drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Focus {
-    /// Which of the two.
+    /// Screen or stage.
     pub kind: FocusKind,
-    /// Its centre: x, y.
+    /// Centre: x, y.
     pub at: [f64; 2],
-    /// How wide it is.
+    /// Width.
     pub width: f64,
 }
 
@@ -51,12 +50,12 @@ pub struct Focus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Category {
-    /// The name prices go by, for example `gold`.
+    /// Name that prices refer to, for example `gold`.
     pub name: String,
-    /// The name for people; the plain name when absent.
+    /// Display name; defaults to `name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What its seats are.
+    /// Kind of its seats.
     #[serde(default, skip_serializing_if = "is_standard")]
     pub kind: SeatKind,
     /// A CSS colour.
@@ -69,14 +68,14 @@ fn is_standard(kind: &SeatKind) -> bool {
 }
 
 impl Category {
-    /// The name for people.
+    /// Display name.
     #[must_use]
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// A room in the units of whoever drew it.
+/// A room in units of the drawing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drawing {
     pub categories: Vec<Category>,
@@ -104,15 +103,15 @@ pub(super) struct DrawnSeat {
     pub category: u8,
 }
 
-/// A zone that has seats, or a part of one with more than a browser shows at a time.
+/// A zone with seats, or a part of a zone that has more seats than a browser shows at once.
 #[derive(Clone, Debug)]
 pub(super) struct Zone {
     pub name: String,
-    /// Which rows of the zone it has, for people; empty when it has all.
+    /// Row range of the part, for display; empty if it is the whole zone.
     pub part: String,
     pub first: u32,
     pub count: u32,
-    /// Left, top, right, bottom of its seats' centres.
+    /// Bounding box of the seats' centres: left, top, right, bottom.
     pub bounds: [i32; 4],
     pub rows: std::ops::Range<usize>,
 }
@@ -133,7 +132,7 @@ pub(super) struct Seat {
     pub category: u8,
 }
 
-/// The measured, checked and numbered room.
+/// A room that is measured, validated and numbered.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     pub categories: Vec<Category>,
@@ -141,7 +140,7 @@ pub(super) struct Room {
     pub height: i32,
     pub focus: FocusKind,
     pub focus_at: [i32; 3],
-    /// How many zones with seats were drawn. There are more in `zones` where one is shown in parts.
+    /// Number of zones with seats in the drawing. `zones` is longer if a zone is divided into parts.
     pub drawn_zones: usize,
     pub zones: Vec<Zone>,
     pub rows: Vec<Row>,
@@ -149,7 +148,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Measures, checks, numbers and names what was drawn.
+    /// Measures, validates, numbers and names the seats of a drawing.
     pub fn build(drawing: Drawing) -> Result<Self, LayoutError> {
         check_categories(&drawing.categories)?;
         check_seats(&drawing)?;
@@ -172,7 +171,7 @@ impl Room {
         Ok(room)
     }
 
-    /// Numbers a zone's seats; a zone without seats (only areas) is left out.
+    /// Numbers the seats of a zone. A zone without seats, which has only areas, is skipped.
     fn push_zone(&mut self, zone: DrawnZone, frame: &Frame) {
         let rows: Vec<DrawnRow> = zone.rows.into_iter().filter(|row| !row.seats.is_empty()).collect();
         if rows.is_empty() {
@@ -215,22 +214,22 @@ impl Room {
         });
     }
 
-    /// The row of a seat; `None` beyond the last seat.
+    /// Returns the row of a seat; `None` beyond the last seat.
     pub fn row_of(&self, seat: u32) -> Option<&Row> {
         if seat as usize >= self.seats.len() {
             return None;
         }
-        // Rows are never empty and lie one after the other, so the last that starts at or before it.
+        // Rows are contiguous and not empty: the seat belongs to the last row that starts at or before it.
         let after = self.rows.partition_point(|row| row.first <= seat);
         self.rows.get(after.checked_sub(1)?)
     }
 
-    /// The zone's name where people need it: not in a room of one part.
+    /// Name of the zone; empty if the room has only one.
     pub fn section_name(&self, zone: usize) -> &str {
         if self.drawn_zones > 1 { &self.zones[zone].name } else { "" }
     }
 
-    /// The name for people: see [`super::Layout::label`].
+    /// Display name of a seat: see [`super::Layout::label`].
     pub fn label(&self, row: &Row, seat: &Seat) -> String {
         name_of(self.section_name(row.zone), &row.label, &seat.number)
     }
@@ -253,7 +252,7 @@ impl Room {
     }
 }
 
-/// The name of a seat for people, from the name of its zone where that is needed, its row and its number.
+/// Builds the display name of a seat from its zone (empty if not needed), row and number.
 pub(super) fn name_of(zone: &str, row: &str, number: &str) -> String {
     let mut name = String::with_capacity(zone.len() + row.len() + number.len() + 2);
     name.push_str(zone);
@@ -269,8 +268,8 @@ pub(super) fn name_of(zone: &str, row: &str, number: &str) -> String {
     name
 }
 
-/// The rows of a zone in parts of about equal size, each with no more seats than are drawn at a time. Rows stay
-/// whole, so one that is longer than that is a part by itself.
+/// Divides the rows of a zone into parts of similar size, each with at most as many seats as are drawn at once. Rows
+/// are not divided, so a longer row is a part by itself.
 fn in_parts(rows: Vec<DrawnRow>) -> Vec<Vec<DrawnRow>> {
     let most = OVERVIEW_ABOVE_SEATS as usize;
     let total: usize = rows.iter().map(|row| row.seats.len()).sum();
@@ -288,7 +287,7 @@ fn in_parts(rows: Vec<DrawnRow>) -> Vec<Vec<DrawnRow>> {
     parts
 }
 
-/// `A–K`: the first and the last row.
+/// Range of rows for display, `A–K`.
 fn part_name(rows: &[DrawnRow]) -> String {
     match rows {
         [] => String::new(),
@@ -338,7 +337,7 @@ fn check_name(name: &str) -> Result<(), LayoutError> {
     if name.contains('\0') {
         return Err(LayoutError::Unreadable(name.replace('\0', "\u{fffd}").chars().take(20).collect()));
     }
-    // Counting characters is only needed where the bytes alone do not settle it.
+    // Characters are counted only if the number of bytes exceeds the limit.
     if name.len() > MAX_NAME_CHARS && name.chars().count() > MAX_NAME_CHARS {
         return Err(LayoutError::NameTooLong(name.chars().take(20).collect()));
     }

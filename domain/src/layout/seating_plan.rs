@@ -1,9 +1,9 @@
-//! The public seating-plan JSON (`zones > rows > seats`) that pretix documents, read and written
-//! without loss: what we have no use for (areas, row number positions, keys of other editors) stays in
-//! the `rest` of its object.
+//! The public seating-plan JSON (`zones > rows > seats`) documented by pretix, parsed and written without loss. Data
+//! that we do not use (areas, row number positions, keys of other editors) stays in the `rest` of its object.
 //!
-//! We read keys of our own where they are present: `label` and `kind` of a category, `focus` of the plan, and
-//! `name`, `category` and `capacity` of a zone's drawing, which make it an area for sale. A file without them is a room of ordinary seats with a stage at the top.
+//! Optional keys of ours: `label` and `kind` of a category, `focus` of the plan, and `name`, `category` and `capacity`
+//! of a zone's drawing, which make it an area for sale. A file without them is a room of standard seats with a stage at
+//! the top.
 
 use std::collections::HashMap;
 
@@ -15,31 +15,31 @@ use super::error::LayoutError;
 use super::room::{Category, Drawing, DrawnRow, DrawnSeat, DrawnZone, Focus};
 use crate::api::SEAT_PITCH;
 
-/// Integers beyond this are not exact as floats; they are left as they are.
+/// Larger integers are not exact as floats and are left unchanged.
 const EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
-/// How wide and deep the area of a sketch is drawn, plan units.
+/// Width and depth of a sketch's area when it is drawn, plan units.
 const AREA_SIZE: [f64; 2] = [200.0, 80.0];
 
 /// A seating plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeatingPlan {
-    /// The room.
+    /// Name of the room.
     pub name: String,
     /// Price categories.
     pub categories: Vec<PlanCategory>,
     /// Parts of the room.
     pub zones: Vec<PlanZone>,
-    /// Everything else, `size` for one.
+    /// Other keys, for example `size`.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
-/// A category; its `color` and our `label` and `kind` are in `rest`.
+/// A category; its `color` and our keys `label` and `kind` are in `rest`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanCategory {
-    /// The name seats refer to.
+    /// Name that seats refer to.
     pub name: String,
-    /// Everything else.
+    /// Other keys.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
@@ -50,12 +50,12 @@ pub struct PlanZone {
     /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub name: Option<String>,
-    /// Added to the positions of its rows.
+    /// Offset of its rows.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub position: Option<Position>,
     /// Its rows.
     pub rows: Vec<PlanRow>,
-    /// Everything else.
+    /// Other keys.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
@@ -66,12 +66,12 @@ pub struct PlanRow {
     /// Letter or number.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub row_number: Option<String>,
-    /// Added to the positions of its seats.
+    /// Offset of its seats.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub position: Option<Position>,
     /// Its seats.
     pub seats: Vec<PlanSeat>,
-    /// Everything else.
+    /// Other keys.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
@@ -79,18 +79,18 @@ pub struct PlanRow {
 /// A seat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanSeat {
-    /// The number printed on it.
+    /// The printed number.
     pub seat_number: String,
-    /// Where it is, from its row.
+    /// Position relative to the row.
     pub position: Position,
-    /// The name of its category.
+    /// Name of its category.
     pub category: String,
-    /// Everything else, `seat_guid` for one.
+    /// Other keys, for example `seat_guid`.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
-/// A point, relative to what contains it.
+/// A point relative to its container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Position {
     /// To the right.
@@ -99,25 +99,25 @@ pub struct Position {
     /// Down.
     #[serde(serialize_with = "whole_where_possible")]
     pub y: f64,
-    /// Everything else.
+    /// Other keys.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
 impl Position {
-    /// A point with nothing else to it.
+    /// Creates a point without other keys.
     #[must_use]
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, rest: Map::new() }
     }
 }
 
-/// A key that is there must have its value: an explicit `null` is refused, else it would be lost.
+/// Deserializes a present key to `Some`. An explicit `null` is refused, because writing would lose it.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// The documented schema wants whole numbers, editors write fractions: whole ones stay whole.
+/// Writes whole numbers as integers, which the documented schema requires. Editors also write fractions.
 #[allow(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde calls it with a reference; which sizes are trivial differs by target"
@@ -131,7 +131,7 @@ fn whole_where_possible<S: Serializer>(value: &f64, serializer: S) -> Result<S::
 }
 
 impl SeatingPlan {
-    /// The plan as a drawing, with absolute positions.
+    /// Converts the plan to a drawing with absolute positions.
     pub(super) fn draw(&self) -> Result<Drawing, LayoutError> {
         let categories = self.categories.iter().map(PlanCategory::read).collect::<Result<Vec<_>, _>>()?;
         let numbers: HashMap<&str, usize> =
@@ -148,7 +148,7 @@ impl SeatingPlan {
             for row in &zone.rows {
                 let from = row.position.as_ref().unwrap_or(&nowhere);
                 let seats = row.seats.iter().map(|seat| {
-                    // More categories than a byte holds are refused when the room is built.
+                    // The room refuses more categories than fit in a byte when it is built.
                     let category = numbers.get(seat.category.as_str()).ok_or_else(|| row.unknown_category(seat))?;
                     Ok(DrawnSeat {
                         number: seat.seat_number.clone(),
@@ -178,7 +178,7 @@ impl PlanRow {
 }
 
 impl PlanCategory {
-    /// With the keys that are ours.
+    /// Reads a category with our keys.
     pub(super) fn read(&self) -> Result<Category, LayoutError> {
         let text = |key: &str| self.rest.get(key).and_then(Value::as_str).map(str::to_owned);
         let kind = match self.rest.get("kind") {
@@ -190,7 +190,7 @@ impl PlanCategory {
     }
 }
 
-/// A drawing as a plan: what a sketch exports.
+/// Converts a drawing to a plan, for the export of a sketch.
 pub(super) fn write(name: &str, drawing: &Drawing, areas: &[Area]) -> SeatingPlan {
     let mut rest = Map::new();
     if let Some(focus) = &drawing.focus {
@@ -231,7 +231,7 @@ pub(super) fn write(name: &str, drawing: &Drawing, areas: &[Area]) -> SeatingPla
     SeatingPlan { name: name.to_owned(), categories: categories.collect(), zones, rest }
 }
 
-/// Areas of a sketch have no place: they are drawn in a line behind the last seat, in a zone without rows.
+/// Areas of a sketch have no position. They are drawn in a line behind the last seat, in a zone without rows.
 fn zone_of_areas(drawing: &Drawing, areas: &[Area]) -> PlanZone {
     let seats = || drawing.zones.iter().flat_map(|zone| &zone.rows).flat_map(|row| &row.seats);
     let left = seats().map(|seat| seat.x).fold(f64::INFINITY, f64::min);

@@ -1,4 +1,4 @@
-//! Rooms of strangers come and go without loss, and every room is numbered and named as promised.
+//! Tests of layouts.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::money::Currency;
 use crate::pricing::PriceList;
 
 const STRANGERS_HALL: &str = include_str!("fixtures/strangers-hall.json");
-/// A folder of seating plans to try as well, on machines that have one.
+/// Folder with more seating plans to test, on machines that have one.
 const MORE_PLANS: &str = "ROWLOCK_SEATING_PLANS";
 
-/// Whether two JSON values mean the same: `20` is `20.0`.
+/// Compares two JSON values, with `20` equal to `20.0`.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
@@ -33,7 +33,7 @@ fn one_price(layout: &Layout) -> PriceList {
 }
 
 #[test]
-fn areas_of_a_sketch_are_checked_and_come_back_as_written() {
+fn areas_of_a_sketch_are_validated_and_round_trip() {
     let sketch = |areas: Value| {
         json!({
             "sketch": 1, "name": "Club",
@@ -59,7 +59,7 @@ fn areas_of_a_sketch_are_checked_and_come_back_as_written() {
     }
 }
 
-/// Everything a layout promises whatever it was read from.
+/// Checks the invariants of every layout, whatever its source.
 fn check_promises(layout: &Layout) {
     let names: BTreeSet<String> = layout.seats().map(|seat| seat.label).collect();
     assert_eq!(names.len(), layout.seat_count() as usize, "names are unique");
@@ -92,7 +92,7 @@ fn check_promises(layout: &Layout) {
 }
 
 #[test]
-fn a_strangers_hall_comes_back_as_it_came() {
+fn uploaded_plan_round_trips() {
     let hall: Value = serde_json::from_str(STRANGERS_HALL).expect("the fixture is JSON");
     let layout = Layout::from_seating_plan(hall.clone()).expect("the fixture is a seating plan");
     assert!(same(&layout.to_seating_plan(), &hall));
@@ -103,7 +103,7 @@ fn a_strangers_hall_comes_back_as_it_came() {
 }
 
 #[test]
-fn names_carry_the_zone_where_there_are_two_and_a_hyphen_where_digits_meet() {
+fn names_contain_the_zone_if_there_are_two_and_a_hyphen_between_digits() {
     let layout = Layout::from_json(STRANGERS_HALL).expect("the fixture is a seating plan");
     let names: Vec<String> = layout.seats().map(|seat| seat.label).collect();
     let wanted =
@@ -115,7 +115,7 @@ fn names_carry_the_zone_where_there_are_two_and_a_hyphen_where_digits_meet() {
 }
 
 #[test]
-fn a_room_of_one_part_needs_no_zone_in_its_names() {
+fn room_with_one_zone_omits_it_in_names() {
     let sketch = json!({"sketch": 1, "name": "Small", "categories": [{"name": "gold"}],
         "zones": [{"name": "Stalls", "category": "gold", "rows": [{"rows": "C", "seats": "5-8"}]}]});
     let layout = Layout::from_json(&sketch.to_string()).expect("a sketch");
@@ -123,7 +123,7 @@ fn a_room_of_one_part_needs_no_zone_in_its_names() {
 }
 
 #[test]
-fn neighbours_are_brought_to_the_seat_pitch() {
+fn neighbours_are_scaled_to_the_seat_pitch() {
     let layout = Layout::from_json(STRANGERS_HALL).expect("the fixture is a seating plan");
     let view = layout.plan_view(Uuid::nil(), &one_price(&layout), None).expect("a view");
     let row = &view.sections[0].rows[1];
@@ -132,7 +132,7 @@ fn neighbours_are_brought_to_the_seat_pitch() {
 }
 
 #[test]
-fn what_cannot_be_sold_is_refused_with_its_place() {
+fn invalid_plan_is_refused_with_the_place_of_the_error() {
     let plan = |seats: Value| {
         json!({"name": "Room", "categories": [{"name": "a"}],
             "zones": [{"name": "Z", "position": {"x": 0, "y": 0}, "rows": [{"row_number": "1", "seats": seats}]}]})
@@ -163,7 +163,7 @@ fn categories_fit_in_a_byte_and_are_unique() {
 }
 
 #[test]
-fn a_sketch_written_out_as_a_seating_plan_is_the_same_room() {
+fn sketch_exported_as_a_seating_plan_is_the_same_room() {
     let sketch = json!({"sketch": 1, "name": "Both", "focus": {"kind": "screen", "at": [0, -60], "width": 200},
         "categories": [{"name": "gold", "label": "Gold", "color": "#fc0"}, {"name": "sofa", "kind": "couple"}],
         "zones": [
@@ -182,7 +182,7 @@ fn a_sketch_written_out_as_a_seating_plan_is_the_same_room() {
 }
 
 #[test]
-fn a_ring_of_blocks_looks_inwards_and_is_evenly_spread() {
+fn ring_of_blocks_faces_inwards_and_is_evenly_spaced() {
     let sketch = json!({"sketch": 1, "name": "Ring", "categories": [{"name": "a"}], "zones": [
         {"name": "Block {n}", "category": "a", "rows": [{"rows": "1-2", "seats": "1-3"}],
          "repeat": {"from": 101, "around": {"count": 4, "radius": [500, 500], "degrees": [-45, 315]}}}]});
@@ -201,7 +201,7 @@ fn a_ring_of_blocks_looks_inwards_and_is_evenly_spread() {
 }
 
 #[test]
-fn a_sketch_with_a_mistake_is_refused_and_says_where() {
+fn invalid_sketch_is_refused_with_the_place_of_the_error() {
     let zone = |zone: Value| {
         let sketch = json!({"sketch": 1, "name": "Bad", "categories": [{"name": "a"}], "zones": [zone]});
         Layout::from_json(&sketch.to_string()).expect_err("it must be refused")
@@ -220,7 +220,7 @@ fn a_sketch_with_a_mistake_is_refused_and_says_where() {
 }
 
 #[test]
-fn plans_found_on_this_machine_come_back_as_they_came() {
+fn plans_of_the_local_folder_round_trip() {
     let Some(folder) = std::env::var_os(MORE_PLANS) else { return };
     for entry in std::fs::read_dir(folder).expect("the folder named is there") {
         let path = entry.expect("a readable folder").path();
@@ -234,12 +234,12 @@ fn plans_found_on_this_machine_come_back_as_they_came() {
     }
 }
 
-/// Labels that other people write.
+/// Labels in several scripts.
 fn any_label() -> impl Strategy<Value = String> {
     prop_oneof!["[A-Z]{1,2}", "[0-9]{1,3}", "[А-Я][а-я]{0,6}", Just("مقصورة".to_owned()), Just("🎭 <i>".to_owned())]
 }
 
-/// Keys and values that are not in the schema.
+/// Keys and values outside the schema.
 fn any_rest() -> impl Strategy<Value = serde_json::Map<String, Value>> {
     let value = prop_oneof![
         Just(Value::Null),
@@ -262,7 +262,7 @@ fn with(mut object: Value, rest: serde_json::Map<String, Value>) -> Value {
     object
 }
 
-/// A plan with unique names: zones and seats carry their number.
+/// A plan with unique names: names of zones and seats contain a counter.
 fn any_plan() -> impl Strategy<Value = Value> {
     let seat = (any_label(), any_position(), 0..3_usize, any_rest());
     let row = (any_label(), proptest::option::of(any_position()), proptest::collection::vec(seat, 0..6), any_rest());
@@ -299,14 +299,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_plan_comes_back_as_it_came(plan in any_plan()) {
+    fn any_plan_round_trips(plan in any_plan()) {
         let layout = Layout::from_seating_plan(plan.clone()).expect("a valid plan");
         prop_assert!(same(&layout.to_seating_plan(), &plan));
         check_promises(&layout);
     }
 
     #[test]
-    fn no_file_whatever_makes_the_reader_panic(text in ".{0,200}", pattern in "[0-9A-Z@.:/ _-]{0,24}") {
+    fn arbitrary_files_never_panic(text in ".{0,200}", pattern in "[0-9A-Z@.:/ _-]{0,24}") {
         let _ = Layout::from_json(&text);
         let sketch = json!({"sketch": 1, "name": "Any", "categories": [{"name": "a"}],
             "zones": [{"category": "a", "rows": [{"rows": pattern.clone(), "seats": pattern}]}]});

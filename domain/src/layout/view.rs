@@ -1,4 +1,4 @@
-//! The room of a show with its prices, as the browser gets it.
+//! The plan of a show's room with prices, for the browser.
 
 use uuid::Uuid;
 
@@ -8,28 +8,29 @@ use crate::api::{CategoryView, OVERVIEW_ABOVE_SEATS, PlanView, RowView, SectionV
 use crate::money::Money;
 use crate::pricing::PriceList;
 
-/// Why a plan cannot be shown.
+/// Reason why a plan cannot be shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The show has no price for a category of its room.
     #[error("there is no price for category {0:?}")]
     Unpriced(String),
-    /// The section asked for is not there.
+    /// The requested section does not exist.
     #[error("the room has {count} sections, numbered from 0; there is no section {section}")]
     NoSuchSection {
-        /// The number asked for.
+        /// The requested section.
         section: usize,
-        /// How many there are.
+        /// Number of sections.
         count: usize,
     },
 }
 
 impl Layout {
-    /// The room for one show, without its areas: how many places those have is the show's. Rows are filled in for every section of a room of up to
-    /// [`OVERVIEW_ABOVE_SEATS`] seats, for none of a larger one (its overview), or for `section` alone.
+    /// Builds the plan for one show, without its areas, whose capacity depends on the show. Rows are included for all
+    /// sections of a room with up to [`OVERVIEW_ABOVE_SEATS`] seats, for none of a larger room (its overview), or only
+    /// for `section`.
     ///
     /// # Errors
-    /// [`PlanError`]: a category without a price, or a section that is not there.
+    /// [`PlanError`] for a category without a price or a section that does not exist.
     pub fn plan_view(&self, show: Uuid, prices: &PriceList, section: Option<usize>) -> Result<PlanView, PlanError> {
         let room = &self.room;
         if let Some(section) = section.filter(|section| *section >= room.zones.len()) {
@@ -65,7 +66,7 @@ impl Layout {
         })
     }
 
-    /// The price of a seat by its index; `None` when there is no such seat or no price for it.
+    /// Returns the price of a seat; `None` if the seat or a price for it does not exist.
     #[must_use]
     pub fn price(&self, index: crate::seats::SeatIndex, prices: &PriceList) -> Option<Money> {
         let seat = self.room.seats.get(index as usize)?;
@@ -84,7 +85,7 @@ impl Layout {
         self.room.categories.iter().map(view).collect()
     }
 
-    /// The cheapest category that a zone has a seat of; the first of several.
+    /// Returns the cheapest category among a zone's seats, the first one in case of a tie.
     fn cheapest(&self, zone: &Zone, categories: &[CategoryView]) -> u8 {
         let from = zone.first as usize;
         let seats = &self.room.seats[from..from + zone.count as usize];

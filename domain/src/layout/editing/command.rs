@@ -1,4 +1,4 @@
-//! What can be done to a draft. A command that is refused changes nothing, and says why.
+//! Commands that change a draft. A refused command changes nothing and returns the reason.
 
 use std::sync::Arc;
 
@@ -15,116 +15,116 @@ use super::{
 };
 use crate::api::SeatKind;
 
-/// Rows to be drawn, one behind the other.
+/// Rows to draw, one behind the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRows {
-    /// The section they are in.
+    /// Section of the rows.
     pub section: Key,
-    /// What their seats are.
+    /// Category of the seats.
     pub category: Key,
-    /// The middle of the first row.
+    /// Middle of the first row.
     pub at: Point,
-    /// Degrees clockwise.
+    /// Rotation, degrees clockwise.
     pub turn: f64,
-    /// How far their ends come forward.
+    /// Distance by which the ends are in front of the middle.
     pub bow: f64,
-    /// How many rows, 1 to [`MAX_ROWS_AT_ONCE`].
+    /// Number of rows, 1 to [`MAX_ROWS_AT_ONCE`].
     pub rows: usize,
-    /// Seats in each, 1 to [`MAX_SEATS_PER_ROW`].
+    /// Seats per row, 1 to [`MAX_SEATS_PER_ROW`].
     pub seats: usize,
-    /// The first row's letter or number; the others count on.
+    /// Label of the first row. The others continue from it.
     pub label: String,
-    /// How seats are numbered.
+    /// Numbering of the seats.
     pub numbering: Numbering,
-    /// From row to row.
+    /// Distance between rows.
     pub gap: f64,
-    /// An aisle one seat wide behind so many seats from the left.
+    /// Aisles one seat wide: each value is the number of seats to the left of an aisle.
     pub aisles: Vec<usize>,
 }
 
-/// One thing to be done.
+/// A change of a draft.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Another name for the room.
+    /// Renames the room.
     Rename(String),
-    /// Another place, width or kind of what people look at.
+    /// Changes position, width or kind of the focus.
     Focus(Focus),
     /// Draws rows.
     AddRows(NewRows),
-    /// Takes rows and areas away.
+    /// Removes rows and areas.
     Remove(Vec<Key>),
-    /// Draws rows once more, so far away, with letters counted on.
+    /// Copies rows with an offset. Their labels continue from the last copied row.
     Copy(Vec<Key>, Point),
     /// Moves rows and areas.
     Move(Vec<Key>, Point),
-    /// Turns rows and areas about their common middle, degrees clockwise.
+    /// Rotates rows and areas about their common middle, degrees clockwise.
     Turn(Vec<Key>, f64),
-    /// Bends rows so far.
+    /// Sets the bow of rows.
     Bend(Vec<Key>, f64),
-    /// Rows get this letter or number, counting on from the first.
+    /// Labels rows, starting with this label.
     Relabel(Vec<Key>, String),
     /// Numbers the seats of rows.
     Number(Vec<Key>, Numbering),
-    /// Gives rows so many seats.
+    /// Sets the number of seats in rows.
     Resize(Vec<Key>, usize),
-    /// The distance, from seat to seat, behind the first so many seats from the left.
+    /// Sets the distance from seat to seat behind the given number of seats from the left.
     Space(Vec<Key>, usize, f64),
-    /// Writes a number on one seat of a row.
+    /// Sets the number of one seat in a row.
     SetNumber(Key, usize, String),
-    /// Takes seats out of a row; the others stay where they are.
+    /// Removes seats from a row. The other seats keep their positions.
     TakeOut(Key, Vec<usize>),
-    /// Rows and areas are of this category.
+    /// Sets the category of rows and areas.
     Categorise(Vec<Key>, Key),
-    /// These seats of a row are.
+    /// Sets the category of some seats in a row.
     CategoriseSeats(Key, Vec<usize>, Key),
-    /// Rows and areas go into this section.
+    /// Moves rows and areas to a section.
     Assign(Vec<Key>, Key),
-    /// A new section.
+    /// Adds a section.
     AddSection(String),
-    /// Another name for a section.
+    /// Renames a section.
     RenameSection(Key, String),
-    /// Takes away a section that has nothing in it.
+    /// Removes an empty section.
     RemoveSection(Key),
-    /// A new category.
+    /// Adds a category.
     AddCategory(String, SeatKind),
-    /// Other words for a category, or another kind. What prices go by stays.
+    /// Changes label and kind of a category. The name that prices refer to stays.
     ChangeCategory(Key, String, SeatKind),
-    /// Takes away a category that nothing is of.
+    /// Removes an unused category.
     RemoveCategory(Key),
-    /// Draws an area, a rectangle so wide and so deep: section, name, category, capacity, middle, size.
+    /// Adds a rectangular area: section, name, category, capacity, middle, size.
     AddArea(Key, String, Key, u32, Point, Point),
-    /// Another name, capacity or outline of an area.
+    /// Changes name, capacity and outline of an area.
     ChangeArea(Key, String, u32, Outline),
 }
 
-/// Why something is not done.
+/// Reason why a command is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// More seats than are edited.
+    /// More seats than an editable room may have.
     #[error("more than {MAX_EDITED_SEATS} seats")]
     TooManySeats,
-    /// More rows, areas, sections, categories or corners than there may be.
+    /// More rows, areas, sections, categories or corners than allowed.
     #[error("too many of them")]
     TooMany,
-    /// A name that is empty or too long.
+    /// The name is empty or too long.
     #[error("a name has 1 to {MAX_NAME_CHARS} characters")]
     NoName,
-    /// Nobody can count on from that label.
+    /// The label has no successor.
     #[error("nobody can count on from that")]
     NotCountable,
-    /// Outside of any room, or no number.
+    /// A position or length is out of range or not a number.
     #[error("outside of any room")]
     OutOfBounds,
-    /// A number of people that is none.
+    /// The capacity is out of range.
     #[error("an area has 1 to {MAX_AREA_CAPACITY} places")]
     Capacity,
-    /// Something is still of that category, or in that section.
+    /// The category or section is still in use.
     #[error("something is still in it")]
     InUse,
-    /// The last of them stays.
+    /// The last category or section cannot be removed.
     #[error("the last one stays")]
     LastOne,
-    /// What it is about is not there.
+    /// The row, area, section or category does not exist.
     #[error("it is not there")]
     Gone,
 }
@@ -132,10 +132,10 @@ pub enum Refused {
 type Done = Result<(), Refused>;
 
 impl Draft {
-    /// What becomes of it by a command.
+    /// Returns the draft after a command.
     ///
     /// # Errors
-    /// [`Refused`]; then it stays as it is.
+    /// [`Refused`] gives the reason why the command does not apply.
     pub fn after(&self, command: &Command) -> Result<Self, Refused> {
         let mut draft = self.clone();
         match command {
@@ -187,7 +187,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Commands about sections, categories and areas.
+    /// Applies commands about sections, categories and areas.
     fn change_parts(&mut self, command: &Command) -> Done {
         match command {
             Command::AddSection(name) => {
@@ -274,7 +274,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Copies of seats are new seats; their row counts on from the last of the rows that are copied.
+    /// Copied seats are new seats. The labels of the copies continue from the last copied row.
     fn copy(&mut self, keys: &[Key], by: Point) -> Done {
         let rows: Vec<Arc<DraftRow>> = self.rows.iter().filter(|row| keys.contains(&row.key)).cloned().collect();
         let mut label = rows.last().map(|row| row.label.clone()).unwrap_or_default();
@@ -339,7 +339,7 @@ impl Draft {
         Ok(())
     }
 
-    /// An empty number is a mistake that is named while one goes on.
+    /// An empty number is allowed and reported as a finding, so that editing can continue.
     fn set_number(&mut self, key: Key, seat: usize, number: &str) -> Done {
         if number.chars().count() > MAX_NAME_CHARS {
             return Err(Refused::NoName);
@@ -352,7 +352,7 @@ impl Draft {
         Ok(())
     }
 
-    /// A row without seats is none.
+    /// A row without seats is removed.
     fn take_out(&mut self, key: Key, seats: &[usize]) {
         self.each_row(&[key], |row| {
             let mut number = 0;

@@ -1,48 +1,48 @@
-//! What was done, and the way back and forth.
+//! Undo and redo.
 
 use std::collections::VecDeque;
 
 use super::{Command, Draft, Key, Refused};
 
-/// How many steps lead back; the oldest are forgotten.
+/// Maximum number of undo steps. The oldest ones are dropped.
 pub const MAX_STEPS: usize = 200;
 
-/// A draft with its past and what was taken back of it. Rows that did not change are shared between the steps.
+/// A draft with its undo and redo steps. Snapshots share unchanged rows.
 #[derive(Clone, Debug)]
 pub struct History {
     past: VecDeque<Draft>,
     now: Draft,
     future: Vec<Draft>,
-    /// Things that are being nudged: the next nudge of the same belongs to the same step.
+    /// Objects moved by the last nudge. Another nudge of the same objects extends the same step.
     nudged: Option<Vec<Key>>,
 }
 
 impl History {
-    /// Begins with a draft.
+    /// Starts with a draft and no steps.
     #[must_use]
     pub fn new(draft: Draft) -> Self {
         Self { past: VecDeque::new(), now: draft, future: Vec::new(), nudged: None }
     }
 
-    /// The draft as it is.
+    /// Returns the current draft.
     #[must_use]
     pub fn draft(&self) -> &Draft {
         &self.now
     }
 
-    /// Does something; what changes nothing is no step.
+    /// Applies a command. A command without an effect adds no step.
     ///
     /// # Errors
-    /// [`Refused`]; then everything stays as it is.
+    /// [`Refused`]: the history is unchanged.
     pub fn apply(&mut self, command: &Command) -> Result<(), Refused> {
         self.nudged = None;
         self.step(command)
     }
 
-    /// Moves things by a key that may be held down: many such moves in a row are one step.
+    /// Moves objects with a key that may repeat: consecutive nudges of the same objects are one step.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`Refused`]: the history is unchanged.
     pub fn nudge(&mut self, command: &Command) -> Result<(), Refused> {
         let Command::Move(keys, _) = command else { return self.apply(command) };
         if self.nudged.as_ref() == Some(keys) {
@@ -67,19 +67,19 @@ impl History {
         Ok(())
     }
 
-    /// Whether there is a step back.
+    /// True if there is a step to undo.
     #[must_use]
     pub fn can_undo(&self) -> bool {
         !self.past.is_empty()
     }
 
-    /// Whether there is a step forth.
+    /// True if there is a step to redo.
     #[must_use]
     pub fn can_redo(&self) -> bool {
         !self.future.is_empty()
     }
 
-    /// Takes the last step back; `false` when there is none.
+    /// Undoes the last step; `false` if there is none.
     pub fn undo(&mut self) -> bool {
         self.nudged = None;
         let Some(before) = self.past.pop_back() else { return false };
@@ -87,7 +87,7 @@ impl History {
         true
     }
 
-    /// Does again what was taken back last; `false` when there is nothing.
+    /// Redoes the last undone step; `false` if there is none.
     pub fn redo(&mut self) -> bool {
         self.nudged = None;
         let Some(after) = self.future.pop() else { return false };

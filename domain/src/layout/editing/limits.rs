@@ -1,4 +1,4 @@
-//! What no command may lead to: more than is edited, lengths that are none, places outside of any room.
+//! Limits that commands may not exceed: counts, lengths and positions.
 
 use super::super::areas::MAX_AREA_CAPACITY;
 use super::super::error::{MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS};
@@ -7,16 +7,15 @@ use super::curve::plus;
 use super::{Draft, MAX_EDITED_SEATS, Outline, Point, Refused};
 use crate::seats::MAX_AREAS_PER_SHOW;
 
-/// The most sections of a draft.
+/// Maximum number of sections.
 const MAX_SECTIONS: usize = 200;
-/// The most rows and areas together.
+/// Maximum number of rows and areas together.
 const MAX_THINGS: usize = 2_000;
-/// The most corners of an area.
+/// Maximum number of corners of an area.
 const MAX_CORNERS: usize = 64;
 
 impl Draft {
-    /// Whether this may follow on that. A plan of strangers may have more of something than is drawn here; it only does
-    /// not get more.
+    /// Checks the draft against the limits. An uploaded plan may already exceed a limit; it must not grow further.
     pub(super) fn check(&self, before: &Self) -> Result<(), Refused> {
         if self.seat_count() > MAX_EDITED_SEATS {
             return Err(Refused::TooManySeats);
@@ -52,7 +51,7 @@ impl Draft {
     }
 }
 
-/// A name people read, without the white space around it.
+/// Returns the name without surrounding white space, if it is valid.
 pub(super) fn named(text: &str) -> Result<String, Refused> {
     let name = text.trim();
     let is_readable = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && !name.contains(char::is_control);

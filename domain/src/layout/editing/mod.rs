@@ -1,14 +1,13 @@
-//! A room on the drawing board: rows, areas, categories and sections as somebody draws them, the commands that change
-//! them, and the way back.
+//! Editor of a room: rows, areas, categories and sections, the commands that change them, and undo.
 //!
-//! A [`Draft`] is read from the public seating plan and written as one, so that what is drawn goes in by the same
-//! door as any file and is looked at by the same [`import`](super::import) checks. Nothing of a plan is lost on the
-//! way: keys of other editors stay with their object. A row knows its middle, its turn and its bow, each seat only how
-//! far along the row it is, so that a row is bent, turned and numbered as one; what does not lie on the curve (rows
-//! of strangers) keeps how far it strays.
+//! A [`Draft`] is parsed from the public seating plan and written as one. A drawn room therefore passes the same
+//! [`import`](super::import) checks as an uploaded file. Keys of other editors are kept with their object, so nothing
+//! of a plan is lost. A row stores its middle, rotation and bow, and each seat only its distance along the row, so that
+//! a row is bent, rotated and numbered as a unit. Seats of an uploaded row that are not on the curve keep their
+//! deviation.
 //!
-//! Commands are pure ([`Draft::after`]); a refused one changes nothing. [`History`] keeps what was, in snapshots that
-//! share every row that did not change.
+//! Commands are pure ([`Draft::after`]); a refused command changes nothing. [`History`] keeps snapshots, which share
+//! unchanged rows.
 
 mod command;
 mod curve;
@@ -35,27 +34,27 @@ use super::import::{Finding, import};
 use super::room::{Category, Focus, FocusKind, name_of};
 use crate::api::SEAT_PITCH;
 
-/// The most seats a room may have that is edited; larger ones are looked at. Every change is checked and painted at
-/// once, which stays quick up to here.
+/// Maximum number of seats in a room that can be edited; larger rooms are read-only. Every change is validated and
+/// drawn at once, which is fast up to this size.
 pub const MAX_EDITED_SEATS: usize = 5_000;
-/// The most seats of a row that is drawn here; rows of strangers may be longer.
+/// Maximum number of seats in a drawn row; uploaded rows may be longer.
 pub const MAX_SEATS_PER_ROW: usize = 300;
-/// The most rows drawn at once.
+/// Maximum number of rows drawn at once.
 pub const MAX_ROWS_AT_ONCE: usize = 100;
-/// From row to row unless somebody says otherwise, in seats.
+/// Default distance between rows, in seats.
 pub const ROW_GAP_SEATS: f64 = 1.2;
 
-/// What a row, an area, a section or a category is called by commands; never given twice in a draft.
+/// Identifier of a row, area, section or category in commands. It is never reused in a draft.
 pub type Key = u32;
-/// A point, or a way, in the units of the drawing: right, down.
+/// A point or vector in units of the drawing: right, down.
 pub type Point = [f64; 2];
 
-/// A room as it is drawn.
+/// A room in the editor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
     /// The room's name.
     pub name: String,
-    /// From seat to seat, in units of the drawing. Every other length is one of the drawing too.
+    /// Distance between seats, in units of the drawing. All other lengths have the same unit.
     pub pitch: f64,
     /// Screen or stage.
     pub focus: Focus,
@@ -63,21 +62,21 @@ pub struct Draft {
     pub categories: Vec<DraftCategory>,
     /// Parts of the room; at least one.
     pub sections: Vec<DraftSection>,
-    /// All rows, in the order of the plan within each section.
+    /// All rows, within each section in plan order.
     pub rows: Vec<Arc<DraftRow>>,
-    /// Areas without numbers, in the order of the plan within each section.
+    /// Areas without numbered seats, within each section in plan order.
     pub areas: Vec<Arc<DraftArea>>,
     next_key: Key,
-    /// What the plan says besides.
+    /// Other keys of the plan.
     rest: Map<String, Value>,
 }
 
 /// A price category.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftCategory {
-    /// What commands call it.
+    /// Identifier in commands.
     pub key: Key,
-    /// Its name, words, kind and colour.
+    /// Name, label, kind and colour.
     pub category: Category,
     rest: Map<String, Value>,
 }
@@ -85,13 +84,13 @@ pub struct DraftCategory {
 /// A part of the room.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftSection {
-    /// What commands call it.
+    /// Identifier in commands.
     pub key: Key,
-    /// Its name; part of the names of its seats where the room has several.
+    /// Its name, which is part of the names of its seats if the room has several sections.
     pub name: String,
-    /// Where the plan has its corner; kept, for drawings without seats go by it.
+    /// Corner of the section in the plan. Drawings that are not for sale are relative to it.
     origin: Point,
-    /// Drawings that are not for sale, as they came.
+    /// Drawings that are not for sale, unchanged.
     drawings: Vec<Value>,
     rest: Map<String, Value>,
 }
@@ -99,19 +98,19 @@ pub struct DraftSection {
 /// A row of seats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftRow {
-    /// What commands call it.
+    /// Identifier in commands.
     pub key: Key,
     /// The section it is in.
     pub section: Key,
-    /// Its letter or number.
+    /// Letter or number.
     pub label: String,
     /// Its middle.
     pub at: Point,
-    /// Degrees clockwise; at 0 its people look up the page.
+    /// Rotation, degrees clockwise; at 0 the audience faces up the page.
     pub turn: f64,
-    /// How far its ends come forward of its middle; negative where they fall back.
+    /// Distance by which its ends are in front of its middle; negative if they are behind.
     pub bow: f64,
-    /// Its seats, neighbours side by side.
+    /// Its seats; neighbours are adjacent in the list.
     pub seats: Vec<DraftSeat>,
     rest: Map<String, Value>,
 }
@@ -119,50 +118,50 @@ pub struct DraftRow {
 /// A seat.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftSeat {
-    /// What is printed on it.
+    /// The printed number.
     pub number: String,
     /// Its category.
     pub category: Key,
-    /// Its index in the room this draft was read from; `None` for a new one.
+    /// Its index in the room that the draft was parsed from; `None` for a new seat.
     pub origin: Option<u32>,
-    /// How far it is from the middle, along the row.
+    /// Distance from the middle, along the row.
     along: f64,
-    /// How far it lies beside the row's curve, in the row's own directions.
+    /// Deviation from the row's curve, in coordinates of the row.
     stray: Point,
     rest: Map<String, Value>,
 }
 
-/// A place without numbered seats.
+/// An area without numbered seats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftArea {
-    /// What commands call it.
+    /// Identifier in commands.
     pub key: Key,
     /// The section it is in.
     pub section: Key,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
     /// Category of its places.
     pub category: Key,
-    /// How many people may be there.
+    /// Number of places.
     pub capacity: u32,
     /// Its middle.
     pub at: Point,
-    /// What it looks like from above.
+    /// Shape seen from above.
     pub outline: Outline,
     rest: Map<String, Value>,
 }
 
-/// What an area looks like from above.
+/// Shape of an area, seen from above.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outline {
-    /// So wide and so deep.
+    /// Width and depth.
     Rectangle(Point),
-    /// Its corners, from its middle; three at least.
+    /// Its corners relative to its middle, at least three.
     Polygon(Vec<Point>),
 }
 
 impl Outline {
-    /// Its corners, from its middle.
+    /// Returns its corners relative to its middle.
     #[must_use]
     pub fn corners(&self) -> Vec<Point> {
         match self {
@@ -174,7 +173,7 @@ impl Outline {
         }
     }
 
-    /// The same with one corner moved so far. A rectangle with a corner of its own is none.
+    /// Returns the outline with one corner moved by the given vector. A rectangle becomes a polygon.
     #[must_use]
     pub fn with_corner(&self, corner: usize, [x, y]: Point) -> Self {
         let mut corners = self.corners();
@@ -186,7 +185,7 @@ impl Outline {
 }
 
 impl Draft {
-    /// An empty room with a screen, one section and one category of that name.
+    /// Creates an empty room with a screen, one section and one category with the given name.
     #[must_use]
     pub fn new(name: &str, category: &str) -> Self {
         let pitch = f64::from(SEAT_PITCH);
@@ -210,7 +209,7 @@ impl Draft {
         }
     }
 
-    /// How many seats are drawn.
+    /// Returns the number of seats.
     #[must_use]
     pub fn seat_count(&self) -> usize {
         self.rows.iter().map(|row| row.seats.len()).sum()
@@ -228,25 +227,25 @@ impl Draft {
         self.areas.iter().find(|area| area.key == key)
     }
 
-    /// The place of a category among the categories, which decides its colour.
+    /// Returns the position of a category in the list, which decides its colour.
     #[must_use]
     pub fn category_index(&self, key: Key) -> usize {
         self.categories.iter().position(|category| category.key == key).unwrap_or(0)
     }
 
-    /// A row for people, as findings name it: `Circle A`.
+    /// Returns the display name of a row, as in findings: `Circle A`.
     #[must_use]
     pub fn row_name(&self, row: &DraftRow) -> String {
         format!("{} {}", self.section_name(row.section).trim(), row.label.trim()).trim().to_owned()
     }
 
-    /// The name of a section; empty for one that is not there.
+    /// Returns the name of a section; empty if it does not exist.
     #[must_use]
     pub fn section_name(&self, key: Key) -> &str {
         self.sections.iter().find(|section| section.key == key).map_or("", |section| &section.name)
     }
 
-    /// Rows that a finding is about, by what it names: a seat or a row.
+    /// Finds the rows that a finding refers to, by the seat or row that it names.
     #[must_use]
     pub fn rows_called(&self, place: &str) -> Vec<Key> {
         let mut seated: Vec<Key> = self.rows.iter().map(|row| row.section).collect();
@@ -260,10 +259,10 @@ impl Draft {
         self.rows.iter().filter(|row| is_called(row)).map(|row| row.key).collect()
     }
 
-    /// What the import would say of it: what stands in the way, or else what is worth knowing.
+    /// Runs the import checks. Returns the remarks.
     ///
     /// # Errors
-    /// Everything that is wrong, at least one finding.
+    /// All errors, at least one finding.
     pub fn look(&self) -> Result<Vec<Finding>, Vec<Finding>> {
         import(self.to_seating_plan(), &self.name, false).map(|read| read.remarks)
     }

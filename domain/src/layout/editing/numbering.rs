@@ -1,25 +1,25 @@
-//! How seats and rows are numbered: where it begins, in which direction, in which steps.
+//! Numbering of seats and rows: first label, direction and step.
 
 use super::super::error::MAX_NAME_CHARS;
 
-/// The most letters of a row that are counted in letters: `AAA` is there, `AAAA` is a name.
+/// Maximum length of a label that is counted in letters: `AAA` is counted, `AAAA` is a name.
 const MAX_LETTERS: usize = 3;
-/// Letters of the alphabet rows are counted in.
+/// Size of the alphabet that rows are counted in.
 const LETTERS: u32 = 26;
 
-/// The numbers of a row's seats.
+/// Numbering of a row's seats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbering {
-    /// The first of them: `1`, `101`, `A`, `K1`.
+    /// The first label: `1`, `101`, `A`, `K1`.
     pub first: String,
-    /// From one to the next: 1, or 2 for odd numbers only and for even ones.
+    /// Step between labels: 1, or 2 for only odd or only even numbers.
     pub step: u32,
-    /// Whether they begin at the right, as one looks from the seats to the front.
+    /// True if numbers begin at the right, as seen from the seats towards the front.
     pub from_right: bool,
 }
 
 impl Numbering {
-    /// So many labels, from left to right; `None` where there is no counting on from the first.
+    /// Returns `count` labels from left to right; `None` if a label has no successor.
     #[must_use]
     pub fn labels(&self, count: usize) -> Option<Vec<String>> {
         let mut labels = Vec::with_capacity(count);
@@ -37,8 +37,8 @@ impl Numbering {
     }
 }
 
-/// The label so many steps after this one: `9` `10`, `A` `B`, `Z` `AA`, `K9` `K10`. `None` for a name nobody counts
-/// on from.
+/// Returns the label that is `step` after this one: `9` `10`, `A` `B`, `Z` `AA`, `K9` `K10`. `None` for a name without
+/// a successor.
 #[must_use]
 pub fn label_after(label: &str, step: u32) -> Option<String> {
     let digits = label.len() - label.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -46,7 +46,7 @@ pub fn label_after(label: &str, step: u32) -> Option<String> {
     if !number.is_empty() {
         let width = number.len();
         let next = number.parse::<u32>().ok()?.checked_add(step)?;
-        // `01` is followed by `02`.
+        // Leading zeros are kept: `02` follows `01`.
         let next = if number.starts_with('0') { format!("{next:0width$}") } else { next.to_string() };
         return (name.len() + next.len() <= MAX_NAME_CHARS).then(|| format!("{name}{next}"));
     }
@@ -58,7 +58,7 @@ pub fn label_after(label: &str, step: u32) -> Option<String> {
     letters(place.checked_add(step)?)
 }
 
-/// The n-th label in letters, from 1.
+/// Returns the n-th label in letters, from 1.
 fn letters(mut place: u32) -> Option<String> {
     let mut written = Vec::new();
     while place > 0 {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_counted_both_ways_odd_and_even() {
+    fn seats_are_numbered_in_both_directions_odd_and_even() {
         assert_eq!(numbers("1", 1, false, 4), "1 2 3 4");
         assert_eq!(numbers("1", 1, true, 4), "4 3 2 1");
         assert_eq!(numbers("1", 2, false, 4), "1 3 5 7");
@@ -88,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_counted_in_letters_and_behind_a_name() {
+    fn rows_are_counted_in_letters_and_with_a_numeric_suffix() {
         assert_eq!(numbers("Y", 1, false, 4), "Y Z AA AB");
         assert_eq!(numbers("ZZ", 1, false, 2), "ZZ AAA");
         assert_eq!(numbers("K9", 1, false, 2), "K9 K10");
     }
 
     #[test]
-    fn a_name_stands_alone() {
+    fn name_without_a_successor_allows_only_one_label() {
         assert_eq!(numbers("Loge", 1, false, 1), "Loge");
         for (name, step) in [("Loge", 1), ("", 1), ("Ж", 1), ("ZZZ", 1), ("4294967295", 1), ("a", 1)] {
             assert_eq!(numbers(name, step, false, 2), "none", "{name}");

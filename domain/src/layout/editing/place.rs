@@ -1,15 +1,15 @@
-//! Where things are on the board: what they cover, what lies in a frame, where the next row goes.
+//! Positions in the editor: bounding boxes, selection by rectangle, and the position of the next row.
 
 use super::curve::plus;
 use super::{Draft, Key, Point, ROW_GAP_SEATS};
 
-/// A rectangle of the drawing: left, top, right, bottom.
+/// A rectangle in the drawing: left, top, right, bottom.
 pub type Bounds = [f64; 4];
 
-/// From the screen to the first row, in seats.
+/// Distance from the screen to the first row, in seats.
 const FIRST_ROW_SEATS: f64 = 3.0;
 
-/// The smallest rectangle around points; `None` around none.
+/// Returns the bounding box of points; `None` if there are none.
 fn around(points: impl Iterator<Item = Point>) -> Option<Bounds> {
     let [left, top, right, bottom] = points.fold(
         [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY],
@@ -19,20 +19,20 @@ fn around(points: impl Iterator<Item = Point>) -> Option<Bounds> {
 }
 
 impl Draft {
-    /// Everything there is of these rows and areas: centres of seats, corners.
+    /// Returns the points of the selected rows and areas: centres of seats, and corners.
     fn points_of(&self, is_meant: impl Fn(Key) -> bool + Copy) -> impl Iterator<Item = Point> {
         let rows = self.rows.iter().filter(move |row| is_meant(row.key)).flat_map(|row| row.points());
         let areas = self.areas.iter().filter(move |area| is_meant(area.key));
         rows.chain(areas.flat_map(|area| area.outline.corners().into_iter().map(move |corner| plus(area.at, corner))))
     }
 
-    /// The rectangle around these rows and areas.
+    /// Returns the bounding box of these rows and areas.
     #[must_use]
     pub fn bounds_of(&self, keys: &[Key]) -> Option<Bounds> {
         around(self.points_of(|key| keys.contains(&key)))
     }
 
-    /// The rectangle around everything, what people look at included.
+    /// Returns the bounding box of everything, including the focus.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         let ([x, y], half) = (self.focus.at, self.focus.width / 2.0);
@@ -40,13 +40,13 @@ impl Draft {
         around(self.points_of(|_| true).chain(focus)).unwrap_or([x, y, x, y])
     }
 
-    /// The middle of these rows and areas.
+    /// Returns the middle of these rows and areas.
     pub(super) fn middle_of(&self, keys: &[Key]) -> Option<Point> {
         let [left, top, right, bottom] = self.bounds_of(keys)?;
         Some([f64::midpoint(left, right), f64::midpoint(top, bottom)])
     }
 
-    /// Rows with a seat in a rectangle, and areas with their middle in it.
+    /// Returns the rows with a seat in a rectangle, and the areas with their middle in it.
     #[must_use]
     pub fn inside(&self, [left, top, right, bottom]: Bounds) -> Vec<Key> {
         let is_in = |[x, y]: &Point| (left..=right).contains(x) && (top..=bottom).contains(y);
@@ -54,7 +54,7 @@ impl Draft {
         rows.chain(self.areas.iter().filter(|area| is_in(&area.at)).map(|area| area.key)).collect()
     }
 
-    /// Where a row goes that is drawn next: behind everything, in line with what people look at.
+    /// Returns the position for the next row: behind everything, centred on the focus.
     #[must_use]
     pub fn next_place(&self) -> Point {
         let [x, y] = self.focus.at;

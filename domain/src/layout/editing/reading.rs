@@ -1,5 +1,5 @@
-//! A public seating plan as a draft: each row gets a middle, a turn and a bow that fit where its seats are, and each
-//! seat keeps what is left. Written down again, every seat is where it was.
+//! Parses a public seating plan into a draft. Each row gets the middle, rotation and bow that fit its seats, and each
+//! seat keeps its deviation. When the draft is written again, every seat has the same position.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use super::{
 };
 use crate::api::SEAT_PITCH;
 
-/// A bow below this, in seats, is how people draw a straight row.
+/// Bow in seats below which a row is considered straight.
 const STRAIGHT_BELOW_SEATS: f64 = 0.02;
-/// A row whose seats stray from its arc by more than this, in seats, is no arc.
+/// Maximum deviation of seats from the arc of their row, in seats. A row beyond it is not an arc.
 const STRAYS_BY_SEATS: f64 = 0.35;
-/// Corners of a circle or an oval that becomes an area.
+/// Number of corners that replace a circle or an oval.
 const ROUND_CORNERS: u32 = 24;
-/// An area of a shape we do not know is a square of so many seats.
+/// Side of the square that replaces an unknown shape, in seats.
 const UNKNOWN_SHAPE_SEATS: f64 = 5.0;
 
-/// Why a plan is not edited.
+/// Reason why a plan cannot be edited.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It is none.
+    /// It is not a seating plan.
     #[error("this is no seating plan: {0}")]
     NotAPlan(String),
-    /// More seats than are edited: so many.
+    /// It has more seats than an editable room may have: this many.
     #[error("the room has {0} seats; up to {MAX_EDITED_SEATS} are edited")]
     TooLarge(usize),
 }
 
-/// What a plan is read with.
+/// State of parsing a plan.
 struct Reader {
     draft: Draft,
     categories: HashMap<String, Key>,
@@ -46,10 +46,10 @@ struct Reader {
 }
 
 impl Draft {
-    /// Reads a public seating plan that an import let in.
+    /// Parses a public seating plan that passed the import.
     ///
     /// # Errors
-    /// [`Unreadable`].
+    /// [`Unreadable`] if it is not a seating plan or too large.
     pub fn read(plan: Value) -> Result<Self, Unreadable> {
         let not_a_plan = |why: &dyn std::fmt::Display| Unreadable::NotAPlan(why.to_string());
         let mut plan: SeatingPlan = serde_json::from_value(plan).map_err(|why| not_a_plan(&why))?;
@@ -81,7 +81,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Where a room has its stage whose plan says nothing of one: at the top, over its middle half.
+    /// Returns the default focus for a plan without one: a stage above the seats, over the middle half of the room.
     fn usual_focus(&self) -> Focus {
         let keys: Vec<Key> = self.rows.iter().map(|row| row.key).collect();
         let [left, top, right, _] = self.bounds_of(&keys).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Reader {
         Ok(DraftRow { key, section, label, at: fit.at, turn: fit.turn, bow: fit.bow, seats, rest: row.rest })
     }
 
-    /// A drawing as an area for sale; `None` for one that is only a drawing.
+    /// Converts a drawing to an area for sale; `None` for decoration.
     fn area(&mut self, drawing: &Value, section: Key, origin: Point) -> Result<Option<DraftArea>, String> {
         let Some(keys) = drawing.as_object() else { return Ok(None) };
         let Some(sold) = areas::of_drawing(keys) else { return Ok(None) };
@@ -181,7 +181,7 @@ fn position_of(object: &Value) -> Option<Position> {
     Position::deserialize(object.get("position")?).ok()
 }
 
-/// The middle of a drawing and what it looks like around that.
+/// Returns the middle of a drawing and its outline relative to it.
 fn outline(drawing: &Value, corner: Point, pitch: f64) -> (Point, Outline) {
     let number = |path: &str| drawing.pointer(path).and_then(Value::as_f64);
     let rotation = number("/rotation").unwrap_or_default();
@@ -224,7 +224,7 @@ fn outline(drawing: &Value, corner: Point, pitch: f64) -> (Point, Outline) {
     (plus(corner, middle), Outline::Polygon(around))
 }
 
-/// The line through the seats of a row, and where each is from it.
+/// Curve fitted to the seats of a row, and the position of each seat relative to it.
 struct Fit {
     at: Point,
     turn: f64,
@@ -237,7 +237,7 @@ impl Fit {
         let (first, last) = (points[0], points[points.len() - 1]);
         let turn = {
             let degrees = even((last[1] - first[1]).atan2(last[0] - first[0]).to_degrees());
-            // A row that is listed from right to left is not upside down.
+            // A row listed from right to left is not upside down.
             if degrees > 90.0 {
                 degrees - 180.0
             } else if degrees <= -90.0 {
@@ -265,7 +265,8 @@ impl Fit {
     }
 }
 
-/// Bow and depth of the parabola that comes nearest to points around a middle; `None` where there is none.
+/// Fits a parabola to centred points by least squares and returns its bow and depth; `None` if there are too few
+/// points.
 fn arc_of(points: &[Point], half: f64) -> Option<(f64, f64)> {
     let count = points.len() as f64;
     let square = |[x, _]: &Point| x * x;
@@ -279,7 +280,7 @@ fn arc_of(points: &[Point], half: f64) -> Option<(f64, f64)> {
     Some((-slope * half * half, mean_y - slope * mean_square))
 }
 
-/// How far along an arc each point lies, and how far beside it.
+/// Returns the distance along an arc and the deviation from it for each point.
 fn strays(points: &[Point], bow: f64, depth: f64, half: f64) -> Vec<(f64, Point)> {
     let (curve, along_of) = Curve::through(bow, half);
     let stray = |[x, y]: &Point| {

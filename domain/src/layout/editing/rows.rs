@@ -1,4 +1,4 @@
-//! A row and its seats: where they are, how they stand apart, how there come to be more of them.
+//! Seats of a row: positions, spacing and resizing.
 
 use serde_json::Map;
 
@@ -7,7 +7,7 @@ use super::numbering::label_after;
 use super::{DraftRow, DraftSeat, Key, NewRows, Point};
 
 impl DraftRow {
-    /// One of the rows that somebody draws; `None` where its numbers cannot be counted.
+    /// Builds a row for [`NewRows`]; `None` if its seats cannot be numbered.
     pub(super) fn drawn(wish: &NewRows, key: Key, label: String, at: Point, pitch: f64) -> Option<Self> {
         let numbers = wish.numbering.labels(wish.seats)?;
         let mut along = 0.0;
@@ -23,7 +23,7 @@ impl DraftRow {
         Some(row)
     }
 
-    /// Where each seat is, in the order of the seats.
+    /// Returns the position of each seat, in list order.
     #[must_use]
     pub fn points(&self) -> Vec<Point> {
         let curve = self.curve();
@@ -31,7 +31,7 @@ impl DraftRow {
         self.seats.iter().map(place).collect()
     }
 
-    /// Its seats from left to right, as one looks from them to the front.
+    /// Returns the indices of its seats from left to right, as seen from the seats towards the front.
     #[must_use]
     pub fn from_left(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.seats.len()).collect();
@@ -39,7 +39,7 @@ impl DraftRow {
         order
     }
 
-    /// How far it reaches to either side of its middle.
+    /// Returns the distance from its middle to its outermost seat.
     #[must_use]
     pub fn half(&self) -> f64 {
         self.seats.iter().map(|seat| seat.along.abs()).fold(0.0, f64::max)
@@ -49,7 +49,7 @@ impl DraftRow {
         Curve::new(self.bow, self.half())
     }
 
-    /// Moves its seats along it until it reaches as far to the left as to the right.
+    /// Shifts its seats along the row so that it extends equally to both sides.
     pub(super) fn centre(&mut self) {
         let low = self.seats.iter().map(|seat| seat.along).fold(f64::INFINITY, f64::min);
         let high = self.seats.iter().map(|seat| seat.along).fold(f64::NEG_INFINITY, f64::max);
@@ -59,13 +59,13 @@ impl DraftRow {
         }
     }
 
-    /// Gives it so many seats, by taking away or adding at its right end. New ones are numbered on, and are what their
-    /// neighbour is; those that cannot be numbered have no number yet, which is a mistake that is named.
+    /// Adds or removes seats at its right end. New seats continue the numbering and take the category of their
+    /// neighbour. If there is no next number, it is left empty, which is reported as a finding.
     pub(super) fn resize(&mut self, count: usize, pitch: f64) {
         let order = self.from_left();
         let is_listed_from_left = order.first() <= order.last();
         for gone in order.iter().skip(count) {
-            // Marked first: taking one out moves the others.
+            // Marked first, because removing a seat shifts the indices of others.
             self.seats[*gone].along = f64::NAN;
         }
         self.seats.retain(|seat| !seat.along.is_nan());
@@ -83,7 +83,7 @@ impl DraftRow {
         self.centre();
     }
 
-    /// Leaves so much space, from seat to seat, behind the first so many seats from the left.
+    /// Sets the distance from seat to seat behind the first `after` seats from the left.
     pub(super) fn space(&mut self, after: usize, distance: f64) {
         let order = self.from_left();
         let (Some(left), Some(right)) = (after.checked_sub(1).and_then(|left| order.get(left)), order.get(after))
@@ -98,7 +98,8 @@ impl DraftRow {
     }
 }
 
-/// The number after the last, which counts on as the two before it do: down where numbers begin at the right.
+/// Returns the number after the last one. It continues the step between the last two, which is negative if numbers
+/// begin at the right.
 fn next_number(before: Option<&DraftSeat>, last: &DraftSeat) -> String {
     let value = |seat: &DraftSeat| seat.number.parse::<i64>().ok();
     if let (Some(last), Some(before)) = (value(last), before.and_then(value)) {

@@ -1,4 +1,4 @@
-//! Whatever is drawn comes back by undoing, passes or names its mistakes, and is where it was once it is read again.
+//! Tests of the editor.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -34,7 +34,7 @@ fn after(draft: &Draft, command: Command) -> Draft {
     draft.after(&command).expect("it is done")
 }
 
-/// A room of two rows of six.
+/// A room with two rows of six seats.
 fn small() -> Draft {
     let draft = Draft::new("Small", "standard");
     let wish = rows_of(&draft, 2, 6);
@@ -69,7 +69,7 @@ fn rows_are_drawn_with_aisles_bows_and_numbers() {
 }
 
 #[test]
-fn an_empty_room_a_clash_and_a_missing_number_are_named() {
+fn empty_room_duplicate_names_and_missing_numbers_are_reported() {
     let empty = Draft::new("Leer", "standard");
     assert_eq!(kinds(&empty.look().expect_err("no seats")), [FindingKind::NoSeats]);
     let draft = small();
@@ -86,7 +86,7 @@ fn an_empty_room_a_clash_and_a_missing_number_are_named() {
 }
 
 #[test]
-fn areas_are_sold_where_they_have_a_name_of_their_own() {
+fn areas_need_a_capacity_and_a_unique_name() {
     let draft = small();
     let (section, category) = (draft.sections[0].key, draft.categories[0].key);
     let floor =
@@ -106,7 +106,7 @@ fn areas_are_sold_where_they_have_a_name_of_their_own() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn invalid_commands_are_refused_and_change_nothing() {
     let draft = small();
     let row = draft.rows[0].key;
     let (section, category) = (draft.sections[0].key, draft.categories[0].key);
@@ -134,7 +134,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_plan_of_strangers_comes_back_with_all_that_was_in_it() {
+fn uploaded_plan_keeps_all_its_data() {
     let plan: Value = serde_json::from_str(STRANGERS_HALL).expect("JSON");
     let draft = Draft::read(plan.clone()).expect("a plan");
     assert_eq!((draft.rows.len(), draft.seat_count()), (3, 7));
@@ -155,7 +155,7 @@ fn a_plan_of_strangers_comes_back_with_all_that_was_in_it() {
 }
 
 #[test]
-fn a_sketch_with_a_floor_is_edited_with_its_floor() {
+fn sketch_with_an_area_is_edited_with_its_area() {
     let sketch = json!({"sketch": 1, "name": "Club", "categories": [{"name": "floor"}, {"name": "gold"}],
         "zones": [{"category": "gold", "arc": 300, "rows": [{"rows": "A-B", "seats": "1-8"}]}],
         "areas": [{"name": "Floor", "category": "floor", "capacity": 300}]});
@@ -169,7 +169,7 @@ fn a_sketch_with_a_floor_is_edited_with_its_floor() {
 }
 
 #[test]
-fn too_large_a_room_is_only_looked_at() {
+fn too_large_room_is_not_editable() {
     let seats: Vec<Value> = (0..=MAX_EDITED_SEATS)
         .map(|at| json!({"seat_number": at.to_string(), "position": {"x": at, "y": 0}, "category": "a"}))
         .collect();
@@ -178,7 +178,7 @@ fn too_large_a_room_is_only_looked_at() {
 }
 
 #[test]
-fn nudges_of_the_same_thing_are_one_step() {
+fn consecutive_nudges_of_the_same_row_are_one_step() {
     let mut history = History::new(small());
     let before = history.draft().clone();
     let row = before.rows[0].key;
@@ -195,7 +195,7 @@ fn nudges_of_the_same_thing_are_one_step() {
 }
 
 #[test]
-fn seats_are_added_at_the_right_and_numbered_on() {
+fn resize_adds_seats_at_the_right_and_continues_the_numbering() {
     let draft = small();
     let row = draft.rows[0].key;
     let numbers =
@@ -213,7 +213,7 @@ fn seats_are_added_at_the_right_and_numbered_on() {
     assert!((points[1][0] - points[0][0] - 20.0).abs() < 1e-9);
 }
 
-/// Commands about what may or may not be there.
+/// Commands on objects that may or may not exist.
 fn any_command() -> impl Strategy<Value = Command> {
     let keys = || proptest::collection::vec(0..12_u32, 0..4);
     let point = || (-400.0..400.0_f64, -400.0..400.0_f64).prop_map(|(x, y)| [x, y]);
@@ -267,7 +267,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn whatever_is_done_is_undone_and_done_again(commands in proptest::collection::vec(any_command(), 0..24)) {
+    fn undo_and_redo_restore_every_draft(commands in proptest::collection::vec(any_command(), 0..24)) {
         let first = Draft::new("Any", "standard");
         let mut history = History::new(first.clone());
         for command in &commands {
@@ -284,7 +284,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_drawn_passes_or_has_its_mistakes_named(commands in proptest::collection::vec(any_command(), 0..24)) {
+    fn any_draft_passes_the_import_or_has_findings(commands in proptest::collection::vec(any_command(), 0..24)) {
         let mut draft = Draft::new("Any", "standard");
         for command in &commands {
             if let Ok(next) = draft.after(command) {
@@ -300,7 +300,7 @@ proptest! {
                 prop_assert_eq!(layout.areas().len(), draft.areas.len());
             }
         }
-        // Read and written once more, everything is where it was.
+        // Parsed and written once more, every position is the same.
         let again = Draft::read(plan).expect("a plan");
         prop_assert_eq!(again.seat_count(), draft.seat_count());
         let sorted = |draft: &Draft| {

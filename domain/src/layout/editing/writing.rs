@@ -1,4 +1,4 @@
-//! A draft as a public seating plan, with all that came with it.
+//! Writes a draft as a public seating plan, including all keys it was parsed with.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use super::super::seating_plan::{PlanCategory, PlanRow, PlanSeat, PlanZone, Posi
 use super::curve::plus;
 use super::{Draft, DraftArea, DraftCategory, DraftRow, DraftSection, Outline, Point};
 
-/// Positions are kept to a hundredth, as those of sketches.
+/// Positions are rounded to hundredths, like those of sketches.
 const HUNDREDTHS: f64 = 100.0;
-/// Colours of an area for editors that paint them; ours goes by the category.
+/// Colours of an area for other editors; ours uses the colour of the category.
 const AREA_COLOURS: [(&str, &str); 2] = [("color", "#dddddd"), ("border_color", "#666666")];
 
 impl Draft {
-    /// The room in the public seating-plan JSON, with our additional keys.
+    /// Returns the room in the public seating-plan JSON, with our additional keys.
     #[must_use]
     pub fn to_seating_plan(&self) -> Value {
         let mut rest = self.rest.clone();
@@ -119,17 +119,17 @@ fn write_category(category: &DraftCategory) -> PlanCategory {
     PlanCategory { name: category.category.name.clone(), rest }
 }
 
-/// A point, seen from a corner.
+/// Returns a point relative to a corner.
 fn position([x, y]: Point, [from_x, from_y]: Point) -> Position {
     Position::new(keep(x - from_x), keep(y - from_y))
 }
 
 fn keep(value: f64) -> f64 {
-    // Without the sign of a zero.
+    // Adding 0.0 removes the sign of a negative zero.
     (value * HUNDREDTHS).round() / HUNDREDTHS + 0.0
 }
 
-/// Ids for seats that have none; those of the plan stay theirs.
+/// Generates ids for seats without one; existing ids are kept.
 struct Ids {
     used: HashSet<String>,
     next: u32,

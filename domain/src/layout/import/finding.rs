@@ -1,4 +1,4 @@
-//! What is told about a file.
+//! Findings about an imported file.
 
 use std::fmt;
 
@@ -10,74 +10,74 @@ use crate::seats::MAX_SEATS_PER_SHOW;
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
-/// One thing about a file, with the place and how often.
+/// A finding about a file, with its place and count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Finding {
-    /// What.
+    /// Kind of the finding.
     pub kind: FindingKind,
-    /// Where: a seat, a row, a name; empty where it is about the whole file.
+    /// A seat, row or name; empty if the finding is about the whole file.
     pub place: String,
-    /// How often, or how many seats it is about.
+    /// Number of occurrences or of seats concerned.
     pub count: u32,
 }
 
-/// What can be said about a file: first what stands in the way, then what was done or is worth knowing.
+/// Kinds of findings: first errors, then changes and remarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// It does not read as a seating plan or a sketch; `place` says why.
+    /// The file is neither a seating plan nor a sketch; `place` has the reason.
     NotAPlan,
-    /// No seat in it.
+    /// The room has no seats.
     NoSeats,
-    /// More seats than a show can sell.
+    /// The room has more seats than a show can sell.
     TooManySeats,
-    /// More categories than there may be.
+    /// The room has too many categories.
     TooManyCategories,
-    /// Seats of one name.
+    /// Several seats have the same name.
     DuplicateSeat,
-    /// Seats of a row without a number.
+    /// Seats of a row have no number.
     Unnumbered,
-    /// Seats of a category that is not defined.
+    /// Seats have an undefined category.
     UnknownCategory,
-    /// A category that is defined twice.
+    /// A category is defined more than once.
     DuplicateCategory,
-    /// A name nobody could read.
+    /// A name is too long.
     NameTooLong,
-    /// A name with invisible characters, which are written out in `place`.
+    /// A name contains invisible characters, which are written out in `place`.
     HiddenCharacters,
-    /// A seat outside of any room, or without a place.
+    /// A seat has no position, or one out of range.
     OutOfBounds,
-    /// Areas without seats of one name.
+    /// Several areas have the same name.
     DuplicateArea,
-    /// An area without seats whose number of places is none.
+    /// The capacity of an area is invalid.
     AreaCapacity,
-    /// Anything else the room refuses; `place` is the sentence.
+    /// Any other error of the layout; `place` is the message.
     Refused,
 
-    /// Values that were written another way and mean the same.
+    /// Values in an equivalent notation were normalised.
     Tidied,
-    /// A zone was renamed, for its seats were called like those of another.
+    /// A zone was renamed, because its seats had the same names as those of another zone.
     ZoneRenamed,
-    /// Seats that were given another number.
+    /// Seats got another number.
     SeatsRenumbered,
-    /// A category that was added.
+    /// A category was added.
     CategoryAdded,
-    /// Rows whose seats were listed in another order than they stand.
+    /// Seats of rows were reordered to match their positions.
     RowsReordered,
-    /// Rows that are numbered from right to left.
+    /// Rows are numbered from right to left.
     RightToLeft,
-    /// Rows with odd numbers only, or even ones.
+    /// Rows have only odd or only even numbers.
     OddOrEven,
-    /// Seats that lie on another.
+    /// Seats have the same position as another seat.
     SamePlace,
-    /// Drawings in the file that have no capacity: they are kept, shown to nobody, and not sold.
+    /// Drawings without a capacity are kept, but not shown or sold.
     AreasNotSold,
 }
 
 impl FindingKind {
-    /// Whether it can be mended without drawing the room anew.
+    /// True if an import with `mend` corrects it without a change to the drawing.
     #[must_use]
     pub const fn can_be_mended(self) -> bool {
         matches!(self, Self::DuplicateSeat | Self::Unnumbered | Self::UnknownCategory | Self::DuplicateCategory)
@@ -85,12 +85,12 @@ impl FindingKind {
 }
 
 impl Finding {
-    /// A finding at a place.
+    /// Creates a finding at a place.
     pub(super) fn new(kind: FindingKind, place: impl Into<String>, count: usize) -> Self {
         Self { kind, place: place.into(), count: u32::try_from(count).unwrap_or(u32::MAX) }
     }
 
-    /// What the room said.
+    /// Converts an error of the layout.
     pub(super) fn of_error(why: &LayoutError) -> Self {
         let kind = match why {
             LayoutError::Shape(_) => FindingKind::NotAPlan,
@@ -107,13 +107,13 @@ impl Finding {
     }
 }
 
-/// `1 seat is`, `2 seats are`.
+/// Formats a count with its noun and verb: `1 seat is`, `2 seats are`.
 fn are(count: u32, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
 impl fmt::Display for Finding {
-    /// In a sentence, for the API and for logs.
+    /// Writes a sentence for the API and for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, place, count } = self;
         match kind {
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_one_and_two_are_two() {
+    fn sentences_agree_in_number() {
         let says = |kind, count| Finding::new(kind, "Stalls B", count).to_string();
         assert_eq!(says(FindingKind::Unnumbered, 1), "1 seat of \"Stalls B\" has no number.");
         assert_eq!(says(FindingKind::Unnumbered, 2), "2 seats of \"Stalls B\" have no number.");

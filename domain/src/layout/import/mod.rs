@@ -1,11 +1,11 @@
-//! A stranger's file on its way to becoming a room: everything that stands in the way is named at once, what means
-//! the same is tidied without asking, and what needs a decision is mended where the person says so.
+//! Import of an uploaded file as a room. All errors are reported at once, equivalent notations are normalised, and
+//! errors that need a decision are corrected on request.
 //!
-//! Tidied always: letters with two spellings, numbers written as numbers, keys that are `null`, seats listed in another
-//! order than they stand, zones of one name whose seats have the same names. Mended on request: seats without a number or with
-//! somebody else's, categories that are not defined or are there twice. What is never changed is where seats are,
-//! and in which direction they are numbered. A sketch is read as it is, but for the spelling of letters. Invisible
-//! characters are refused in names of both: rows that differ by them look the same.
+//! Always normalised: characters with two encodings, numbers written as numbers, keys that are `null`, seats listed in
+//! another order than their positions, and zones of the same name whose seats have the same names. Corrected on
+//! request: seats with a missing or duplicate number, and categories that are undefined or defined twice. Positions of
+//! seats and the direction of numbering never change. In a sketch only the encoding of characters is normalised.
+//! Invisible characters in names are refused in both formats, because rows that differ only by them look the same.
 
 mod finding;
 mod plan;
@@ -19,23 +19,22 @@ pub use finding::{Finding, FindingKind};
 
 use super::Layout;
 
-/// Findings told of one file. A file with more has one mistake many times.
+/// Maximum number of findings for one file. A file with more has repeated errors.
 pub const MAX_FINDINGS: usize = 100;
 
-/// A room that was read, and what is worth knowing about it.
+/// An imported room with remarks.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The room.
     pub layout: Layout,
-    /// What was changed, and what may surprise.
+    /// Changes that the import made, and warnings.
     pub remarks: Vec<Finding>,
 }
 
-/// Reads a file of either form. `name` is the room's where the file has none; `mend` allows changes to what is
-/// printed on seats.
+/// Imports a file of either format. `name` is used if the file has no name; `mend` allows changes to printed names.
 ///
 /// # Errors
-/// Everything that is wrong, at least one finding, at most [`MAX_FINDINGS`].
+/// All errors of the file: at least one finding, at most [`MAX_FINDINGS`].
 pub fn import(mut file: Value, name: &str, mend: bool) -> Result<Imported, Vec<Finding>> {
     let mut remarks = Vec::new();
     if file.get("sketch").is_none() {
@@ -51,7 +50,7 @@ pub fn import(mut file: Value, name: &str, mend: bool) -> Result<Imported, Vec<F
             return Err(capped(hidden));
         }
     }
-    // What is left to refuse is refused by the room itself, one thing at a time.
+    // The remaining errors are found by the layout itself, one at a time.
     let layout = Layout::from_value(file).map_err(|why| vec![Finding::of_error(&why)])?;
     Ok(Imported { layout, remarks: capped(remarks) })
 }

@@ -1,4 +1,4 @@
-//! Everything that is wrong with a plan of the right shape, and what may be mended of it.
+//! Validates a plan of the right shape and corrects it if allowed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,11 +12,11 @@ use crate::layout::frame::is_place;
 use crate::layout::room::name_of;
 use crate::seats::MAX_SEATS_PER_SHOW;
 
-/// A row is a line when its seats stray from it by at most this part of its length; others are clouds, and keep the
-/// order they are listed in.
+/// Maximum deviation of seats from the line of their row, as a share of its length. Rows beyond it are clouds of seats
+/// and keep their order.
 const STRAYS_BY: f64 = 0.35;
 
-/// Looks at a tidied plan, and mends it where that is allowed. What stands in the way; empty for none.
+/// Validates a normalised plan, and corrects it if `mend` allows it. Returns the errors.
 pub(super) fn look(plan: &mut Value, mend: bool, remarks: &mut Vec<Finding>) -> Vec<Finding> {
     let seats = seats_of(plan).count();
     if seats == 0 {
@@ -52,13 +52,13 @@ fn text<'a>(object: &'a Value, key: &str) -> &'a str {
     object[key].as_str().unwrap_or_default().trim()
 }
 
-/// Each seat with its zone and row.
+/// Iterates over all seats, each with its zone and row.
 fn seats_of(plan: &Value) -> impl Iterator<Item = (&Value, &Value, &Value)> {
     list(plan, "zones")
         .flat_map(|zone| list(zone, "rows").flat_map(move |row| list(row, "seats").map(move |seat| (zone, row, seat))))
 }
 
-/// `Circle A`: a row for people.
+/// Display name of a row: `Circle A`.
 fn row_name(zone: &Value, row: &Value) -> String {
     [text(zone, "name"), text(row, "row_number")]
         .into_iter()
@@ -67,12 +67,12 @@ fn row_name(zone: &Value, row: &Value) -> String {
         .join(" ")
 }
 
-/// True if a name has invisible characters. Joiners are part of how some scripts are written.
+/// True if a name contains invisible characters. Joiners are allowed, because some scripts need them.
 fn has_hidden(name: &str) -> bool {
     !name.is_ascii() && name.chars().any(|c| is_bidi_control(c) || is_zero_width(c))
 }
 
-/// Texts of a sketch that have invisible characters.
+/// Finds texts with invisible characters in a sketch.
 pub(super) fn hidden_in_texts(value: &Value) -> Vec<Finding> {
     match value {
         Value::String(text) if has_hidden(text) => vec![Finding::new(FindingKind::HiddenCharacters, shown(text), 1)],
@@ -110,7 +110,7 @@ fn point(object: &Value) -> Option<(f64, f64)> {
     Some((object["position"]["x"].as_f64()?, object["position"]["y"].as_f64()?))
 }
 
-/// Where a seat is, from the corner of the plan; `None` when it is nowhere.
+/// Returns the absolute position of a seat; `None` if it has none or it is out of range.
 fn place(zone: &Value, row: &Value, seat: &Value) -> Option<(f64, f64)> {
     let at = |object| point(object).unwrap_or_default();
     let ((zx, zy), (rx, ry), (x, y)) = (at(zone), at(row), point(seat)?);
@@ -133,7 +133,7 @@ fn places(plan: &Value, problems: &mut Vec<Finding>) {
 fn categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let mut defined: BTreeMap<String, usize> = BTreeMap::new();
     for category in list(plan, "categories") {
-        // As it is written: seats refer to it letter by letter.
+        // Not trimmed: seats refer to the exact name.
         *defined.entry(category["name"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
     }
     let twice: Vec<(&String, &usize)> = defined.iter().filter(|(_, count)| **count > 1).collect();
@@ -156,7 +156,7 @@ fn categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks
     }
     if mend {
         for (name, count) in &unknown {
-            // An empty name would be nothing to put a price on.
+            // An empty name cannot have a price.
             let named = if name.is_empty() { "standard" } else { name };
             if let Some(all) = plan["categories"].as_array_mut().filter(|_| !defined.contains_key(named)) {
                 all.push(json!({ "name": named }));
@@ -182,7 +182,7 @@ fn seats_mut(plan: &mut Value) -> impl Iterator<Item = &mut Value> {
     list_mut(plan, "zones").flat_map(|zone| list_mut(zone, "rows")).flat_map(|row| list_mut(row, "seats"))
 }
 
-/// Seats without a number: told by row, or counted on from the first that is free.
+/// Reports seats without a number by row, or numbers them with the next free numbers of the row.
 fn numbers(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let mut missing: BTreeMap<String, usize> = BTreeMap::new();
     for (zone, row, seat) in seats_of(plan) {
@@ -213,7 +213,7 @@ fn numbers(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &
     remarks.push(Finding::new(FindingKind::SeatsRenumbered, "", missing.values().sum()));
 }
 
-/// Row and number of every seat of a zone.
+/// Returns row and number of every seat in a zone.
 fn marks(zone: &Value) -> BTreeSet<(String, String)> {
     let rows = list(zone, "rows");
     rows.flat_map(|row| {
@@ -223,8 +223,8 @@ fn marks(zone: &Value) -> BTreeSet<(String, String)> {
     .collect()
 }
 
-/// Zones of one name whose seats would be called alike are told apart by a number behind the name. What is
-/// printed on seats stays.
+/// Renames zones of the same name if their seats would have the same names: a number is appended to the zone's name.
+/// The printed names of seats do not change.
 fn zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
     let mut taken: BTreeSet<String> = list(plan, "zones").map(|zone| text(zone, "name").to_owned()).collect();
     let mut seen: HashMap<String, BTreeSet<(String, String)>> = HashMap::new();
@@ -255,7 +255,7 @@ fn zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
     }
 }
 
-/// Seats that would have the same name for people.
+/// Reports or renumbers seats that would have the same display name.
 fn duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let parts = list(plan, "zones").filter(|zone| list(zone, "rows").any(|row| list(row, "seats").next().is_some()));
     let has_parts = parts.count() > 1;
@@ -264,7 +264,7 @@ fn duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks
         name_of(zone, text(row, "row_number"), text(seat, "seat_number"))
     };
     let mut count: HashMap<String, usize> = HashMap::new();
-    // Those without a number are told as that.
+    // Seats without a number are reported separately.
     for (zone, row, seat) in seats_of(plan).filter(|(.., seat)| !text(seat, "seat_number").is_empty()) {
         *count.entry(name(zone, row, seat)).or_default() += 1;
     }
@@ -308,7 +308,7 @@ fn duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks
     }
 }
 
-/// Areas that nobody could sell: two of one name, a number of people that is none, a category that is not defined.
+/// Reports areas that cannot be sold: duplicate names, an invalid capacity, an undefined category.
 fn areas(plan: &Value, problems: &mut Vec<Finding>) {
     let drawn = || list(plan, "zones").flat_map(|zone| list(zone, "areas")).filter_map(Value::as_object);
     let defined: BTreeSet<&str> = list(plan, "categories").filter_map(|category| category["name"].as_str()).collect();
@@ -326,8 +326,8 @@ fn areas(plan: &Value, problems: &mut Vec<Finding>) {
     problems.extend(twice.map(|(name, count)| Finding::new(FindingKind::DuplicateArea, name, count)));
 }
 
-/// Seats of a row in the order they stand in: neighbours in the room are neighbours in the list, which is what
-/// "side by side" goes by.
+/// Sorts the seats of each row by position, so that neighbours in the room are neighbours in the list. The search for
+/// adjacent seats relies on this.
 fn order(plan: &mut Value, remarks: &mut Vec<Finding>) {
     let mut reordered = 0;
     for row in list_mut(plan, "zones").flat_map(|zone| list_mut(zone, "rows")) {
@@ -352,7 +352,7 @@ fn order(plan: &mut Value, remarks: &mut Vec<Finding>) {
     }
 }
 
-/// How far along its line each point is; `None` for a cloud.
+/// Returns the position of each point along the line of the row; `None` for a cloud.
 fn along_a_line(points: &[(f64, f64)]) -> Option<Vec<f64>> {
     let far_from = |from: (f64, f64)| {
         let away = |point: &(f64, f64)| (point.0 - from.0).powi(2) + (point.1 - from.1).powi(2);
@@ -368,7 +368,7 @@ fn along_a_line(points: &[(f64, f64)]) -> Option<Vec<f64>> {
     if length <= 0.0 {
         return None;
     }
-    // From left to right, as rows are read.
+    // The direction is from left to right, as rows are read.
     let side = if dx < 0.0 || (dx == 0.0 && dy < 0.0) { -1.0 } else { 1.0 };
     let strays = |point: &(f64, f64)| ((point.0 - start.0) * dy - (point.1 - start.1) * dx).abs() / length;
     if points.iter().any(|point| strays(point) > STRAYS_BY * length) {
@@ -377,7 +377,7 @@ fn along_a_line(points: &[(f64, f64)]) -> Option<Vec<f64>> {
     Some(points.iter().map(|point| side * ((point.0 - start.0) * dx + (point.1 - start.1) * dy) / length).collect())
 }
 
-/// What is as it should be, and may surprise whoever knows other rooms.
+/// Adds remarks about correct but unusual properties of the plan.
 fn surprises(plan: &Value, remarks: &mut Vec<Finding>) {
     let (mut right_to_left, mut odd_or_even) = (0, 0);
     for row in list(plan, "zones").flat_map(|zone| list(zone, "rows")) {
@@ -396,7 +396,7 @@ fn surprises(plan: &Value, remarks: &mut Vec<Finding>) {
     let mut places = HashMap::new();
     let (mut on_another, mut first) = (0, String::new());
     for (zone, row, seat) in seats_of(plan) {
-        // To a thousandth of a unit: what lies closer is in one place to any eye.
+        // Positions that agree to a thousandth of a unit are the same position.
         let Some((x, y)) = place(zone, row, seat) else { continue };
         let key = ((x * 1_000.0).round() as i64, (y * 1_000.0).round() as i64);
         if places.insert(key, ()).is_some() {

@@ -1,4 +1,4 @@
-//! Files of strangers, generated: as they should be, as they are, and as nobody should write them.
+//! Tests of the import with valid, unusual and broken files.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::OVERVIEW_ABOVE_SEATS;
 
-/// A folder of seating plans to try as well, on machines that have one.
+/// Folder with more seating plans to test, on machines that have one.
 const MORE_PLANS: &str = "ROWLOCK_SEATING_PLANS";
 
 fn seat(number: impl Into<Value>, x: f64, y: f64) -> Value {
@@ -25,10 +25,10 @@ fn plan(zones: Vec<Value>) -> Value {
     json!({"name": "Room", "size": {"width": 100, "height": 100}, "categories": [{"name": "a", "color": "#fff"}], "zones": zones})
 }
 
-/// Rows of a room that [`numbered`] puts at different places.
+/// Number of distinct row positions that [`numbered`] uses.
 const ROWS: u32 = 1_000;
 
-/// A row of seats with these numbers, 20 apart; each row at a separate place, within the bounds of a room.
+/// A row of seats with these numbers, 20 apart. Each label has its own position, within the bounds of a room.
 fn numbered(label: &str, numbers: &[&str]) -> Value {
     let y = 24.0 * f64::from(label.chars().map(u32::from).sum::<u32>() % ROWS);
     row(label, numbers.iter().zip(0..).map(|(number, at)| seat(*number, 20.0 * f64::from(at), y)).collect())
@@ -48,7 +48,7 @@ fn kinds(imported: &Imported) -> Vec<FindingKind> {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once_with_its_place() {
+fn all_errors_are_reported_at_once_with_their_place() {
     let stalls = zone("Stalls", vec![numbered("A", &["1", "1", "2"]), numbered("B", &["1", "", " "])]);
     let mut circle = zone("Circle", vec![numbered("A", &["1"])]);
     circle["rows"][0]["seats"][0]["category"] = json!("gold");
@@ -65,7 +65,7 @@ fn all_that_is_wrong_is_told_at_once_with_its_place() {
     ];
     assert_eq!(told, expected);
     file["zones"][1]["rows"][0]["seats"][0]["position"]["x"] = json!(0);
-    // Where that is allowed, all of it is mended, and what was done is told.
+    // With `mend`, all of them are corrected and reported.
     let mended = import(file, "", true).expect("it can be mended");
     assert_eq!(
         labels(&mended.layout),
@@ -86,13 +86,13 @@ fn rows_that_look_alike_are_one_row_or_refused() {
         let place = format!("A[U+{:04X}]", u32::from(hidden.chars().next().expect("one")));
         assert_eq!(found, [(FindingKind::HiddenCharacters, place, 1)], "{hidden:?}");
     }
-    // A zone in Persian is written with a joiner.
+    // Persian text needs a joiner.
     let persian = plan(vec![zone("نیم\u{200c}طبقه", vec![numbered("A", &["1"])])]);
     assert!(import(persian, "", false).is_ok());
 }
 
 #[test]
-fn an_accent_that_stands_alone_joins_its_letter_in_a_sketch_as_well() {
+fn combining_accent_is_composed_in_a_sketch_too() {
     let sketch = |name: &str| {
         json!({"sketch": 1, "name": name, "categories": [{"name": "a"}],
                "zones": [{"category": "a", "rows": [{"rows": "A", "seats": "1-2"}]}]})
@@ -104,16 +104,16 @@ fn an_accent_that_stands_alone_joins_its_letter_in_a_sketch_as_well() {
 }
 
 #[test]
-fn two_seats_of_one_name_are_refused_by_name_and_count() {
+fn duplicate_seat_names_are_refused_by_name_and_count() {
     let told = problems(plan(vec![zone("", vec![numbered("12", &["7", "7", "7"]), numbered("A", &["1", "2"])])]));
     assert_eq!(told, [(FindingKind::DuplicateSeat, "12-7".to_owned(), 3)]);
-    // Other rows and numbers, and yet the same to whoever reads it.
+    // The rows and numbers differ, but the display names are the same.
     let told = problems(plan(vec![zone("", vec![numbered("A", &["B1"]), numbered("AB", &["1"])])]));
     assert_eq!(told, [(FindingKind::DuplicateSeat, "AB1".to_owned(), 2)]);
 }
 
 #[test]
-fn the_same_label_in_two_sections_is_two_seats_and_sections_of_one_name_are_told_apart() {
+fn same_labels_in_two_zones_are_distinct_and_clashing_zones_are_renamed() {
     let stand = |name: &str| zone(name, vec![numbered("A", &["1", "2"])]);
     let two = import(plan(vec![stand("North"), stand("South")]), "", false).expect("a room");
     assert_eq!(labels(&two.layout), ["North A1", "North A2", "South A1", "South A2"]);
@@ -122,14 +122,14 @@ fn the_same_label_in_two_sections_is_two_seats_and_sections_of_one_name_are_told
     assert_eq!(labels(&alike.layout)[2..4], ["Stand (3) A1", "Stand (3) A2"]);
     let nameless = import(plan(vec![stand(""), stand("")]), "", false).expect("a room");
     assert_eq!(labels(&nameless.layout), ["A1", "A2", "(2) A1", "(2) A2"]);
-    // One stand drawn in two pieces stays one.
+    // Two zones of one name without a clash stay one stand.
     let pieces = plan(vec![stand("Stand"), zone("Stand", vec![numbered("B", &["1"])])]);
     let pieces = import(pieces, "", false).expect("a room");
     assert_eq!(labels(&pieces.layout), ["Stand A1", "Stand A2", "Stand B1"]);
 }
 
 #[test]
-fn numbers_of_any_script_and_kind_stay_as_they_are() {
+fn numbers_in_any_script_are_kept() {
     let numbers = ["13", "14", "14 bis", "14 ter", "½", "٣", "十五", "Ü", "à", "🎭"];
     let file = plan(vec![zone("Партер", vec![numbered("Ω", &numbers)]), zone("المدرج", vec![numbered("أ", &["١"])])]);
     let imported = import(file, "", false).expect("a room");
@@ -139,7 +139,7 @@ fn numbers_of_any_script_and_kind_stay_as_they_are() {
 }
 
 #[test]
-fn numbers_as_numbers_nulls_and_what_is_left_out_are_tidied() {
+fn numeric_numbers_nulls_and_missing_keys_are_normalised() {
     let file = json!({
         "categories": ["a"],
         "zones": [
@@ -157,7 +157,7 @@ fn numbers_as_numbers_nulls_and_what_is_left_out_are_tidied() {
 }
 
 #[test]
-fn right_to_left_odd_and_even_numbering_is_kept_and_told() {
+fn right_to_left_odd_and_even_numbering_is_kept_and_reported() {
     let falling = numbered("A", &["5", "4", "3", "2", "1"]);
     let odd = numbered("B", &["1", "3", "5"]);
     let imported = import(plan(vec![zone("", vec![falling, odd])]), "", false).expect("a room");
@@ -166,8 +166,8 @@ fn right_to_left_odd_and_even_numbering_is_kept_and_told() {
 }
 
 #[test]
-fn seats_listed_in_another_order_than_they_stand_become_neighbours() {
-    // Odd numbers to the left, even ones to the right of the middle: listed by number.
+fn seats_listed_in_another_order_are_sorted_by_position() {
+    // Odd numbers to the left and even numbers to the right of the middle, listed by number.
     let at = |number: i32| f64::from(if number % 2 == 0 { 10 * number } else { -10 * (number + 1) });
     let straight = row("A", (1..=8).map(|number| seat(number.to_string(), at(number), 0.0)).collect());
     let slanted = row("B", (1..=8).map(|number| seat(number.to_string(), at(number), at(number) + 300.0)).collect());
@@ -179,7 +179,7 @@ fn seats_listed_in_another_order_than_they_stand_become_neighbours() {
 }
 
 #[test]
-fn a_cloud_in_one_row_keeps_its_order_and_seats_on_another_are_told() {
+fn cloud_of_seats_keeps_its_order_and_shared_positions_are_reported() {
     let cloud: Vec<Value> =
         (0..900).map(|n| seat((n + 1).to_string(), f64::from(n % 30) * 22.0, f64::from(n / 30) * 22.0)).collect();
     let mut file = plan(vec![zone("Floor", vec![row(" ", cloud)])]);
@@ -204,7 +204,7 @@ fn large(zones: u32, rows: u32, seats: u32) -> Value {
 }
 
 #[test]
-fn no_seat_and_more_than_can_be_sold_are_refused() {
+fn no_seats_and_too_many_seats_are_refused() {
     assert_eq!(problems(plan(vec![]))[0].0, FindingKind::NoSeats);
     assert_eq!(problems(plan(vec![zone("Bar", vec![])]))[0].0, FindingKind::NoSeats);
     let many = large(20, 100, 100);
@@ -212,7 +212,7 @@ fn no_seat_and_more_than_can_be_sold_are_refused() {
 }
 
 #[test]
-fn sixty_thousand_seats_in_one_zone_are_shown_in_sections_of_a_size_that_is_drawn() {
+fn zone_of_sixty_thousand_seats_is_divided_into_drawable_sections() {
     let imported = import(large(1, 450, 139), "", false).expect("a room");
     let layout = imported.layout;
     assert_eq!(layout.seat_count(), 62_550);
@@ -228,7 +228,7 @@ fn sixty_thousand_seats_in_one_zone_are_shown_in_sections_of_a_size_that_is_draw
 }
 
 #[test]
-fn what_is_no_plan_is_refused_whatever_it_is() {
+fn files_that_are_no_plan_are_refused() {
     for file in [
         json!(null),
         json!([]),
@@ -248,13 +248,13 @@ fn what_is_no_plan_is_refused_whatever_it_is() {
 }
 
 #[test]
-fn a_thousand_mistakes_are_told_a_hundred_times() {
+fn findings_are_capped() {
     let rows = (0..1_000).map(|n| numbered(&format!("R{n}"), &["1", "1"])).collect();
     assert_eq!(problems(plan(vec![zone("", rows)])).len(), MAX_FINDINGS);
 }
 
 #[test]
-fn a_character_that_is_none_never_reaches_the_database() {
+fn nul_characters_are_removed() {
     let mut file = plan(vec![zone("A\0B", vec![numbered("A", &["1"])])]);
     file["x\0y"] = json!({"z": "\0"});
     let imported = import(file, "", false).expect("a room");
@@ -262,7 +262,7 @@ fn a_character_that_is_none_never_reaches_the_database() {
 }
 
 #[test]
-fn plans_found_on_this_machine_are_imported() {
+fn plans_of_the_local_folder_are_imported() {
     let Some(folder) = std::env::var_os(MORE_PLANS) else { return };
     for entry in std::fs::read_dir(folder).expect("the folder named is there") {
         let path = entry.expect("a readable folder").path();
@@ -274,7 +274,7 @@ fn plans_found_on_this_machine_are_imported() {
     }
 }
 
-/// Anything a program might put where a text, a number or a list should be.
+/// Any value that a program may write in place of a text, a number or a list.
 fn anything() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),
@@ -318,7 +318,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn no_file_whatever_is_half_read(file in any_file(), mend in any::<bool>()) {
+    fn any_file_is_imported_with_unique_names_or_refused(file in any_file(), mend in any::<bool>()) {
         match import(file.clone(), "Room", mend) {
             Ok(imported) => {
                 let mut names = labels(&imported.layout);
@@ -327,7 +327,7 @@ proptest! {
                 names.sort();
                 names.dedup();
                 prop_assert_eq!(names.len(), count, "names are unique");
-                // What is stored is read again as the same room.
+                // The stored layout is parsed as the same room.
                 let stored = serde_json::to_value(&imported.layout).expect("JSON");
                 let again = import(stored, "Room", false).expect("it was good before");
                 prop_assert_eq!(labels(&again.layout), labels(&imported.layout));

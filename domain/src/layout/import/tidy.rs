@@ -1,14 +1,14 @@
-//! What other programs write another way and mean the same, brought into the one shape that is read.
+//! Normalises equivalent notations of other programs to the one that is parsed.
 
 use serde_json::{Map, Value};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use super::{Finding, FindingKind};
 
-/// Tidies a plan in place. `name` is the room's where the plan has none.
+/// Normalises a plan in place. `name` is used if the plan has none.
 ///
 /// # Errors
-/// When it is no plan at all.
+/// A finding if the file is not a plan.
 pub(super) fn plan(file: &mut Value, name: &str, remarks: &mut Vec<Finding>) -> Result<(), Vec<Finding>> {
     let mut tidied = Tidied(compose(file));
     tidied.no_nul(file);
@@ -52,8 +52,8 @@ pub(super) fn plan(file: &mut Value, name: &str, remarks: &mut Vec<Finding>) -> 
     Ok(())
 }
 
-/// Writes every text of a file in normalization form C, where each letter has one spelling: `e` with an accent behind it
-/// becomes `é`. Returns the number of texts that were changed.
+/// Converts every text of a file to normalization form C, where each character has one encoding: `e` with a combining
+/// accent becomes `é`. Returns the number of changed texts.
 pub(super) fn compose(value: &mut Value) -> usize {
     match value {
         Value::String(text) if !is_nfc(text) => {
@@ -66,11 +66,11 @@ pub(super) fn compose(value: &mut Value) -> usize {
     }
 }
 
-/// How many values were tidied.
+/// Counts normalised values.
 struct Tidied(usize);
 
 impl Tidied {
-    /// The list of that key; one that is missing or `null` is empty. `None` for anything else.
+    /// Returns the list of that key; a missing or `null` list becomes empty. `None` for any other type.
     fn list<'a>(&mut self, object: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Vec<Value>> {
         let list = object.entry(key).or_insert(Value::Null);
         if list.is_null() {
@@ -80,7 +80,7 @@ impl Tidied {
         list.as_array_mut()
     }
 
-    /// A text that some write as a number, or as `null` for none.
+    /// Converts a number to a text, and removes `null`.
     fn text(&mut self, object: &mut Map<String, Value>, key: &str) {
         match object.get_mut(key) {
             Some(Value::Null) => {
@@ -118,7 +118,7 @@ impl Tidied {
         }
     }
 
-    /// A seat has every key that is read; what an empty one means is looked at later.
+    /// Adds missing keys of a seat as empty texts, which are validated later.
     fn seat(&mut self, seat: &mut Map<String, Value>) {
         for key in ["seat_number", "category"] {
             self.text(seat, key);
@@ -129,7 +129,7 @@ impl Tidied {
         self.place(seat);
     }
 
-    /// A character that is no text to a database.
+    /// Removes NUL characters, which Postgres cannot store in text.
     fn no_nul(&mut self, value: &mut Value) {
         match value {
             Value::String(text) if text.contains('\0') => {

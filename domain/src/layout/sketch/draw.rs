@@ -1,4 +1,4 @@
-//! Where each seat of a sketch is. Plain geometry: y grows down the page, angles clockwise.
+//! Computes the position of every seat of a sketch. Coordinates: y grows down the page, angles are clockwise.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use super::{MAX_COPIES, Placement, RowGroup, SKETCH_VERSION, Sketch, SketchZone}
 use crate::api::SeatKind;
 use crate::seats::MAX_SEATS_PER_SHOW;
 
-/// Space between two sofas for two, in seats.
+/// Gap between two sofas, in seats.
 const SOFA_GAP: f64 = 0.4;
-/// Steps in which the length of an oval is measured.
+/// Number of steps in which the length of an oval is measured.
 const OVAL_STEPS: u32 = 7_200;
-/// Positions are kept to a hundredth, so that writing them down and reading them back changes nothing.
+/// Positions are rounded to hundredths, so that writing and parsing them is lossless.
 const HUNDREDTHS: f64 = 100.0;
 
-/// Where a copy of a zone is and how it is turned, radians clockwise.
+/// Position and rotation of a copy of a zone, radians clockwise.
 struct Spot {
     name: String,
     at: [f64; 2],
     turn: f64,
 }
 
-/// A seat in its zone: to the right of the middle of the first row, and away from the focus.
+/// A seat in coordinates of its zone: x to the right of the middle of the first row, y away from the focus.
 struct LocalSeat {
     number: String,
     x: f64,
@@ -31,7 +31,7 @@ struct LocalSeat {
     category: u8,
 }
 
-/// What the zones of one sketch have in common while they are drawn.
+/// Lookup tables for categories that all zones of a sketch share.
 struct Pen<'a> {
     numbers: HashMap<&'a str, u8>,
     kinds: Vec<SeatKind>,
@@ -68,7 +68,7 @@ impl Sketch {
 }
 
 impl Pen<'_> {
-    /// The rows of one zone, in the zone's own coordinates.
+    /// Returns the rows of a zone, in coordinates of the zone.
     fn rows(&self, zone: &SketchZone) -> Result<Vec<(String, Vec<LocalSeat>)>, LayoutError> {
         for size in [zone.row_gap, zone.pitch, zone.arc.unwrap_or(1.0)] {
             if size.is_nan() || size <= 0.0 || size > MAX_COORDINATE {
@@ -98,7 +98,7 @@ impl Pen<'_> {
         Ok(rows)
     }
 
-    /// Number, distance to the right of the middle, and category of each seat of such a row.
+    /// Returns number, offset to the right of the middle, and category of each seat of such a row.
     fn along(&self, zone: &SketchZone, group: &RowGroup) -> Result<Vec<(String, f64, u8)>, LayoutError> {
         let usual = self.category(group.category.as_deref().unwrap_or(&zone.category), &group.rows)?;
         let mut seats = Vec::new();
@@ -126,7 +126,7 @@ impl Pen<'_> {
             seats.push((number, cursor, category));
             cursor += 1.0;
         }
-        // The cursor stands one seat beyond the last centre; aisles at either end count.
+        // The cursor is one seat beyond the last centre. Aisles at either end count.
         let middle = (cursor - 1.0) / 2.0 - group.shift;
         for (_, offset, _) in &mut seats {
             *offset = (*offset - middle) * zone.pitch;
@@ -142,7 +142,7 @@ impl Pen<'_> {
     }
 }
 
-/// A point of a row, bent around a centre in front of the zone.
+/// Bends a point of a row around a centre in front of the zone.
 fn bend(offset: f64, depth: f64, arc: Option<f64>) -> (f64, f64) {
     let Some(radius) = arc else { return (offset, depth) };
     let own = radius + depth;
@@ -150,7 +150,7 @@ fn bend(offset: f64, depth: f64, arc: Option<f64>) -> (f64, f64) {
     (own * angle.sin(), own * angle.cos() - radius)
 }
 
-/// Where the copies of a zone go; one spot for a zone that is not repeated.
+/// Returns the copies of a zone; a single one for a zone without `repeat`.
 fn spots(zone: &SketchZone) -> Result<Vec<Spot>, LayoutError> {
     let refuse = |why| Err(LayoutError::Sketch { text: zone.name.clone(), why });
     let turn = zone.turn.to_radians();
@@ -169,7 +169,7 @@ fn spots(zone: &SketchZone) -> Result<Vec<Spot>, LayoutError> {
             let [from, to] = degrees.map(f64::to_radians);
             let spot = |(copy, angle): (u32, f64)| {
                 let (sin, cos) = angle.sin_cos();
-                // People look along the oval's normal: at the focus, or nearly so, wherever they sit.
+                // Seats face along the normal of the oval, which points approximately to the focus.
                 let normal = [sin / radius[0], -cos / radius[1]];
                 Spot {
                     name: name(copy),
@@ -198,8 +198,8 @@ fn spots(zone: &SketchZone) -> Result<Vec<Spot>, LayoutError> {
     }
 }
 
-/// Angles of `count` points that divide the oval's line between two angles into equal lengths, each
-/// in the middle of its part. There is no closed form, so the line is measured in small steps.
+/// Returns the angles of `count` points that divide an arc of the oval into parts of equal length, each in the middle
+/// of its part. There is no closed form, so the length is measured in small steps.
 fn even_angles(radius: [f64; 2], from: f64, to: f64, count: u32) -> Vec<f64> {
     let step = (to - from) / f64::from(OVAL_STEPS);
     let length_at = |number: u32| {

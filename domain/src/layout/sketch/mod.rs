@@ -1,8 +1,7 @@
-//! The sketch: a room in a few lines that a person can read and edit; `demo/README.md` is its manual.
+//! The sketch format: a room in a few lines that a person can read and edit. `demo/README.md` is its manual.
 //!
-//! A sketch says "rows A to H, seats 1 to 8, an aisle, 9 to 20"; [`Sketch::draw`] works out where each
-//! seat is. Distances are plan units: 20 from seat to seat. What a sketch cannot say (seats strewn at
-//! will), the public seating plan can.
+//! A sketch states "rows A to H, seats 1 to 8, an aisle, 9 to 20"; [`Sketch::draw`] computes the positions of the
+//! seats. Distances are plan units: 20 from seat to seat. Irregular positions need the public seating plan instead.
 
 mod draw;
 mod pattern;
@@ -12,111 +11,111 @@ use serde::{Deserialize, Serialize};
 use super::areas::Area;
 use super::room::{Category, Focus};
 
-/// The version of the form, the value of the key `sketch`.
+/// Version of the format: the value of the key `sketch`.
 pub const SKETCH_VERSION: u32 = 1;
-/// Distance from row to row unless the sketch says otherwise, plan units.
+/// Default distance between rows, plan units.
 pub const DEFAULT_ROW_GAP: f64 = 24.0;
-/// The most copies a repeat rule may make.
+/// Maximum number of copies that a repeat rule makes.
 pub const MAX_COPIES: u32 = 1_000;
 
-/// A room as a person writes it.
+/// A room in the sketch format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sketch {
-    /// [`SKETCH_VERSION`]; its presence tells a sketch from a seating plan.
+    /// [`SKETCH_VERSION`]. The key distinguishes a sketch from a seating plan.
     pub sketch: u32,
-    /// The room.
+    /// Name of the room.
     pub name: String,
-    /// Screen or stage; without it a stage above the first row.
+    /// Screen or stage; default: a stage in front of the first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<Focus>,
     /// Price categories.
     pub categories: Vec<Category>,
-    /// Parts of the room, in the order of their seats' numbers.
+    /// Parts of the room, in seat order.
     pub zones: Vec<SketchZone>,
-    /// Areas without seats, in the order of their numbers.
+    /// Areas without numbered seats, by index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub areas: Vec<Area>,
 }
 
-/// A part of the room, or a rule that makes many alike.
+/// A part of the room, or a rule that makes several copies of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SketchZone {
-    /// Its name; with `repeat`, `{n}` stands for the copy's number.
+    /// Its name; with `repeat`, `{n}` is replaced with the number of the copy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The middle of its first row; with `repeat`, the middle of all copies.
+    /// Middle of its first row; with `repeat`, the middle of all copies.
     #[serde(default, skip_serializing_if = "is_origin")]
     pub at: [f64; 2],
-    /// How far it is turned about `at`, degrees clockwise; at 0 its people look up the page.
+    /// Rotation about `at`, degrees clockwise; at 0 the audience faces up the page.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turn: f64,
-    /// Radius of the first row's arc, plan units; straight rows without it. Ends bend towards the focus.
+    /// Radius of the first row's arc, plan units; absent for straight rows. The ends bend towards the focus.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arc: Option<f64>,
-    /// From row to row, plan units.
+    /// Distance between rows, plan units.
     #[serde(default = "default_row_gap")]
     pub row_gap: f64,
-    /// From seat to seat, plan units.
+    /// Distance between seats, plan units.
     #[serde(default = "default_pitch", skip_serializing_if = "is_default_pitch")]
     pub pitch: f64,
-    /// Category of seats that name none.
+    /// Default category of its seats.
     pub category: String,
-    /// Its rows, nearest to the focus first.
+    /// Its rows, starting nearest to the focus.
     pub rows: Vec<RowGroup>,
-    /// Makes copies of it.
+    /// Rule for copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
 }
 
-/// Rows that are alike.
+/// Rows with the same seats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowGroup {
-    /// Which rows: `A-H`, `A-H J-L`, `12-1`.
+    /// Labels of the rows: `A-H`, `A-H J-L`, `12-1`.
     pub rows: String,
     /// Their seats from left to right: `1-8 . 9-20 . 21-28`.
     pub seats: String,
-    /// Their category, when it is not the zone's.
+    /// Their category, if it differs from the zone's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// Additional space in front of the first of them, plan units.
+    /// Additional space in front of the first row, plan units.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gap: f64,
-    /// How far they are moved to the right, in seats; negative to the left.
+    /// Shift to the right, in seats; negative to the left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shift: f64,
 }
 
-/// A rule that makes copies of a zone, numbered in its name.
+/// A rule for copies of a zone, which are numbered in its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
-    /// The first copy's number.
+    /// Number of the first copy.
     pub from: u32,
-    /// Where the copies go.
+    /// Placement of the copies.
     #[serde(flatten)]
     pub place: Placement,
 }
 
-/// Where the copies of a zone go.
+/// Placement of the copies of a zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// Evenly along an oval, looking inwards.
+    /// Evenly along an oval, facing inwards.
     Around {
-        /// How many.
+        /// Number of copies.
         count: u32,
         /// Half width and half height of the oval through their first rows, plan units.
         radius: [f64; 2],
-        /// Where the first copy begins and the last ends, degrees clockwise from the top.
+        /// Start of the first copy and end of the last, degrees clockwise from the top.
         degrees: [f64; 2],
     },
-    /// In columns and lines, line after line.
+    /// In a grid of columns and lines, line by line.
     Grid {
-        /// Columns and lines.
+        /// Number of columns and lines.
         count: [u32; 2],
-        /// From column to column and from line to line, plan units.
+        /// Distance between columns and between lines, plan units.
         step: [f64; 2],
     },
 }

@@ -1,28 +1,28 @@
-//! The two small notations of a sketch: which rows, and which seats a row has.
+//! The two notations of a sketch: labels of rows, and seats of a row.
 //!
-//! Rows: letters or numbers, ranges up or down, separated by spaces: `A-H J-L`, `1-30`, `AA`.
-//! Seats, from left to right, separated by spaces:
+//! Rows are letters or numbers, with ranges up or down, separated by spaces: `A-H J-L`, `1-30`, `AA`.
+//! Seats are listed from left to right, separated by spaces:
 //!
 //! | written | means |
 //! |---|---|
-//! | `1-8`, `8-1`, `1-15/2` | seats in a row, counting up, down, or in steps |
-//! | `7`, `14_bis` | one seat; `_` stands for a space |
-//! | `.`, `..`, `:` | an aisle one seat wide, two, half of one |
-//! | `@gold`, `@` | seats from here on are gold; are the row's category again |
+//! | `1-8`, `8-1`, `1-15/2` | a range of seats, counting up, down, or in steps |
+//! | `7`, `14_bis` | one seat; `_` is a space |
+//! | `.`, `..`, `:` | an aisle one seat wide, two seats, half a seat |
+//! | `@gold`, `@` | the category of the following seats: gold; the row's own |
 
 use super::super::error::LayoutError;
 use crate::seats::MAX_SEATS_PER_SHOW;
 
-/// One piece of a row.
+/// An element of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece<'a> {
-    /// A seat with its number, and its category when it is not the row's.
+    /// A seat with its number, and its category if it differs from the row's.
     Seat { number: String, category: Option<&'a str> },
-    /// An aisle, in seats.
+    /// An aisle; its width in seats.
     Aisle(f64),
 }
 
-/// The labels of `rows`.
+/// Parses the labels of `rows`.
 pub(super) fn rows(text: &str) -> Result<Vec<String>, LayoutError> {
     let mut labels = Vec::new();
     for token in text.split_whitespace() {
@@ -38,7 +38,7 @@ pub(super) fn rows(text: &str) -> Result<Vec<String>, LayoutError> {
     Ok(labels)
 }
 
-/// The pieces of `seats`, from left to right.
+/// Parses the elements of `seats`, from left to right.
 pub(super) fn seats(text: &str) -> Result<Vec<Piece<'_>>, LayoutError> {
     let mut pieces = Vec::new();
     let mut category = None;
@@ -63,7 +63,7 @@ pub(super) fn seats(text: &str) -> Result<Vec<Piece<'_>>, LayoutError> {
     Ok(pieces)
 }
 
-/// `A-H` as its two letters.
+/// Parses `A-H` as its two letters.
 fn letters(token: &str) -> Option<(char, char)> {
     let mut chars = token.chars();
     let pair = (chars.next()?, chars.next()?, chars.next()?);
@@ -71,7 +71,7 @@ fn letters(token: &str) -> Option<(char, char)> {
     (chars.next().is_none() && from.is_ascii_uppercase() && to.is_ascii_uppercase()).then_some((from, to))
 }
 
-/// A range of numbers, or a single label, into `labels`.
+/// Parses a range of numbers or a single label, and appends it to `labels`.
 fn numbers(token: &str, text: &str, labels: &mut Vec<String>) -> Result<(), LayoutError> {
     let refuse = |why| Err(LayoutError::Sketch { text: text.to_owned(), why });
     let (range, step) = match token.split_once('/') {
@@ -115,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_written_as_ranges_with_aisles_between() {
+    fn seats_are_ranges_separated_by_aisles() {
         assert_eq!(numbers_of("1-3 . 4 .. 6-5"), "1 2 3 <1> 4 <2> 6 5");
         assert_eq!(numbers_of("1-7/2 .: 8-2/2"), "1 3 5 7 <1.5> 8 6 4 2");
         assert_eq!(numbers_of("13 14_bis"), "13 14 bis");
     }
 
     #[test]
-    fn a_category_lasts_until_the_next_sign() {
+    fn category_applies_until_the_next_sign() {
         assert_eq!(numbers_of("1 @gold 2-3 @ 4"), "1 2@gold 3@gold 4");
     }
 
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused_with_the_text_named() {
+    fn invalid_patterns_are_refused_with_their_text() {
         for bad in ["", ".", "@gold", "1-x", "1-5/0", "1-5/y", "7/2", "A-5"] {
             assert!(seats(bad).is_err(), "{bad}");
         }
