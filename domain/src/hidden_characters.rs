@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_characters_are_written_out_and_all_others_stay() {
+    fn hidden_characters_are_written_out_and_others_kept() {
         assert_eq!(shown("A\u{202E}1 e\u{301} \u{200D}\u{FEFF}"), "A[U+202E]1 e\u{301} [U+200D][U+FEFF]");
         assert!(!is_zero_width('\u{200D}') && !is_bidi_control('ل'));
     }

@@ -1,8 +1,20 @@
-//! The rules of Rowlock, and nothing but rules.
+//! The rules of Rowlock as pure functions and types, shared by the server and the browser.
 //!
-//! No I/O, no async, no clocks and no randomness: time, ids and random numbers come in as arguments,
-//! so that everything here can be tested exhaustively and runs the same in the server and in the
-//! browser. What is *not* here: SQL, Redis, HTTP, HTML.
+//! No I/O, no async, no clocks and no randomness: time, ids and random numbers are arguments, so that everything here
+//! can be tested exhaustively and behaves the same on both sides. SQL, Redis, HTTP and HTML are in other crates.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`api`] | JSON types of the HTTP API |
+//! | [`booking`] | state machine of a booking |
+//! | [`best_available`], [`reseat`], [`relocation`] | choice of seats: for a new booking, in place of lost seats, after a move to another room |
+//! | [`layout`] | rooms: seating plans, sketches, import and editor |
+//! | [`seats`], [`wire`], [`json`] | seat states, frames of the live map, a small JSON parser for the browser |
+//! | [`pricing`], [`money`], [`till`] | prices, amounts, sums of a till |
+//! | [`waiting_list`], [`waiting_room`] | queues: for a sold-out show, on the day sales begin |
+//! | [`puzzle`], [`fairness`] | proof of work, rate limits, detection of unusual behaviour |
+//! | [`door`] | ticket codes, admission, settlement of offline scans |
+//! | [`roles`], [`person`], [`hidden_characters`], [`csv`], [`time`] | permissions, checks of names, safe CSV, instants |
 
 pub mod api;
 pub mod best_available;

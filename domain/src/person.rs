@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_domain_with_a_dot_and_sane_labels() {
+    fn mail_domain_needs_a_dot_and_valid_labels() {
         for good in
             ["a@example.org", "a@kino.example.co.uk", "josé@correo.es", "a@bücher.example", "a@x-1.example", "a@1.de"]
         {

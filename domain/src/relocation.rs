@@ -312,7 +312,7 @@ mod tests {
             Fate::Nowhere => AreaIndex::MAX,
         };
         assert_eq!(fates.iter().map(to).collect::<Vec<_>>(), [1, 0, 1, AreaIndex::MAX]);
-        assert!(matches!(fates[1], Fate::Same(_)), "who finds their own place comes first");
+        assert!(matches!(fates[1], Fate::Same(_)), "parties that keep their place come first");
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
         let now = Timestamp(1_000_000);
         assert_eq!(answer_until(now, now.plus_ms(60 * MINUTE_MS)), now.plus_ms(30 * MINUTE_MS));
         assert_eq!(answer_until(now, now.plus_ms(60 * 24 * 60 * MINUTE_MS)), now.plus_ms(LONGEST_ANSWER_MS));
-        assert_eq!(answer_until(now, now.plus_ms(-1)), now, "never before it was asked");
+        assert_eq!(answer_until(now, now.plus_ms(-1)), now, "not before now");
     }
 
     fn any_room() -> impl Strategy<Value = Room> {
@@ -363,9 +363,9 @@ mod tests {
                 from.sort_unstable();
                 let mut theirs = party.seats.clone();
                 theirs.sort_unstable();
-                prop_assert_eq!(from, theirs, "all of a party, and nobody else");
+                prop_assert_eq!(from, theirs, "exactly the seats of the party");
                 for (from, to) in &carried.seats {
-                    prop_assert!(given.insert(*to), "seat {} is given twice, or the house's", to);
+                    prop_assert!(given.insert(*to), "seat {} is assigned twice or a house seat", to);
                     prop_assert!(old[from].price <= new[to].price && old[from].kind == new[to].kind);
                     if is_same {
                         prop_assert_eq!(&before.names[*from as usize], &after.names[*to as usize]);

@@ -199,7 +199,7 @@ mod tests {
     fn overflowing_sums_are_refused() {
         assert_eq!(Sums::of([(Float, Cash, i64::MAX), (Sale, Cash, 1)]), None);
         assert_eq!(Sums::of([(Drop, Cash, i64::MIN)]), None);
-        assert_eq!(Sums::of([(Sale, Free, 1)]), None, "a guest of the house pays nothing");
+        assert_eq!(Sums::of([(Sale, Free, 1)]), None, "free tickets have no amount");
         assert_eq!(Sums::of([]), Some(Sums::default()));
     }
 
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(
             beyond.map(|minor| (minor, can_be_counted(minor))),
             Some((100_000_001, false)),
-            "a sum nobody counts"
+            "an implausible count"
         );
     }
 

@@ -33,7 +33,7 @@ impl IfLate {
         }
     }
 
-    /// Is the default choice.
+    /// True for the default choice.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::default()

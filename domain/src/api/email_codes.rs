@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_six_digits_of_any_script_with_any_space() {
+    fn code_is_six_digits_in_any_script_with_any_spaces() {
         for typed in ["012345", " 012 345\u{a0}", "٠١٢٣٤٥", "०१२३४५", "۰۱۲۳۴۵"] {
             assert_eq!(digits(typed).as_deref(), Some("012345"), "{typed}");
         }

@@ -36,9 +36,9 @@ pub use plan::{
 };
 pub use problem::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
 
-/// Header of every API answer: the lock store's clock, milliseconds since 1970, when it was sent. A
-/// client counts down from `expires_at_ms` minus this, and never trusts its own clock.
+/// Header of every API answer with the lock store's clock at the time of sending, milliseconds since 1970. A client
+/// counts down from `expires_at_ms` minus this value, because its own clock may be wrong.
 pub const SERVER_TIME_HEADER: &str = "server-time";
-/// Query string that marks a visitor who submitted a card on the gateway's page. The gateway adds it to the address of
-/// the booking page. It is absent if the visitor cancelled there.
+/// Query string of a booking page to which the gateway redirects a visitor who submitted a card. It is absent if the
+/// visitor cancelled on the gateway's page.
 pub const SUBMITTED: &str = "submitted=1";

@@ -101,7 +101,7 @@ pub struct PlanView {
     pub categories: Vec<CategoryView>,
     /// Sections in the order of their seats.
     pub sections: Vec<SectionView>,
-    /// True if the room is large and `sections` therefore has no rows.
+    /// True for a large room, in which a section has rows only if it was requested with `?section=`.
     pub overview: bool,
     /// Areas without numbered seats, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

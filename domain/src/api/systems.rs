@@ -139,7 +139,7 @@ impl WebhookEvent {
 pub enum EndpointState {
     /// It receives events.
     On,
-    /// Switched off by a manager. Events that occur meanwhile are never delivered.
+    /// Switched off by staff. Events that occur meanwhile are never delivered.
     Off,
     /// Disabled after too many failures, or because it answered that it is gone. Events that occur meanwhile are queued
     /// for 30 days.

@@ -154,7 +154,7 @@ proptest! {
         }
         let sofas_too = if count % 2 == 0 { 90 } else { 80 };
         let fitting = (0..sofas_too).filter(|seat| free[*seat]).count();
-        prop_assert_eq!(found.is_empty(), fitting < count, "somebody goes home although {} are free", fitting);
-        prop_assert_eq!(&best_available(&layout, state, wish(count), most), &found, "the same question, the same answer");
+        prop_assert_eq!(found.is_empty(), fitting < count, "no suggestion although {} are free", fitting);
+        prop_assert_eq!(&best_available(&layout, state, wish(count), most), &found, "the result is deterministic");
     }
 }

@@ -59,7 +59,7 @@ fn full_refund(minor: i64) -> [Effect; 3] {
 
 /// Checks the outcome of every event in every state.
 #[test]
-fn every_state_meets_every_event() {
+fn every_event_in_every_state() {
     // Columns in the order of `events()`.
     #[rustfmt::skip]
     let expected: [(BookingState, [Result<BookingState, Refused>; 20]); 7] = [
@@ -122,7 +122,7 @@ fn counter_payment_takes_the_same_transitions_without_a_charge() {
     let until = NOW.plus_ms(PAYMENT_EXTENSION_MS);
     let (pending, effects) = step(booking_in(SeatsLocked), Event::TakenAtCounter { until }, NOW).expect("takes");
     assert_eq!((pending.state, pending.money, pending.expires_at), (PaymentPending, MoneyState::Pending, until));
-    assert!(effects.is_empty(), "nobody is asked for the money");
+    assert!(effects.is_empty(), "no gateway is charged");
     let late = Booking { expires_at: EARLIER, ..booking_in(SeatsLocked) };
     assert_eq!(step(late, Event::TakenAtCounter { until }, NOW), Err(TooLate));
     let (paid, _) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
@@ -140,7 +140,7 @@ fn exchange_moves_the_money_without_a_refund() {
     let (moved, effects) = step(booking_in(Confirmed), Event::Exchanged, NOW).expect("is exchanged");
     assert_eq!((moved.state, moved.money), (Cancelled, MoneyState::Moved));
     assert_eq!(effects, [Effect::ReleaseSeats]);
-    assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "nothing of it is left to refund");
+    assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "no money is left to refund");
     for event in [Event::Exchanged, Event::CancelledByStaff] {
         assert_eq!(step(moved, event, NOW), Err(Gone), "{event:?}");
     }
@@ -149,8 +149,8 @@ fn exchange_moves_the_money_without_a_refund() {
 #[test]
 fn exchange_difference_is_refunded_and_seats_stay_sold() {
     let back = |number, amount| step(booking_in(Confirmed), Event::DifferenceReturned { number, amount }, NOW);
-    let (kept, effects) = back(1, eur(1_500)).expect("goes back");
-    assert_eq!(kept, booking_in(Confirmed), "its total is what its seats cost, as before");
+    let (kept, effects) = back(1, eur(1_500)).expect("is refunded");
+    assert_eq!(kept, booking_in(Confirmed), "the total is still the price of its seats");
     assert_eq!(effects, [Effect::RefundPart { number: 1, amount: eur(1_500) }, Effect::SendNotice { number: 1 }]);
     let dollars = Money::new(1, Currency::parse("USD").expect("a code"));
     for (number, amount) in [(0, eur(1)), (1, eur(0)), (1, eur(-1)), (1, dollars)] {
@@ -163,19 +163,19 @@ fn late_money_never_revives_a_booking_and_is_used_once() {
     let paid = Event::PaymentSucceeded { amount: eur(4_000) };
     let back = Event::LateMoneyReturned { amount: eur(4_000) };
     for state in [Cancelled, Expired] {
-        let (late, effects) = step(booking_in(state), paid, NOW).expect("is taken note of");
+        let (late, effects) = step(booking_in(state), paid, NOW).expect("is recorded");
         assert_eq!((late.state, late.money, effects), (state, MoneyState::Paid, vec![Effect::PlaceLate]));
         assert_eq!(step(late, paid, NOW), Err(AlreadyDone));
 
-        let (moved, effects) = step(late, Event::LateMoneyMoved, NOW).expect("pays for another booking");
+        let (moved, effects) = step(late, Event::LateMoneyMoved, NOW).expect("moves to another booking");
         assert_eq!((moved.state, moved.money), (state, MoneyState::Moved));
         assert_eq!(effects, [Effect::SendNotice { number: 0 }]);
         for event in [paid, back, Event::LateMoneyMoved] {
             assert_eq!(step(moved, event, NOW), Err(AlreadyDone), "{event:?}");
         }
-        assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "nothing of it is left to refund");
+        assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "no money is left to refund");
 
-        let (after, effects) = step(late, back, NOW).expect("goes back");
+        let (after, effects) = step(late, back, NOW).expect("is refunded");
         assert_eq!((after.state, after.money), (state, MoneyState::Refunding));
         assert_eq!(effects, [Effect::Refund { amount: eur(4_000) }, Effect::SendNotice { number: 0 }]);
         for event in [paid, back, Event::LateMoneyMoved] {
@@ -191,7 +191,7 @@ fn late_money_never_revives_a_booking_and_is_used_once() {
 #[test]
 fn late_money_of_a_different_amount_is_refunded() {
     let (after, effects) =
-        step(booking_in(Expired), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("goes back");
+        step(booking_in(Expired), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("is refunded");
     assert_eq!(after.money, MoneyState::Refunding);
     assert_eq!(effects, [Effect::Refund { amount: eur(1) }, Effect::SendNotice { number: 0 }]);
 }
@@ -223,7 +223,7 @@ fn partial_refunds_fees_and_kept_price_always_add_up_to_the_charge() {
                     (true, false) => Event::PartCancelledByStaff { number, price },
                     (false, false) => Event::PartCancelledByBuyer { number, price, show_starts_at: start },
                 };
-                let (after, effects) = step(booking, event, NOW).expect("is given back");
+                let (after, effects) = step(booking, event, NOW).expect("is cancelled");
                 let back = effects.iter().find_map(|effect| match effect {
                     Effect::Refund { amount } | Effect::RefundPart { amount, .. } => Some(amount.minor),
                     _ => None,

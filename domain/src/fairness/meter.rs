@@ -202,7 +202,7 @@ mod tests {
         let mut meter = Meter::default();
         let granted = (0..50).filter(|_| !matches!(meter.take(OF, START), Try::Refused(_))).count();
         assert_eq!(granted, 12);
-        assert!(!meter.is_idle(OF, START.plus_ms(3_600_000)), "an answer is to come");
+        assert!(!meter.is_idle(OF, START.plus_ms(3_600_000)), "an answer is pending");
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
             }
             granted += 1;
         };
-        assert_eq!((granted, wait), (14, 2_000), "what it holds, and a lot");
+        assert_eq!((granted, wait), (14, 2_000), "the burst and a lot");
     }
 
     #[test]
@@ -227,11 +227,11 @@ mod tests {
             |meter: &mut Meter, now| (0..50).filter(|_| !matches!(meter.take(OF, now), Try::Refused(_))).count();
         assert_eq!(granted(&mut meter, START), 12);
         let later = START.plus_ms(2_000);
-        assert_eq!(granted(&mut meter, later), 0, "a lot's time brings no more than a lot back");
+        assert_eq!(granted(&mut meter, later), 0, "one lot's refill time refills one lot");
         meter.told(0, later);
         assert!(!meter.is_idle(OF, later.plus_ms(9_999)));
         assert!(meter.is_idle(OF, later.plus_ms(10_000)));
-        assert_eq!(meter.take(OF, later), Try::GrantedAndDue(11), "and all of it is told");
+        assert_eq!(meter.take(OF, later), Try::GrantedAndDue(11), "and all of it is reported");
     }
 
     proptest! {

@@ -313,7 +313,7 @@ mod tests {
         let together = Union::new([Together::Row, Together::Rows, Together::Apart].map(Just));
         let suggestion = (some(seat_line()), price(), together, any::<u32>())
             .prop_map(|(seats, total, together, orphans)| SuggestionView { seats, total, together, orphans });
-        // Numbers of versions count microseconds and changes: they have room in a signed number.
+        // Versions count microseconds and changes, so they fit in a signed number.
         (0..i64::MAX as u64, 0..i64::MAX as u64, some(suggestion)).prop_map(|(epoch, version, suggestions)| BestView {
             epoch,
             version,
@@ -327,30 +327,30 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_plan_is_read_as_it_was_written(plan in plan()) {
+        fn plan_round_trips(plan in plan()) {
             prop_assert_eq!(read::<PlanView>(&written(&plan)), Some(plan));
         }
 
         #[test]
-        fn a_hold_is_read_as_it_was_written(hold in proptest::option::of(hold())) {
+        fn hold_round_trips(hold in proptest::option::of(hold())) {
             prop_assert_eq!(read::<Option<HoldView>>(&written(&hold)), Some(hold));
         }
 
         #[test]
-        fn the_best_seats_are_read_as_they_were_written(best in best()) {
+        fn best_seats_round_trip(best in best()) {
             prop_assert_eq!(read::<BestView>(&written(&best)), Some(best));
         }
 
         #[test]
-        fn a_problem_is_read_as_it_was_written(problem in problem()) {
+        fn problem_round_trips(problem in problem()) {
             prop_assert_eq!(read::<ProblemView>(&written(&problem)), Some(problem));
         }
     }
 
     #[test]
-    fn what_is_missing_too_large_or_something_else_is_refused() {
+    fn missing_too_large_or_mistyped_values_are_refused() {
         let money = |text: &str| read::<Money>(text);
-        assert!(money(r#"{"minor":-5,"currency":"EUR","new":[{"in":2.5}]}"#).is_some(), "what is new is left out");
+        assert!(money(r#"{"minor":-5,"currency":"EUR","new":[{"in":2.5}]}"#).is_some(), "unknown fields are ignored");
         for other in [r#"{"minor":5}"#, r#"{"minor":1.5,"currency":"EUR"}"#, r#"{"minor":5,"currency":"euro"}"#, "5"] {
             assert_eq!(money(other), None, "{other}");
         }

@@ -37,7 +37,7 @@ pub(super) fn check(areas: &[Area], categories: &BTreeSet<&str>) -> Result<(), L
             return refuse(&area.name, "an area's name has 1 to 120 characters");
         }
         if areas[..number].iter().any(|other| other.name == area.name) {
-            return refuse(&area.name, "two areas are called that");
+            return refuse(&area.name, "two areas have this name");
         }
         if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
             return refuse(&area.name, "an area has 1 to 100,000 places");
@@ -51,7 +51,7 @@ pub(super) fn check(areas: &[Area], categories: &BTreeSet<&str>) -> Result<(), L
 }
 
 /// Returns the areas of a plan, zone by zone.
-pub(super) fn of_plan(plan: &SeatingPlan) -> Vec<Area> {
+pub(super) fn areas_of_plan(plan: &SeatingPlan) -> Vec<Area> {
     let drawings = plan.zones.iter().filter_map(|zone| zone.rest.get("areas")).filter_map(Value::as_array);
     drawings.flatten().filter_map(Value::as_object).filter_map(of_drawing).collect()
 }

@@ -27,10 +27,10 @@ pub enum LayoutError {
     #[error("the room has {0} categories; at most {MAX_CATEGORIES} are possible")]
     TooManyCategories(usize),
     /// Two categories have the same name. Prices refer to it, so it must be unique.
-    #[error("the category {0:?} is there twice")]
+    #[error("the category {0:?} is defined twice")]
     DuplicateCategory(String),
     /// A seat has a category that the file does not define.
-    #[error("{place} is of category {category:?}, which is not among the categories")]
+    #[error("{place} has the undefined category {category:?}")]
     UnknownCategory {
         /// The seat or rows concerned.
         place: String,
@@ -38,7 +38,7 @@ pub enum LayoutError {
         category: String,
     },
     /// Two seats have the same name.
-    #[error("two seats are called {0:?}")]
+    #[error("two seats have the name {0:?}")]
     DuplicateName(String),
     /// A seat has no number, so no customer can find it.
     #[error("a seat of row {row:?} has no number")]
@@ -50,10 +50,10 @@ pub enum LayoutError {
     #[error("the name {0:?}… is longer than {MAX_NAME_CHARS} characters")]
     NameTooLong(String),
     /// A name contains an invalid character.
-    #[error("the name {0:?} has a character in it that nobody can read or store")]
+    #[error("the name {0:?} contains a character that cannot be stored")]
     Unreadable(String),
     /// A coordinate is out of range.
-    #[error("{0} lies outside of any room")]
+    #[error("{0} is out of range")]
     OutOfBounds(String),
     /// An area cannot be sold.
     #[error("the area {name:?}: {why}")]

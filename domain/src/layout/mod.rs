@@ -72,13 +72,13 @@ impl Layout {
     /// # Errors
     /// [`LayoutError`] with the error and its position in the file.
     pub fn from_json(text: &str) -> Result<Self, LayoutError> {
-        let value = serde_json::from_str(text).map_err(shape)?;
+        let value = serde_json::from_str(text).map_err(shape_error)?;
         Self::from_value(value)
     }
 
     fn from_value(value: Value) -> Result<Self, LayoutError> {
         if value.get("sketch").is_some() {
-            Self::from_sketch(serde_json::from_value(value).map_err(shape)?)
+            Self::from_sketch(serde_json::from_value(value).map_err(shape_error)?)
         } else {
             Self::from_seating_plan(value)
         }
@@ -89,8 +89,8 @@ impl Layout {
     /// # Errors
     /// [`LayoutError`] with the error and its position in the plan.
     pub fn from_seating_plan(json: Value) -> Result<Self, LayoutError> {
-        let plan: SeatingPlan = serde_json::from_value(json).map_err(shape)?;
-        let areas = areas::of_plan(&plan);
+        let plan: SeatingPlan = serde_json::from_value(json).map_err(shape_error)?;
+        let areas = areas::areas_of_plan(&plan);
         areas::check(&areas, &plan.categories.iter().map(|category| category.name.as_str()).collect())?;
         let room = Room::build(plan.draw()?)?;
         Ok(Self { source: Source::Plan(Box::new(plan)), room, areas })
@@ -220,7 +220,7 @@ impl Layout {
     }
 }
 
-fn shape(error: serde_json::Error) -> LayoutError {
+fn shape_error(error: serde_json::Error) -> LayoutError {
     LayoutError::Shape(error.to_string())
 }
 

@@ -178,7 +178,7 @@ impl Room {
             return;
         }
         self.drawn_zones += 1;
-        let parts = in_parts(rows);
+        let parts = split_into_parts(rows);
         let is_whole = parts.len() == 1;
         for rows in parts {
             let part = if is_whole { String::new() } else { part_name(&rows) };
@@ -270,14 +270,14 @@ pub(super) fn name_of(zone: &str, row: &str, number: &str) -> String {
 
 /// Divides the rows of a zone into parts of similar size, each with at most as many seats as are drawn at once. Rows
 /// are not divided, so a longer row is a part by itself.
-fn in_parts(rows: Vec<DrawnRow>) -> Vec<Vec<DrawnRow>> {
-    let most = OVERVIEW_ABOVE_SEATS as usize;
+fn split_into_parts(rows: Vec<DrawnRow>) -> Vec<Vec<DrawnRow>> {
+    let max = OVERVIEW_ABOVE_SEATS as usize;
     let total: usize = rows.iter().map(|row| row.seats.len()).sum();
-    let wanted = total.div_ceil(total.div_ceil(most).max(1));
+    let target = total.div_ceil(total.div_ceil(max).max(1));
     let mut parts: Vec<Vec<DrawnRow>> = vec![Vec::new()];
     let mut count = 0;
     for row in rows {
-        if count > 0 && (count >= wanted || count + row.seats.len() > most) {
+        if count > 0 && (count >= target || count + row.seats.len() > max) {
             parts.push(Vec::new());
             count = 0;
         }

@@ -60,7 +60,7 @@ fn areas_of_a_sketch_are_validated_and_round_trip() {
 }
 
 /// Checks the invariants of every layout, whatever its source.
-fn check_promises(layout: &Layout) {
+fn check_invariants(layout: &Layout) {
     let names: BTreeSet<String> = layout.seats().map(|seat| seat.label).collect();
     assert_eq!(names.len(), layout.seat_count() as usize, "names are unique");
     assert_eq!(layout.seat(layout.seat_count()), None);
@@ -99,7 +99,7 @@ fn uploaded_plan_round_trips() {
     let stored = serde_json::to_value(&layout).expect("a layout is JSON");
     assert!(same(&stored, &hall), "what is stored is the plan itself");
     assert_eq!(serde_json::from_value::<Layout>(stored).expect("it is read again"), layout);
-    check_promises(&layout);
+    check_invariants(&layout);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn sketch_exported_as_a_seating_plan_is_the_same_room() {
     let view = |layout: &Layout| layout.plan_view(Uuid::nil(), &one_price(layout), None).expect("a view");
     assert_eq!(view(&written), view(&layout));
     assert_eq!(serde_json::from_value::<Layout>(serde_json::to_value(&layout).expect("JSON")).expect("it"), layout);
-    check_promises(&layout);
+    check_invariants(&layout);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn plans_of_the_local_folder_round_trip() {
         let plan: Value = serde_json::from_slice(&std::fs::read(&path).expect("a readable file")).expect("JSON");
         let layout = Layout::from_seating_plan(plan.clone()).expect("a seating plan");
         assert!(same(&layout.to_seating_plan(), &plan), "{}", path.display());
-        check_promises(&layout);
+        check_invariants(&layout);
     }
 }
 
@@ -302,7 +302,7 @@ proptest! {
     fn any_plan_round_trips(plan in any_plan()) {
         let layout = Layout::from_seating_plan(plan.clone()).expect("a valid plan");
         prop_assert!(same(&layout.to_seating_plan(), &plan));
-        check_promises(&layout);
+        check_invariants(&layout);
     }
 
     #[test]

@@ -121,7 +121,7 @@ mod tests {
         let solution = solve("8-one", 8, TRIES).expect("a solution");
         assert_eq!(challenge_of(&solution), Some("8-one"));
         assert!(is_solved(&solution, 8) && is_solved(&solution, 0));
-        assert!(!is_solved(&solution, 64), "nobody is as lucky as that");
+        assert!(!is_solved(&solution, 64), "the probability is negligible");
         assert_eq!(solve("8-one", 8, 0), None, "nothing was tried");
         assert!(solve("8-other", 8, TRIES).is_some_and(|other| challenge_of(&other) == Some("8-other")));
     }

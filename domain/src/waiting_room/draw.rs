@@ -130,7 +130,7 @@ mod tests {
                 *mine = true;
                 assert_eq!(draw.number_at(place), number);
             }
-            assert_eq!(draw.place_of(people), people, "who comes later stands behind");
+            assert_eq!(draw.place_of(people), people, "later tickets follow");
             assert_eq!(draw.number_at(people + 7), people + 7);
         }
     }

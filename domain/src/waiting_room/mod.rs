@@ -48,7 +48,7 @@ pub struct Queue {
     pub joined: u64,
     /// Number of positions called: lower positions have had their turn.
     pub called: u64,
-    /// Number of visitors who left before their position was called.
+    /// Number of visitors who left, among the positions that have not been called.
     pub gone: u64,
     /// Maximum admissions per second.
     pub per_second: u32,
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn visitors_with_a_purchase_do_not_block_others() {
-        assert_eq!(inside_limit(10, 40), 60, "forty are done, twenty may choose among ten seats");
+        assert_eq!(inside_limit(10, 40), 60, "40 are done, 20 may choose among 10 seats");
         assert_eq!(inside_limit(u64::MAX, 1), u64::MAX);
     }
 

@@ -7,8 +7,8 @@ use serde_json::Map;
 use super::super::areas::MAX_AREA_CAPACITY;
 use super::super::error::MAX_NAME_CHARS;
 use super::super::room::{Category, Focus};
-use super::curve::{even, plus, turned};
-use super::limits::named;
+use super::curve::{add, normalise_angle, rotate};
+use super::limits::valid_name;
 use super::{
     Draft, DraftArea, DraftCategory, DraftRow, DraftSection, Key, MAX_EDITED_SEATS, MAX_ROWS_AT_ONCE,
     MAX_SEATS_PER_ROW, Numbering, Outline, Point, label_after,
@@ -101,35 +101,35 @@ pub enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// More seats than an editable room may have.
-    #[error("more than {MAX_EDITED_SEATS} seats")]
+    #[error("the room would have more than {MAX_EDITED_SEATS} seats")]
     TooManySeats,
     /// More rows, areas, sections, categories or corners than allowed.
-    #[error("too many of them")]
+    #[error("too many objects")]
     TooMany,
     /// The name is empty or too long.
     #[error("a name has 1 to {MAX_NAME_CHARS} characters")]
     NoName,
     /// The label has no successor.
-    #[error("nobody can count on from that")]
+    #[error("the label has no successor")]
     NotCountable,
     /// A position or length is out of range or not a number.
-    #[error("outside of any room")]
+    #[error("a position is out of range")]
     OutOfBounds,
     /// The capacity is out of range.
     #[error("an area has 1 to {MAX_AREA_CAPACITY} places")]
     Capacity,
     /// The category or section is still in use.
-    #[error("something is still in it")]
+    #[error("it is still in use")]
     InUse,
     /// The last category or section cannot be removed.
-    #[error("the last one stays")]
+    #[error("the last one cannot be removed")]
     LastOne,
     /// The row, area, section or category does not exist.
-    #[error("it is not there")]
+    #[error("it does not exist")]
     Gone,
 }
 
-type Done = Result<(), Refused>;
+type CommandResult = Result<(), Refused>;
 
 impl Draft {
     /// Returns the draft after a command.
@@ -139,20 +139,20 @@ impl Draft {
     pub fn after(&self, command: &Command) -> Result<Self, Refused> {
         let mut draft = self.clone();
         match command {
-            Command::Rename(name) => draft.name = named(name)?,
+            Command::Rename(name) => draft.name = valid_name(name)?,
             Command::Focus(focus) => draft.focus = *focus,
-            Command::AddRows(wish) => draft.add_rows(wish)?,
+            Command::AddRows(request) => draft.add_rows(request)?,
             Command::Remove(keys) => {
                 draft.rows.retain(|row| !keys.contains(&row.key));
                 draft.areas.retain(|area| !keys.contains(&area.key));
             }
             Command::Copy(keys, by) => draft.copy(keys, *by)?,
             Command::Move(keys, by) => {
-                draft.each_row(keys, |row| row.at = plus(row.at, *by));
-                draft.each_area(keys, |area| area.at = plus(area.at, *by));
+                draft.update_rows(keys, |row| row.at = add(row.at, *by));
+                draft.update_areas(keys, |area| area.at = add(area.at, *by));
             }
             Command::Turn(keys, degrees) => draft.turn(keys, *degrees),
-            Command::Bend(keys, bow) => draft.each_row(keys, |row| row.bow = *bow),
+            Command::Bend(keys, bow) => draft.update_rows(keys, |row| row.bow = *bow),
             Command::Relabel(keys, first) => draft.relabel(keys, first)?,
             Command::Number(keys, numbering) => draft.number(keys, numbering)?,
             Command::Resize(keys, count) => draft.resize(keys, *count)?,
@@ -160,65 +160,65 @@ impl Draft {
                 if !distance.is_finite() || *distance <= 0.0 {
                     return Err(Refused::OutOfBounds);
                 }
-                draft.each_row(keys, |row| row.space(*after, *distance));
+                draft.update_rows(keys, |row| row.space(*after, *distance));
             }
             Command::SetNumber(key, seat, number) => draft.set_number(*key, *seat, number)?,
             Command::TakeOut(key, seats) => draft.take_out(*key, seats),
             Command::Categorise(keys, category) => {
-                draft.has_category(*category)?;
-                draft.each_row(keys, |row| row.seats.iter_mut().for_each(|seat| seat.category = *category));
-                draft.each_area(keys, |area| area.category = *category);
+                draft.require_category(*category)?;
+                draft.update_rows(keys, |row| row.seats.iter_mut().for_each(|seat| seat.category = *category));
+                draft.update_areas(keys, |area| area.category = *category);
             }
             Command::CategoriseSeats(key, seats, category) => {
-                draft.has_category(*category)?;
-                draft.each_row(&[*key], |row| {
+                draft.require_category(*category)?;
+                draft.update_rows(&[*key], |row| {
                     let chosen = row.seats.iter_mut().enumerate().filter(|(number, _)| seats.contains(number));
                     chosen.for_each(|(_, seat)| seat.category = *category);
                 });
             }
             Command::Assign(keys, section) => {
-                draft.has_section(*section)?;
-                draft.each_row(keys, |row| row.section = *section);
-                draft.each_area(keys, |area| area.section = *section);
+                draft.require_section(*section)?;
+                draft.update_rows(keys, |row| row.section = *section);
+                draft.update_areas(keys, |area| area.section = *section);
             }
-            other => draft.change_parts(other)?,
+            other => draft.apply_to_parts(other)?,
         }
         draft.check(self)?;
         Ok(draft)
     }
 
     /// Applies commands about sections, categories and areas.
-    fn change_parts(&mut self, command: &Command) -> Done {
+    fn apply_to_parts(&mut self, command: &Command) -> CommandResult {
         match command {
             Command::AddSection(name) => {
-                let (key, name) = (self.new_key(), named(name)?);
+                let (key, name) = (self.new_key(), valid_name(name)?);
                 let (drawings, rest) = (Vec::new(), Map::new());
                 self.sections.push(DraftSection { key, name, origin: [0.0, 0.0], drawings, rest });
             }
             Command::RenameSection(key, name) => {
                 let section = self.sections.iter_mut().find(|section| section.key == *key).ok_or(Refused::Gone)?;
-                section.name = named(name)?;
+                section.name = valid_name(name)?;
             }
             Command::RemoveSection(key) => self.remove_section(*key)?,
             Command::AddCategory(name, kind) => {
-                let (key, name) = (self.new_key(), named(name)?);
+                let (key, name) = (self.new_key(), valid_name(name)?);
                 let category = Category { name, label: None, kind: *kind, color: None };
                 self.categories.push(DraftCategory { key, category, rest: Map::new() });
             }
             Command::ChangeCategory(key, label, kind) => {
-                let label = named(label)?;
+                let label = valid_name(label)?;
                 let found = self.categories.iter_mut().find(|category| category.key == *key).ok_or(Refused::Gone)?;
                 found.category.label = (label != found.category.name).then_some(label);
                 found.category.kind = *kind;
             }
             Command::RemoveCategory(key) => self.remove_category(*key)?,
             Command::AddArea(section, name, category, capacity, at, size) => {
-                self.has_section(*section)?;
-                self.has_category(*category)?;
+                self.require_section(*section)?;
+                self.require_category(*category)?;
                 let area = DraftArea {
                     key: self.new_key(),
                     section: *section,
-                    name: named(name)?,
+                    name: valid_name(name)?,
                     category: *category,
                     capacity: *capacity,
                     at: *at,
@@ -228,8 +228,8 @@ impl Draft {
                 self.areas.push(Arc::new(area));
             }
             Command::ChangeArea(key, name, capacity, outline) => {
-                let name = named(name)?;
-                self.each_area(&[*key], |area| {
+                let name = valid_name(name)?;
+                self.update_areas(&[*key], |area| {
                     (area.name, area.capacity, area.outline) = (name.clone(), *capacity, outline.clone());
                 });
             }
@@ -238,50 +238,50 @@ impl Draft {
         Ok(())
     }
 
-    fn each_row(&mut self, keys: &[Key], mut change: impl FnMut(&mut DraftRow)) {
+    fn update_rows(&mut self, keys: &[Key], mut change: impl FnMut(&mut DraftRow)) {
         for row in self.rows.iter_mut().filter(|row| keys.contains(&row.key)) {
             change(Arc::make_mut(row));
         }
     }
 
-    fn each_area(&mut self, keys: &[Key], mut change: impl FnMut(&mut DraftArea)) {
+    fn update_areas(&mut self, keys: &[Key], mut change: impl FnMut(&mut DraftArea)) {
         for area in self.areas.iter_mut().filter(|area| keys.contains(&area.key)) {
             change(Arc::make_mut(area));
         }
     }
 
-    fn has_category(&self, key: Key) -> Done {
+    fn require_category(&self, key: Key) -> CommandResult {
         self.categories.iter().any(|category| category.key == key).then_some(()).ok_or(Refused::Gone)
     }
 
-    fn has_section(&self, key: Key) -> Done {
+    fn require_section(&self, key: Key) -> CommandResult {
         self.sections.iter().any(|section| section.key == key).then_some(()).ok_or(Refused::Gone)
     }
 
-    fn add_rows(&mut self, wish: &NewRows) -> Done {
-        self.has_category(wish.category)?;
-        self.has_section(wish.section)?;
-        if !(1..=MAX_ROWS_AT_ONCE).contains(&wish.rows) || !(1..=MAX_SEATS_PER_ROW).contains(&wish.seats) {
+    fn add_rows(&mut self, request: &NewRows) -> CommandResult {
+        self.require_category(request.category)?;
+        self.require_section(request.section)?;
+        if !(1..=MAX_ROWS_AT_ONCE).contains(&request.rows) || !(1..=MAX_SEATS_PER_ROW).contains(&request.seats) {
             return Err(Refused::TooMany);
         }
-        let labels = Numbering { first: wish.label.clone(), step: 1, from_right: false }.labels(wish.rows);
+        let labels = Numbering { first: request.label.clone(), step: 1, from_right: false }.labels(request.rows);
         for (number, label) in (0_u32..).zip(labels.ok_or(Refused::NotCountable)?) {
-            let behind = turned([0.0, wish.gap * f64::from(number)], wish.turn);
-            let (key, at) = (self.new_key(), plus(wish.at, behind));
-            let row = DraftRow::drawn(wish, key, label, at, self.pitch).ok_or(Refused::NotCountable)?;
+            let behind = rotate([0.0, request.gap * f64::from(number)], request.turn);
+            let (key, at) = (self.new_key(), add(request.at, behind));
+            let row = DraftRow::from_request(request, key, label, at, self.pitch).ok_or(Refused::NotCountable)?;
             self.rows.push(Arc::new(row));
         }
         Ok(())
     }
 
     /// Copied seats are new seats. The labels of the copies continue from the last copied row.
-    fn copy(&mut self, keys: &[Key], by: Point) -> Done {
+    fn copy(&mut self, keys: &[Key], by: Point) -> CommandResult {
         let rows: Vec<Arc<DraftRow>> = self.rows.iter().filter(|row| keys.contains(&row.key)).cloned().collect();
         let mut label = rows.last().map(|row| row.label.clone()).unwrap_or_default();
         for row in rows {
             label = label_after(&label, 1).ok_or(Refused::NotCountable)?;
             let mut copy = DraftRow::clone(&row);
-            (copy.key, copy.label, copy.at) = (self.new_key(), label.clone(), plus(copy.at, by));
+            (copy.key, copy.label, copy.at) = (self.new_key(), label.clone(), add(copy.at, by));
             copy.rest.clear();
             for seat in &mut copy.seats {
                 seat.origin = None;
@@ -294,22 +294,22 @@ impl Draft {
 
     fn turn(&mut self, keys: &[Key], degrees: f64) {
         let Some(middle) = self.middle_of(keys) else { return };
-        let about = |at: Point| plus(middle, turned([at[0] - middle[0], at[1] - middle[1]], degrees));
-        self.each_row(keys, |row| {
+        let about = |at: Point| add(middle, rotate([at[0] - middle[0], at[1] - middle[1]], degrees));
+        self.update_rows(keys, |row| {
             row.at = about(row.at);
-            row.turn = even(row.turn + degrees);
+            row.turn = normalise_angle(row.turn + degrees);
         });
-        self.each_area(keys, |area| {
+        self.update_areas(keys, |area| {
             area.at = about(area.at);
             if degrees % 180.0 != 0.0 {
                 let corners = area.outline.corners();
-                area.outline = Outline::Polygon(corners.into_iter().map(|at| turned(at, degrees)).collect());
+                area.outline = Outline::Polygon(corners.into_iter().map(|at| rotate(at, degrees)).collect());
             }
         });
     }
 
-    fn relabel(&mut self, keys: &[Key], first: &str) -> Done {
-        let mut next = Some(named(first)?);
+    fn relabel(&mut self, keys: &[Key], first: &str) -> CommandResult {
+        let mut next = Some(valid_name(first)?);
         for row in self.rows.iter_mut().filter(|row| keys.contains(&row.key)) {
             let label = next.ok_or(Refused::NotCountable)?;
             next = label_after(&label, 1);
@@ -318,7 +318,7 @@ impl Draft {
         Ok(())
     }
 
-    fn number(&mut self, keys: &[Key], numbering: &Numbering) -> Done {
+    fn number(&mut self, keys: &[Key], numbering: &Numbering) -> CommandResult {
         for row in self.rows.iter_mut().filter(|row| keys.contains(&row.key)) {
             let labels = numbering.labels(row.seats.len()).ok_or(Refused::NotCountable)?;
             let order = row.from_left();
@@ -330,21 +330,21 @@ impl Draft {
         Ok(())
     }
 
-    fn resize(&mut self, keys: &[Key], count: usize) -> Done {
+    fn resize(&mut self, keys: &[Key], count: usize) -> CommandResult {
         if !(1..=MAX_SEATS_PER_ROW).contains(&count) {
             return Err(Refused::TooMany);
         }
         let pitch = self.pitch;
-        self.each_row(keys, |row| row.resize(count, pitch));
+        self.update_rows(keys, |row| row.resize(count, pitch));
         Ok(())
     }
 
     /// An empty number is allowed and reported as a finding, so that editing can continue.
-    fn set_number(&mut self, key: Key, seat: usize, number: &str) -> Done {
+    fn set_number(&mut self, key: Key, seat: usize, number: &str) -> CommandResult {
         if number.chars().count() > MAX_NAME_CHARS {
             return Err(Refused::NoName);
         }
-        self.each_row(&[key], |row| {
+        self.update_rows(&[key], |row| {
             if let Some(seat) = row.seats.get_mut(seat) {
                 number.trim().clone_into(&mut seat.number);
             }
@@ -354,7 +354,7 @@ impl Draft {
 
     /// A row without seats is removed.
     fn take_out(&mut self, key: Key, seats: &[usize]) {
-        self.each_row(&[key], |row| {
+        self.update_rows(&[key], |row| {
             let mut number = 0;
             row.seats.retain(|_| {
                 number += 1;
@@ -364,8 +364,8 @@ impl Draft {
         self.rows.retain(|row| !row.seats.is_empty());
     }
 
-    fn remove_section(&mut self, key: Key) -> Done {
-        self.has_section(key)?;
+    fn remove_section(&mut self, key: Key) -> CommandResult {
+        self.require_section(key)?;
         let is_used =
             self.rows.iter().any(|row| row.section == key) || self.areas.iter().any(|area| area.section == key);
         let has_drawings = self.sections.iter().any(|section| section.key == key && !section.drawings.is_empty());
@@ -379,8 +379,8 @@ impl Draft {
         Ok(())
     }
 
-    fn remove_category(&mut self, key: Key) -> Done {
-        self.has_category(key)?;
+    fn remove_category(&mut self, key: Key) -> CommandResult {
+        self.require_category(key)?;
         let mut seats = self.rows.iter().flat_map(|row| &row.seats);
         if seats.any(|seat| seat.category == key) || self.areas.iter().any(|area| area.category == key) {
             return Err(Refused::InUse);

@@ -5,9 +5,9 @@ use super::Point;
 /// Maximum bow as a share of half the row's length: a half circle.
 const MAX_BOW_SHARE: f64 = std::f64::consts::FRAC_2_PI;
 /// Number of bisection steps to find an angle.
-const HALVINGS: u32 = 50;
+const BISECTION_STEPS: u32 = 50;
 /// Bow as a share of half the row's length below which a row is straight.
-const STRAIGHT_BELOW: f64 = 1e-6;
+const STRAIGHT_BELOW_SHARE: f64 = 1e-6;
 
 /// Line of a row in coordinates of the row: x along the row to the right, y away from the focus.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +20,13 @@ impl Curve {
     /// Creates the line of a row that extends `half` to each side, with its ends `bow` in front of its middle. A larger
     /// bow than a half circle is reduced to a half circle.
     pub fn new(bow: f64, half: f64) -> Self {
-        if half <= 0.0 || bow.abs() <= half * STRAIGHT_BELOW {
+        if half <= 0.0 || bow.abs() <= half * STRAIGHT_BELOW_SHARE {
             return Self { radius: None };
         }
         let share = (bow.abs() / half).min(MAX_BOW_SHARE);
         // (1 - cos a) / a increases from 0 to a quarter turn. There is no closed form for a.
         let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
-        for _ in 0..HALVINGS {
+        for _ in 0..BISECTION_STEPS {
             let middle = f64::midpoint(low, high);
             if (1.0 - middle.cos()) / middle < share {
                 low = middle;
@@ -40,7 +40,7 @@ impl Curve {
     /// Creates the arc through a middle and two ends, which are `half` to its sides and `bow` in front of it. Also
     /// returns a function from the x coordinate of a point to its distance along the arc.
     pub fn through(bow: f64, half: f64) -> (Self, impl Fn(f64) -> f64) {
-        let radius = (bow.abs() > half * STRAIGHT_BELOW).then(|| (half * half + bow * bow) / (2.0 * bow));
+        let radius = (bow.abs() > half * STRAIGHT_BELOW_SHARE).then(|| (half * half + bow * bow) / (2.0 * bow));
         let along = move |x: f64| match radius {
             Some(radius) => radius.abs() * (x / radius.abs()).clamp(-1.0, 1.0).asin(),
             None => x,
@@ -57,19 +57,19 @@ impl Curve {
 }
 
 /// Rotates a vector by degrees clockwise.
-pub(super) fn turned([x, y]: Point, degrees: f64) -> Point {
+pub(super) fn rotate([x, y]: Point, degrees: f64) -> Point {
     let (sin, cos) = degrees.to_radians().sin_cos();
     [x * cos - y * sin, x * sin + y * cos]
 }
 
 /// Normalises an angle to -180 up to 180 degrees, rounded to hundredths.
-pub(super) fn even(degrees: f64) -> f64 {
+pub(super) fn normalise_angle(degrees: f64) -> f64 {
     let rest = (degrees + 180.0).rem_euclid(360.0) - 180.0;
     (rest * 100.0).round() / 100.0
 }
 
 /// Adds two vectors.
-pub(super) fn plus([x, y]: Point, [dx, dy]: Point) -> Point {
+pub(super) fn add([x, y]: Point, [dx, dy]: Point) -> Point {
     [x + dx, y + dy]
 }
 
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn angles_are_normalised_and_rotation_is_clockwise() {
-        assert_eq!([even(370.0), even(-190.0), even(90.004)], [10.0, 170.0, 90.0]);
-        let [x, y] = turned([1.0, 0.0], 90.0);
+        assert_eq!([normalise_angle(370.0), normalise_angle(-190.0), normalise_angle(90.004)], [10.0, 170.0, 90.0]);
+        let [x, y] = rotate([1.0, 0.0], 90.0);
         assert!(x.abs() < 1e-12 && (y - 1.0).abs() < 1e-12, "clockwise on the page");
     }
 }

@@ -1,6 +1,6 @@
 //! Positions in the editor: bounding boxes, selection by rectangle, and the position of the next row.
 
-use super::curve::plus;
+use super::curve::add;
 use super::{Draft, Key, Point, ROW_GAP_SEATS};
 
 /// A rectangle in the drawing: left, top, right, bottom.
@@ -10,7 +10,7 @@ pub type Bounds = [f64; 4];
 const FIRST_ROW_SEATS: f64 = 3.0;
 
 /// Returns the bounding box of points; `None` if there are none.
-fn around(points: impl Iterator<Item = Point>) -> Option<Bounds> {
+fn bounding_box(points: impl Iterator<Item = Point>) -> Option<Bounds> {
     let [left, top, right, bottom] = points.fold(
         [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY],
         |[left, top, right, bottom], [x, y]| [left.min(x), top.min(y), right.max(x), bottom.max(y)],
@@ -20,16 +20,16 @@ fn around(points: impl Iterator<Item = Point>) -> Option<Bounds> {
 
 impl Draft {
     /// Returns the points of the selected rows and areas: centres of seats, and corners.
-    fn points_of(&self, is_meant: impl Fn(Key) -> bool + Copy) -> impl Iterator<Item = Point> {
-        let rows = self.rows.iter().filter(move |row| is_meant(row.key)).flat_map(|row| row.points());
-        let areas = self.areas.iter().filter(move |area| is_meant(area.key));
-        rows.chain(areas.flat_map(|area| area.outline.corners().into_iter().map(move |corner| plus(area.at, corner))))
+    fn points_of(&self, is_selected: impl Fn(Key) -> bool + Copy) -> impl Iterator<Item = Point> {
+        let rows = self.rows.iter().filter(move |row| is_selected(row.key)).flat_map(|row| row.points());
+        let areas = self.areas.iter().filter(move |area| is_selected(area.key));
+        rows.chain(areas.flat_map(|area| area.outline.corners().into_iter().map(move |corner| add(area.at, corner))))
     }
 
     /// Returns the bounding box of these rows and areas.
     #[must_use]
     pub fn bounds_of(&self, keys: &[Key]) -> Option<Bounds> {
-        around(self.points_of(|key| keys.contains(&key)))
+        bounding_box(self.points_of(|key| keys.contains(&key)))
     }
 
     /// Returns the bounding box of everything, including the focus.
@@ -37,7 +37,7 @@ impl Draft {
     pub fn bounds(&self) -> Bounds {
         let ([x, y], half) = (self.focus.at, self.focus.width / 2.0);
         let focus = [[x - half, y], [x + half, y]];
-        around(self.points_of(|_| true).chain(focus)).unwrap_or([x, y, x, y])
+        bounding_box(self.points_of(|_| true).chain(focus)).unwrap_or([x, y, x, y])
     }
 
     /// Returns the middle of these rows and areas.
@@ -49,16 +49,16 @@ impl Draft {
     /// Returns the rows with a seat in a rectangle, and the areas with their middle in it.
     #[must_use]
     pub fn inside(&self, [left, top, right, bottom]: Bounds) -> Vec<Key> {
-        let is_in = |[x, y]: &Point| (left..=right).contains(x) && (top..=bottom).contains(y);
-        let rows = self.rows.iter().filter(|row| row.points().iter().any(is_in)).map(|row| row.key);
-        rows.chain(self.areas.iter().filter(|area| is_in(&area.at)).map(|area| area.key)).collect()
+        let is_inside = |[x, y]: &Point| (left..=right).contains(x) && (top..=bottom).contains(y);
+        let rows = self.rows.iter().filter(|row| row.points().iter().any(is_inside)).map(|row| row.key);
+        rows.chain(self.areas.iter().filter(|area| is_inside(&area.at)).map(|area| area.key)).collect()
     }
 
     /// Returns the position for the next row: behind everything, centred on the focus.
     #[must_use]
     pub fn next_place(&self) -> Point {
         let [x, y] = self.focus.at;
-        let back = around(self.points_of(|_| true)).map(|[.., bottom]| bottom + ROW_GAP_SEATS * self.pitch);
+        let back = bounding_box(self.points_of(|_| true)).map(|[.., bottom]| bottom + ROW_GAP_SEATS * self.pitch);
         [x, back.unwrap_or(y + FIRST_ROW_SEATS * self.pitch)]
     }
 }

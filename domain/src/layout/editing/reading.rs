@@ -11,7 +11,7 @@ use super::super::areas;
 use super::super::frame::median_pitch;
 use super::super::room::Focus;
 use super::super::seating_plan::{PlanCategory, PlanRow, PlanZone, Position, SeatingPlan};
-use super::curve::{Curve, even, plus, turned};
+use super::curve::{Curve, add, normalise_angle, rotate};
 use super::{
     Draft, DraftArea, DraftCategory, DraftRow, DraftSeat, DraftSection, FocusKind, Key, MAX_EDITED_SEATS, Outline,
     Point,
@@ -21,7 +21,7 @@ use crate::api::SEAT_PITCH;
 /// Bow in seats below which a row is considered straight.
 const STRAIGHT_BELOW_SEATS: f64 = 0.02;
 /// Maximum deviation of seats from the arc of their row, in seats. A row beyond it is not an arc.
-const STRAYS_BY_SEATS: f64 = 0.35;
+const MAX_DEVIATION_SEATS: f64 = 0.35;
 /// Number of corners that replace a circle or an oval.
 const ROUND_CORNERS: u32 = 24;
 /// Side of the square that replaces an unknown shape, in seats.
@@ -31,10 +31,10 @@ const UNKNOWN_SHAPE_SEATS: f64 = 5.0;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// It is not a seating plan.
-    #[error("this is no seating plan: {0}")]
+    #[error("this is not a seating plan: {0}")]
     NotAPlan(String),
     /// It has more seats than an editable room may have: this many.
-    #[error("the room has {0} seats; up to {MAX_EDITED_SEATS} are edited")]
+    #[error("the room has {0} seats; at most {MAX_EDITED_SEATS} can be edited")]
     TooLarge(usize),
 }
 
@@ -76,13 +76,13 @@ impl Draft {
         }
         draft.focus = match focus {
             Some(focus) => Focus::deserialize(&focus).map_err(|why| not_a_plan(&why))?,
-            None => draft.usual_focus(),
+            None => draft.default_focus(),
         };
         Ok(draft)
     }
 
     /// Returns the default focus for a plan without one: a stage above the seats, over the middle half of the room.
-    fn usual_focus(&self) -> Focus {
+    fn default_focus(&self) -> Focus {
         let keys: Vec<Key> = self.rows.iter().map(|row| row.key).collect();
         let [left, top, right, _] = self.bounds_of(&keys).unwrap_or_default();
         Focus {
@@ -106,7 +106,7 @@ impl Reader {
     }
 
     fn category_of(&self, name: &str) -> Result<Key, String> {
-        self.categories.get(name).copied().ok_or_else(|| format!("no category is called {name:?}"))
+        self.categories.get(name).copied().ok_or_else(|| format!("there is no category {name:?}"))
     }
 
     fn zone(&mut self, zone: PlanZone) -> Result<(), String> {
@@ -131,9 +131,8 @@ impl Reader {
     }
 
     fn row(&mut self, row: PlanRow, section: Key, origin: Point) -> Result<DraftRow, String> {
-        let corner = plus(origin, point(row.position.as_ref()));
-        let points: Vec<Point> =
-            row.seats.iter().map(|seat| plus(corner, [seat.position.x, seat.position.y])).collect();
+        let corner = add(origin, point(row.position.as_ref()));
+        let points: Vec<Point> = row.seats.iter().map(|seat| add(corner, [seat.position.x, seat.position.y])).collect();
         let fit = Fit::of(&points, self.draft.pitch);
         let mut seats = Vec::with_capacity(points.len());
         for (seat, (along, stray)) in row.seats.into_iter().zip(fit.seats) {
@@ -150,7 +149,7 @@ impl Reader {
     fn area(&mut self, drawing: &Value, section: Key, origin: Point) -> Result<Option<DraftArea>, String> {
         let Some(keys) = drawing.as_object() else { return Ok(None) };
         let Some(sold) = areas::of_drawing(keys) else { return Ok(None) };
-        let corner = plus(origin, point(position_of(drawing).as_ref()));
+        let corner = add(origin, point(position_of(drawing).as_ref()));
         let (at, outline) = outline(drawing, corner, self.draft.pitch);
         let mut rest = keys.clone();
         for ours in [
@@ -208,7 +207,7 @@ fn outline(drawing: &Value, corner: Point, pitch: f64) -> (Point, Outline) {
             let side = |path| number(path).filter(|side| shape == Some("rectangle") && *side > 0.0).unwrap_or(square);
             let [width, depth] = [side("/rectangle/width"), side("/rectangle/height")];
             if rotation == 0.0 {
-                return (plus(corner, [width / 2.0, depth / 2.0]), Outline::Rectangle([width, depth]));
+                return (add(corner, [width / 2.0, depth / 2.0]), Outline::Rectangle([width, depth]));
             }
             vec![[0.0, 0.0], [width, 0.0], [width, depth], [0.0, depth]]
         }
@@ -216,12 +215,12 @@ fn outline(drawing: &Value, corner: Point, pitch: f64) -> (Point, Outline) {
     if corners.len() < 3 {
         return (corner, Outline::Rectangle([square, square]));
     }
-    let corners: Vec<Point> = corners.into_iter().map(|at| turned(at, rotation)).collect();
-    let sum = corners.iter().fold([0.0, 0.0], |sum, at| plus(sum, *at));
+    let corners: Vec<Point> = corners.into_iter().map(|at| rotate(at, rotation)).collect();
+    let sum = corners.iter().fold([0.0, 0.0], |sum, at| add(sum, *at));
     let count = corners.len() as f64;
     let middle = [sum[0] / count, sum[1] / count];
-    let around = corners.into_iter().map(|at| plus(at, [-middle[0], -middle[1]])).collect();
-    (plus(corner, middle), Outline::Polygon(around))
+    let around = corners.into_iter().map(|at| add(at, [-middle[0], -middle[1]])).collect();
+    (add(corner, middle), Outline::Polygon(around))
 }
 
 /// Curve fitted to the seats of a row, and the position of each seat relative to it.
@@ -236,7 +235,7 @@ impl Fit {
     fn of(points: &[Point], pitch: f64) -> Self {
         let (first, last) = (points[0], points[points.len() - 1]);
         let turn = {
-            let degrees = even((last[1] - first[1]).atan2(last[0] - first[0]).to_degrees());
+            let degrees = normalise_angle((last[1] - first[1]).atan2(last[0] - first[0]).to_degrees());
             // A row listed from right to left is not upside down.
             if degrees > 90.0 {
                 degrees - 180.0
@@ -246,28 +245,28 @@ impl Fit {
                 degrees
             }
         };
-        let local: Vec<Point> = points.iter().map(|at| turned([at[0] - first[0], at[1] - first[1]], -turn)).collect();
+        let local: Vec<Point> = points.iter().map(|at| rotate([at[0] - first[0], at[1] - first[1]], -turn)).collect();
         let (low, high) =
             local.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), [x, _]| (low.min(*x), high.max(*x)));
         let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0);
         let centred: Vec<Point> = local.iter().map(|[x, y]| [x - middle, *y]).collect();
         let arc =
-            arc_of(&centred, half).filter(|(bow, _)| bow.abs() >= STRAIGHT_BELOW_SEATS * pitch && bow.abs() < half);
-        let fitted = arc.map(|(bow, depth)| (bow, depth, strays(&centred, bow, depth, half)));
+            fit_arc(&centred, half).filter(|(bow, _)| bow.abs() >= STRAIGHT_BELOW_SEATS * pitch && bow.abs() < half);
+        let fitted = arc.map(|(bow, depth)| (bow, depth, deviations(&centred, bow, depth, half)));
         let is_arc = |(_, _, seats): &(f64, f64, Vec<(f64, Point)>)| {
-            seats.iter().all(|(_, [x, y])| x.hypot(*y) <= STRAYS_BY_SEATS * pitch)
+            seats.iter().all(|(_, [x, y])| x.hypot(*y) <= MAX_DEVIATION_SEATS * pitch)
         };
         let (bow, depth, seats) = fitted.filter(is_arc).unwrap_or_else(|| {
             let depth = centred.iter().map(|[_, y]| y).sum::<f64>() / centred.len() as f64;
-            (0.0, depth, strays(&centred, 0.0, depth, half))
+            (0.0, depth, deviations(&centred, 0.0, depth, half))
         });
-        Self { at: plus(first, turned([middle, depth], turn)), turn, bow, seats }
+        Self { at: add(first, rotate([middle, depth], turn)), turn, bow, seats }
     }
 }
 
 /// Fits a parabola to centred points by least squares and returns its bow and depth; `None` if there are too few
 /// points.
-fn arc_of(points: &[Point], half: f64) -> Option<(f64, f64)> {
+fn fit_arc(points: &[Point], half: f64) -> Option<(f64, f64)> {
     let count = points.len() as f64;
     let square = |[x, _]: &Point| x * x;
     let mean = |of: &dyn Fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / count;
@@ -281,7 +280,7 @@ fn arc_of(points: &[Point], half: f64) -> Option<(f64, f64)> {
 }
 
 /// Returns the distance along an arc and the deviation from it for each point.
-fn strays(points: &[Point], bow: f64, depth: f64, half: f64) -> Vec<(f64, Point)> {
+fn deviations(points: &[Point], bow: f64, depth: f64, half: f64) -> Vec<(f64, Point)> {
     let (curve, along_of) = Curve::through(bow, half);
     let stray = |[x, y]: &Point| {
         let along = along_of(*x);

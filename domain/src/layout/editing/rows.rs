@@ -2,22 +2,22 @@
 
 use serde_json::Map;
 
-use super::curve::{Curve, plus, turned};
+use super::curve::{Curve, add, rotate};
 use super::numbering::label_after;
 use super::{DraftRow, DraftSeat, Key, NewRows, Point};
 
 impl DraftRow {
     /// Builds a row for [`NewRows`]; `None` if its seats cannot be numbered.
-    pub(super) fn drawn(wish: &NewRows, key: Key, label: String, at: Point, pitch: f64) -> Option<Self> {
-        let numbers = wish.numbering.labels(wish.seats)?;
+    pub(super) fn from_request(request: &NewRows, key: Key, label: String, at: Point, pitch: f64) -> Option<Self> {
+        let numbers = request.numbering.labels(request.seats)?;
         let mut along = 0.0;
         let seats = numbers.into_iter().enumerate().map(|(before, number)| {
-            let aisle = if wish.aisles.contains(&before) { pitch } else { 0.0 };
+            let aisle = if request.aisles.contains(&before) { pitch } else { 0.0 };
             along += if before == 0 { 0.0 } else { pitch + aisle };
-            DraftSeat::new(number, wish.category, along)
+            DraftSeat::new(number, request.category, along)
         });
         let seats = seats.collect();
-        let (section, turn, bow) = (wish.section, wish.turn, wish.bow);
+        let (section, turn, bow) = (request.section, request.turn, request.bow);
         let mut row = Self { key, section, label, at, turn, bow, seats, rest: Map::new() };
         row.centre();
         Some(row)
@@ -27,7 +27,7 @@ impl DraftRow {
     #[must_use]
     pub fn points(&self) -> Vec<Point> {
         let curve = self.curve();
-        let place = |seat: &DraftSeat| plus(self.at, turned(plus(curve.at(seat.along), seat.stray), self.turn));
+        let place = |seat: &DraftSeat| add(self.at, rotate(add(curve.at(seat.along), seat.stray), self.turn));
         self.seats.iter().map(place).collect()
     }
 

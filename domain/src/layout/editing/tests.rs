@@ -37,8 +37,8 @@ fn after(draft: &Draft, command: Command) -> Draft {
 /// A room with two rows of six seats.
 fn small() -> Draft {
     let draft = Draft::new("Small", "standard");
-    let wish = rows_of(&draft, 2, 6);
-    after(&draft, Command::AddRows(wish))
+    let request = rows_of(&draft, 2, 6);
+    after(&draft, Command::AddRows(request))
 }
 
 fn names(draft: &Draft) -> Vec<String> {
@@ -53,10 +53,10 @@ fn kinds(findings: &[Finding]) -> Vec<FindingKind> {
 #[test]
 fn rows_are_drawn_with_aisles_bows_and_numbers() {
     let draft = Draft::new("Saal", "standard");
-    let mut wish = rows_of(&draft, 3, 8);
-    (wish.bow, wish.aisles) = (16.0, vec![4]);
-    wish.numbering = numbering("1", 2, true);
-    let draft = after(&draft, Command::AddRows(wish));
+    let mut request = rows_of(&draft, 3, 8);
+    (request.bow, request.aisles) = (16.0, vec![4]);
+    request.numbering = numbering("1", 2, true);
+    let draft = after(&draft, Command::AddRows(request));
     assert_eq!(draft.seat_count(), 24);
     assert_eq!(names(&draft)[..8], ["A15", "A13", "A11", "A9", "A7", "A5", "A3", "A1"]);
     assert_eq!(names(&draft)[16], "C15");
@@ -141,7 +141,7 @@ fn uploaded_plan_keeps_all_its_data() {
     assert_eq!(draft.rows[2].seats[0].origin, Some(6));
     let written = draft.to_seating_plan();
     assert_eq!(written["editor"], plan["editor"]);
-    assert_eq!(written["zones"][0]["areas"], plan["zones"][0]["areas"], "what is not for sale stays as it was");
+    assert_eq!(written["zones"][0]["areas"], plan["zones"][0]["areas"], "drawings that are not for sale are unchanged");
     assert_eq!(written["zones"][0]["rows"][0]["seats"][3]["note"], plan["zones"][0]["rows"][0]["seats"][3]["note"]);
     assert_eq!(written["zones"][0]["rows"][0]["seats"][0]["seat_guid"], "g1");
     let places = |plan: Value| {
@@ -191,7 +191,7 @@ fn consecutive_nudges_of_the_same_row_are_one_step() {
     assert!(history.redo() && !history.redo());
     history.apply(&Command::Move(vec![row], [0.0, 0.0])).expect("nothing");
     history.undo();
-    assert!(!history.can_undo(), "what changes nothing is no step");
+    assert!(!history.can_undo(), "a command without an effect adds no step");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn resize_adds_seats_at_the_right_and_continues_the_numbering() {
     let even = after(&draft, Command::Number(vec![row], numbering("2", 2, false)));
     assert_eq!(numbers(&after(&even, Command::Resize(vec![row], 7))), "2 4 6 8 10 12 14");
     let down = after(&draft, Command::Number(vec![row], numbering("1", 1, true)));
-    assert_eq!(numbers(&after(&down, Command::Resize(vec![row], 7))), "6 5 4 3 2 1 ", "there is none below 1");
+    assert_eq!(numbers(&after(&down, Command::Resize(vec![row], 7))), "6 5 4 3 2 1 ", "there is no number below 1");
     let gap = after(&draft, Command::TakeOut(row, vec![1, 2]));
     assert_eq!(numbers(&gap), "1 4 5 6");
     let spaced = after(&gap, Command::Space(vec![row], 1, 20.0));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::super::seating_plan::{PlanCategory, PlanRow, PlanSeat, PlanZone, Position, SeatingPlan, json as written};
-use super::curve::plus;
+use super::curve::add;
 use super::{Draft, DraftArea, DraftCategory, DraftRow, DraftSection, Outline, Point};
 
 /// Positions are rounded to hundredths, like those of sketches.
@@ -19,14 +19,14 @@ impl Draft {
     pub fn to_seating_plan(&self) -> Value {
         let mut rest = self.rest.clone();
         let mut focus = self.focus;
-        (focus.at, focus.width) = (focus.at.map(keep), keep(focus.width));
+        (focus.at, focus.width) = (focus.at.map(round_to_hundredths), round_to_hundredths(focus.width));
         rest.insert("focus".to_owned(), written(&focus));
         if !rest.contains_key("size") {
             let [_, _, right, bottom] = self.bounds();
             let size = |side: f64| (side + 2.0 * self.pitch).max(1.0).ceil() as u64;
             rest.insert("size".to_owned(), json!({ "width": size(right), "height": size(bottom) }));
         }
-        let mut ids = Ids::of(self);
+        let mut ids = SeatIds::of(self);
         let plan = SeatingPlan {
             name: self.name.clone(),
             categories: self.categories.iter().map(write_category).collect(),
@@ -36,7 +36,7 @@ impl Draft {
         written(&plan)
     }
 
-    fn write_section(&self, section: &DraftSection, ids: &mut Ids) -> PlanZone {
+    fn write_section(&self, section: &DraftSection, ids: &mut SeatIds) -> PlanZone {
         let mut rest = section.rest.clone();
         let own = self.areas.iter().filter(|area| area.section == section.key);
         let drawings: Vec<Value> =
@@ -53,7 +53,7 @@ impl Draft {
         }
     }
 
-    fn write_row(&self, row: &DraftRow, origin: Point, ids: &mut Ids) -> PlanRow {
+    fn write_row(&self, row: &DraftRow, origin: Point, ids: &mut SeatIds) -> PlanRow {
         let mut rest = row.rest.clone();
         rest.entry("row_number_position").or_insert_with(|| json!("both"));
         let seats = row.seats.iter().zip(row.points()).map(|(seat, at)| {
@@ -81,8 +81,12 @@ impl Draft {
         }
         let (shape, corner, form) = match &area.outline {
             Outline::Rectangle([width, depth]) => {
-                let corner = plus(area.at, [-width / 2.0, -depth / 2.0]);
-                ("rectangle", corner, json!({ "width": keep(*width), "height": keep(*depth) }))
+                let corner = add(area.at, [-width / 2.0, -depth / 2.0]);
+                (
+                    "rectangle",
+                    corner,
+                    json!({ "width": round_to_hundredths(*width), "height": round_to_hundredths(*depth) }),
+                )
             }
             Outline::Polygon(corners) => {
                 let points: Vec<Position> = corners.iter().map(|at| position(*at, [0.0, 0.0])).collect();
@@ -121,21 +125,21 @@ fn write_category(category: &DraftCategory) -> PlanCategory {
 
 /// Returns a point relative to a corner.
 fn position([x, y]: Point, [from_x, from_y]: Point) -> Position {
-    Position::new(keep(x - from_x), keep(y - from_y))
+    Position::new(round_to_hundredths(x - from_x), round_to_hundredths(y - from_y))
 }
 
-fn keep(value: f64) -> f64 {
+fn round_to_hundredths(value: f64) -> f64 {
     // Adding 0.0 removes the sign of a negative zero.
     (value * HUNDREDTHS).round() / HUNDREDTHS + 0.0
 }
 
 /// Generates ids for seats without one; existing ids are kept.
-struct Ids {
+struct SeatIds {
     used: HashSet<String>,
     next: u32,
 }
 
-impl Ids {
+impl SeatIds {
     fn of(draft: &Draft) -> Self {
         let id = |rest: &Map<String, Value>| rest.get("seat_guid").and_then(Value::as_str).map(str::to_owned);
         let seats = draft.rows.iter().flat_map(|row| &row.seats);

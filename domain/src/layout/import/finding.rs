@@ -108,7 +108,7 @@ impl Finding {
 }
 
 /// Formats a count with its noun and verb: `1 seat is`, `2 seats are`.
-fn are(count: u32, one: &str, more: &str) -> String {
+fn counted(count: u32, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
@@ -123,48 +123,56 @@ impl fmt::Display for Finding {
                 write!(f, "The room has too many seats; a show sells at most {MAX_SEATS_PER_SHOW}.")
             }
             FindingKind::TooManyCategories => write!(f, "The room has {count} categories; at most 255 are possible."),
-            FindingKind::DuplicateSeat => write!(f, "{} called {place:?}.", are(*count, "seat is", "seats are")),
+            FindingKind::DuplicateSeat => write!(f, "{} called {place:?}.", counted(*count, "seat is", "seats are")),
             FindingKind::Unnumbered => {
                 let (one, more) = (format!("seat of {place:?} has"), format!("seats of {place:?} have"));
-                write!(f, "{} no number.", are(*count, &one, &more))
+                write!(f, "{} no number.", counted(*count, &one, &more))
             }
             FindingKind::UnknownCategory => {
-                write!(f, "{} of category {place:?}, which is not defined.", are(*count, "seat is", "seats are"))
+                write!(f, "{} of category {place:?}, which is not defined.", counted(*count, "seat is", "seats are"))
             }
             FindingKind::DuplicateCategory => write!(f, "The category {place:?} is defined {count} times."),
             FindingKind::NameTooLong => write!(f, "The name {place:?}… is too long."),
             FindingKind::HiddenCharacters => {
-                write!(f, "The name {place:?} has invisible characters; take out what is in brackets.")
+                write!(f, "The name {place:?} contains invisible characters; remove the ones shown in brackets.")
             }
-            FindingKind::OutOfBounds => write!(f, "{place} lies outside of any room, or has no place."),
-            FindingKind::DuplicateArea => write!(f, "{} called {place:?}.", are(*count, "area is", "areas are")),
-            FindingKind::AreaCapacity => write!(f, "The area {place:?} has no number of places from 1 to 100,000."),
+            FindingKind::OutOfBounds => write!(f, "{place} has no position, or one out of range."),
+            FindingKind::DuplicateArea => write!(f, "{} called {place:?}.", counted(*count, "area is", "areas are")),
+            FindingKind::AreaCapacity => write!(f, "The area {place:?} needs a capacity from 1 to 100,000."),
             FindingKind::Refused => write!(f, "{place}."),
             FindingKind::Tidied => {
-                write!(f, "{} tidied: numbers as text, empty keys left out.", are(*count, "value was", "values were"))
+                write!(
+                    f,
+                    "{} normalised: numbers as text, empty keys omitted.",
+                    counted(*count, "value was", "values were")
+                )
             }
-            FindingKind::ZoneRenamed => write!(f, "A zone is now called {place:?}, for its seats were another's."),
+            FindingKind::ZoneRenamed => {
+                write!(f, "A zone was renamed to {place:?}, because its seats had the names of another zone's seats.")
+            }
             FindingKind::SeatsRenumbered => {
-                write!(f, "{} given another number.", are(*count, "seat was", "seats were"))
+                write!(f, "{} given another number.", counted(*count, "seat was", "seats were"))
             }
             FindingKind::CategoryAdded => {
-                write!(f, "The category {place:?} was added for {}.", are(*count, "seat", "seats"))
+                write!(f, "The category {place:?} was added for {}.", counted(*count, "seat", "seats"))
             }
             FindingKind::RowsReordered => {
-                write!(f, "The seats of {} were put in the order they stand in.", are(*count, "row", "rows"))
+                write!(f, "The seats of {} were sorted by position.", counted(*count, "row", "rows"))
             }
-            FindingKind::RightToLeft => write!(f, "{} numbered from right to left.", are(*count, "row is", "rows are")),
+            FindingKind::RightToLeft => {
+                write!(f, "{} numbered from right to left.", counted(*count, "row is", "rows are"))
+            }
             FindingKind::OddOrEven => {
-                write!(f, "{} odd numbers only, or even ones.", are(*count, "row has", "rows have"))
+                write!(f, "{} only odd or only even numbers.", counted(*count, "row has", "rows have"))
             }
             FindingKind::SamePlace => {
-                write!(f, "{} on another; the first is {place:?}.", are(*count, "seat lies", "seats lie"))
+                write!(f, "{} on another seat; the first is {place:?}.", counted(*count, "seat lies", "seats lie"))
             }
             FindingKind::AreasNotSold => {
                 write!(
                     f,
-                    "{} no capacity, so nothing is sold there.",
-                    are(*count, "area of the drawing has", "areas of the drawing have")
+                    "{} no capacity, so no places are sold there.",
+                    counted(*count, "area of the drawing has", "areas of the drawing have")
                 )
             }
         }
@@ -180,7 +188,7 @@ mod tests {
         let says = |kind, count| Finding::new(kind, "Stalls B", count).to_string();
         assert_eq!(says(FindingKind::Unnumbered, 1), "1 seat of \"Stalls B\" has no number.");
         assert_eq!(says(FindingKind::Unnumbered, 2), "2 seats of \"Stalls B\" have no number.");
-        assert_eq!(says(FindingKind::RowsReordered, 1), "The seats of 1 row were put in the order they stand in.");
-        assert_eq!(says(FindingKind::SamePlace, 1), "1 seat lies on another; the first is \"Stalls B\".");
+        assert_eq!(says(FindingKind::RowsReordered, 1), "The seats of 1 row were sorted by position.");
+        assert_eq!(says(FindingKind::SamePlace, 1), "1 seat lies on another seat; the first is \"Stalls B\".");
     }
 }

@@ -38,8 +38,8 @@ pub struct Imported {
 pub fn import(mut file: Value, name: &str, mend: bool) -> Result<Imported, Vec<Finding>> {
     let mut remarks = Vec::new();
     if file.get("sketch").is_none() {
-        tidy::plan(&mut file, name, &mut remarks)?;
-        let problems = plan::look(&mut file, mend, &mut remarks);
+        tidy::normalise_plan(&mut file, name, &mut remarks)?;
+        let problems = plan::validate(&mut file, mend, &mut remarks);
         if !problems.is_empty() {
             return Err(capped(problems));
         }

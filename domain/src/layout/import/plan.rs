@@ -14,10 +14,10 @@ use crate::seats::MAX_SEATS_PER_SHOW;
 
 /// Maximum deviation of seats from the line of their row, as a share of its length. Rows beyond it are clouds of seats
 /// and keep their order.
-const STRAYS_BY: f64 = 0.35;
+const MAX_DEVIATION: f64 = 0.35;
 
 /// Validates a normalised plan, and corrects it if `mend` allows it. Returns the errors.
-pub(super) fn look(plan: &mut Value, mend: bool, remarks: &mut Vec<Finding>) -> Vec<Finding> {
+pub(super) fn validate(plan: &mut Value, mend: bool, remarks: &mut Vec<Finding>) -> Vec<Finding> {
     let seats = seats_of(plan).count();
     if seats == 0 {
         return vec![Finding::new(FindingKind::NoSeats, "", 0)];
@@ -26,16 +26,16 @@ pub(super) fn look(plan: &mut Value, mend: bool, remarks: &mut Vec<Finding>) -> 
         return vec![Finding::new(FindingKind::TooManySeats, "", seats)];
     }
     let mut problems = Vec::new();
-    names(plan, &mut problems);
-    places(plan, &mut problems);
-    categories(plan, mend, &mut problems, remarks);
-    numbers(plan, mend, &mut problems, remarks);
-    zones(plan, remarks);
-    duplicates(plan, mend, &mut problems, remarks);
-    areas(plan, &mut problems);
+    check_names(plan, &mut problems);
+    check_positions(plan, &mut problems);
+    check_categories(plan, mend, &mut problems, remarks);
+    check_numbers(plan, mend, &mut problems, remarks);
+    rename_clashing_zones(plan, remarks);
+    check_duplicates(plan, mend, &mut problems, remarks);
+    check_areas(plan, &mut problems);
     if problems.is_empty() {
-        order(plan, remarks);
-        surprises(plan, remarks);
+        sort_rows(plan, remarks);
+        add_remarks(plan, remarks);
     }
     problems
 }
@@ -82,9 +82,9 @@ pub(super) fn hidden_in_texts(value: &Value) -> Vec<Finding> {
     }
 }
 
-fn names(plan: &Value, problems: &mut Vec<Finding>) {
+fn check_names(plan: &Value, problems: &mut Vec<Finding>) {
     let (mut long, mut hidden) = (BTreeSet::new(), BTreeSet::new());
-    let mut look = |name: &str| {
+    let mut check = |name: &str| {
         if has_hidden(name) && hidden.len() < MAX_FINDINGS {
             hidden.insert(shown(name));
         }
@@ -92,15 +92,15 @@ fn names(plan: &Value, problems: &mut Vec<Finding>) {
             long.insert(name.chars().take(20).collect::<String>());
         }
     };
-    look(text(plan, "name"));
-    list(plan, "categories").for_each(|category| look(text(category, "name")));
+    check(text(plan, "name"));
+    list(plan, "categories").for_each(|category| check(text(category, "name")));
     for zone in list(plan, "zones") {
-        look(text(zone, "name"));
+        check(text(zone, "name"));
         for row in list(zone, "rows") {
-            look(text(row, "row_number"));
-            list(row, "seats").for_each(|seat| look(text(seat, "seat_number")));
+            check(text(row, "row_number"));
+            list(row, "seats").for_each(|seat| check(text(seat, "seat_number")));
         }
-        list(zone, "areas").for_each(|area| look(text(area, "name")));
+        list(zone, "areas").for_each(|area| check(text(area, "name")));
     }
     problems.extend(hidden.into_iter().map(|name| Finding::new(FindingKind::HiddenCharacters, name, 1)));
     problems.extend(long.into_iter().map(|name| Finding::new(FindingKind::NameTooLong, name, 1)));
@@ -111,26 +111,26 @@ fn point(object: &Value) -> Option<(f64, f64)> {
 }
 
 /// Returns the absolute position of a seat; `None` if it has none or it is out of range.
-fn place(zone: &Value, row: &Value, seat: &Value) -> Option<(f64, f64)> {
+fn absolute_position(zone: &Value, row: &Value, seat: &Value) -> Option<(f64, f64)> {
     let at = |object| point(object).unwrap_or_default();
     let ((zx, zy), (rx, ry), (x, y)) = (at(zone), at(row), point(seat)?);
     let (x, y) = (zx + rx + x, zy + ry + y);
     (is_place(x) && is_place(y)).then_some((x, y))
 }
 
-fn places(plan: &Value, problems: &mut Vec<Finding>) {
-    let mut lost: BTreeMap<String, usize> = BTreeMap::new();
+fn check_positions(plan: &Value, problems: &mut Vec<Finding>) {
+    let mut unplaced: BTreeMap<String, usize> = BTreeMap::new();
     for (zone, row, seat) in seats_of(plan) {
-        if place(zone, row, seat).is_none() {
-            *lost
+        if absolute_position(zone, row, seat).is_none() {
+            *unplaced
                 .entry(format!("{} {}", row_name(zone, row), text(seat, "seat_number")).trim().to_owned())
                 .or_default() += 1;
         }
     }
-    problems.extend(lost.into_iter().map(|(place, count)| Finding::new(FindingKind::OutOfBounds, place, count)));
+    problems.extend(unplaced.into_iter().map(|(place, count)| Finding::new(FindingKind::OutOfBounds, place, count)));
 }
 
-fn categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+fn check_categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let mut defined: BTreeMap<String, usize> = BTreeMap::new();
     for category in list(plan, "categories") {
         // Not trimmed: seats refer to the exact name.
@@ -144,8 +144,8 @@ fn categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks
         }
         remarks.push(Finding::new(FindingKind::Tidied, "", twice.len()));
     } else {
-        let told = twice.into_iter().map(|(name, count)| Finding::new(FindingKind::DuplicateCategory, name, *count));
-        problems.extend(told);
+        let found = twice.into_iter().map(|(name, count)| Finding::new(FindingKind::DuplicateCategory, name, *count));
+        problems.extend(found);
     }
     let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
     for (_, _, seat) in seats_of(plan) {
@@ -169,8 +169,8 @@ fn categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks
             }
         }
     } else {
-        let told = unknown.into_iter().map(|(name, count)| Finding::new(FindingKind::UnknownCategory, name, count));
-        problems.extend(told);
+        let found = unknown.into_iter().map(|(name, count)| Finding::new(FindingKind::UnknownCategory, name, count));
+        problems.extend(found);
     }
     let count = list(plan, "categories").count();
     if count > MAX_CATEGORIES {
@@ -183,7 +183,7 @@ fn seats_mut(plan: &mut Value) -> impl Iterator<Item = &mut Value> {
 }
 
 /// Reports seats without a number by row, or numbers them with the next free numbers of the row.
-fn numbers(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+fn check_numbers(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let mut missing: BTreeMap<String, usize> = BTreeMap::new();
     for (zone, row, seat) in seats_of(plan) {
         if text(seat, "seat_number").is_empty() {
@@ -214,7 +214,7 @@ fn numbers(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &
 }
 
 /// Returns row and number of every seat in a zone.
-fn marks(zone: &Value) -> BTreeSet<(String, String)> {
+fn row_and_seat_numbers(zone: &Value) -> BTreeSet<(String, String)> {
     let rows = list(zone, "rows");
     rows.flat_map(|row| {
         let label = text(row, "row_number");
@@ -225,11 +225,11 @@ fn marks(zone: &Value) -> BTreeSet<(String, String)> {
 
 /// Renames zones of the same name if their seats would have the same names: a number is appended to the zone's name.
 /// The printed names of seats do not change.
-fn zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
+fn rename_clashing_zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
     let mut taken: BTreeSet<String> = list(plan, "zones").map(|zone| text(zone, "name").to_owned()).collect();
     let mut seen: HashMap<String, BTreeSet<(String, String)>> = HashMap::new();
     for zone in list_mut(plan, "zones") {
-        let (name, own) = (text(zone, "name").to_owned(), marks(zone));
+        let (name, own) = (text(zone, "name").to_owned(), row_and_seat_numbers(zone));
         if own.is_empty() {
             continue;
         }
@@ -256,7 +256,7 @@ fn zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
 }
 
 /// Reports or renumbers seats that would have the same display name.
-fn duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+fn check_duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let parts = list(plan, "zones").filter(|zone| list(zone, "rows").any(|row| list(row, "seats").next().is_some()));
     let has_parts = parts.count() > 1;
     let name = |zone: &Value, row: &Value, seat: &Value| {
@@ -309,7 +309,7 @@ fn duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks
 }
 
 /// Reports areas that cannot be sold: duplicate names, an invalid capacity, an undefined category.
-fn areas(plan: &Value, problems: &mut Vec<Finding>) {
+fn check_areas(plan: &Value, problems: &mut Vec<Finding>) {
     let drawn = || list(plan, "zones").flat_map(|zone| list(zone, "areas")).filter_map(Value::as_object);
     let defined: BTreeSet<&str> = list(plan, "categories").filter_map(|category| category["name"].as_str()).collect();
     let mut named: BTreeMap<String, usize> = BTreeMap::new();
@@ -328,12 +328,12 @@ fn areas(plan: &Value, problems: &mut Vec<Finding>) {
 
 /// Sorts the seats of each row by position, so that neighbours in the room are neighbours in the list. The search for
 /// adjacent seats relies on this.
-fn order(plan: &mut Value, remarks: &mut Vec<Finding>) {
+fn sort_rows(plan: &mut Value, remarks: &mut Vec<Finding>) {
     let mut reordered = 0;
     for row in list_mut(plan, "zones").flat_map(|zone| list_mut(zone, "rows")) {
         let Some(seats) = row.get_mut("seats").and_then(Value::as_array_mut) else { continue };
         let points: Vec<(f64, f64)> = seats.iter().filter_map(point).collect();
-        let Some(along) = along_a_line(&points).filter(|_| points.len() == seats.len()) else { continue };
+        let Some(along) = positions_along_line(&points).filter(|_| points.len() == seats.len()) else { continue };
         let rises = along.windows(2).filter(|pair| pair[0] < pair[1]).count();
         let falls = along.windows(2).filter(|pair| pair[0] > pair[1]).count();
         if rises == 0 || falls == 0 {
@@ -353,7 +353,7 @@ fn order(plan: &mut Value, remarks: &mut Vec<Finding>) {
 }
 
 /// Returns the position of each point along the line of the row; `None` for a cloud.
-fn along_a_line(points: &[(f64, f64)]) -> Option<Vec<f64>> {
+fn positions_along_line(points: &[(f64, f64)]) -> Option<Vec<f64>> {
     let far_from = |from: (f64, f64)| {
         let away = |point: &(f64, f64)| (point.0 - from.0).powi(2) + (point.1 - from.1).powi(2);
         points.iter().copied().max_by(|one, other| away(one).total_cmp(&away(other)))
@@ -370,15 +370,15 @@ fn along_a_line(points: &[(f64, f64)]) -> Option<Vec<f64>> {
     }
     // The direction is from left to right, as rows are read.
     let side = if dx < 0.0 || (dx == 0.0 && dy < 0.0) { -1.0 } else { 1.0 };
-    let strays = |point: &(f64, f64)| ((point.0 - start.0) * dy - (point.1 - start.1) * dx).abs() / length;
-    if points.iter().any(|point| strays(point) > STRAYS_BY * length) {
+    let deviation = |point: &(f64, f64)| ((point.0 - start.0) * dy - (point.1 - start.1) * dx).abs() / length;
+    if points.iter().any(|point| deviation(point) > MAX_DEVIATION * length) {
         return None;
     }
     Some(points.iter().map(|point| side * ((point.0 - start.0) * dx + (point.1 - start.1) * dy) / length).collect())
 }
 
 /// Adds remarks about correct but unusual properties of the plan.
-fn surprises(plan: &Value, remarks: &mut Vec<Finding>) {
+fn add_remarks(plan: &Value, remarks: &mut Vec<Finding>) {
     let (mut right_to_left, mut odd_or_even) = (0, 0);
     for row in list(plan, "zones").flat_map(|zone| list(zone, "rows")) {
         let numbered: Vec<(f64, u32)> = list(row, "seats")
@@ -397,7 +397,7 @@ fn surprises(plan: &Value, remarks: &mut Vec<Finding>) {
     let (mut on_another, mut first) = (0, String::new());
     for (zone, row, seat) in seats_of(plan) {
         // Positions that agree to a thousandth of a unit are the same position.
-        let Some((x, y)) = place(zone, row, seat) else { continue };
+        let Some((x, y)) = absolute_position(zone, row, seat) else { continue };
         let key = ((x * 1_000.0).round() as i64, (y * 1_000.0).round() as i64);
         if places.insert(key, ()).is_some() {
             on_another += 1;

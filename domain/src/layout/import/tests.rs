@@ -55,7 +55,7 @@ fn all_errors_are_reported_at_once_with_their_place() {
     circle["rows"][0]["seats"][0]["position"]["x"] = json!(1e300);
     let mut file = plan(vec![stalls, circle]);
     file["categories"].as_array_mut().expect("a list").push(json!({"name": "a"}));
-    let told = problems(file.clone());
+    let found = problems(file.clone());
     let expected = [
         (FindingKind::OutOfBounds, "Circle A 1".to_owned(), 1),
         (FindingKind::DuplicateCategory, "a".to_owned(), 2),
@@ -63,7 +63,7 @@ fn all_errors_are_reported_at_once_with_their_place() {
         (FindingKind::Unnumbered, "Stalls B".to_owned(), 2),
         (FindingKind::DuplicateSeat, "Stalls A1".to_owned(), 2),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     file["zones"][1]["rows"][0]["seats"][0]["position"]["x"] = json!(0);
     // With `mend`, all of them are corrected and reported.
     let mended = import(file, "", true).expect("it can be mended");
@@ -105,11 +105,11 @@ fn combining_accent_is_composed_in_a_sketch_too() {
 
 #[test]
 fn duplicate_seat_names_are_refused_by_name_and_count() {
-    let told = problems(plan(vec![zone("", vec![numbered("12", &["7", "7", "7"]), numbered("A", &["1", "2"])])]));
-    assert_eq!(told, [(FindingKind::DuplicateSeat, "12-7".to_owned(), 3)]);
+    let found = problems(plan(vec![zone("", vec![numbered("12", &["7", "7", "7"]), numbered("A", &["1", "2"])])]));
+    assert_eq!(found, [(FindingKind::DuplicateSeat, "12-7".to_owned(), 3)]);
     // The rows and numbers differ, but the display names are the same.
-    let told = problems(plan(vec![zone("", vec![numbered("A", &["B1"]), numbered("AB", &["1"])])]));
-    assert_eq!(told, [(FindingKind::DuplicateSeat, "AB1".to_owned(), 2)]);
+    let found = problems(plan(vec![zone("", vec![numbered("A", &["B1"]), numbered("AB", &["1"])])]));
+    assert_eq!(found, [(FindingKind::DuplicateSeat, "AB1".to_owned(), 2)]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn same_labels_in_two_zones_are_distinct_and_clashing_zones_are_renamed() {
     let stand = |name: &str| zone(name, vec![numbered("A", &["1", "2"])]);
     let two = import(plan(vec![stand("North"), stand("South")]), "", false).expect("a room");
     assert_eq!(labels(&two.layout), ["North A1", "North A2", "South A1", "South A2"]);
-    assert_eq!(kinds(&two), [FindingKind::SamePlace], "one on the other, and told apart all the same");
+    assert_eq!(kinds(&two), [FindingKind::SamePlace], "they share positions, but not names");
     let alike = import(plan(vec![stand("Stand"), stand("Stand"), stand("Stand (2)")]), "", false).expect("a room");
     assert_eq!(labels(&alike.layout)[2..4], ["Stand (3) A1", "Stand (3) A2"]);
     let nameless = import(plan(vec![stand(""), stand("")]), "", false).expect("a room");
@@ -174,8 +174,8 @@ fn seats_listed_in_another_order_are_sorted_by_position() {
     let imported = import(plan(vec![zone("", vec![straight, slanted])]), "", false).expect("a room");
     assert_eq!(labels(&imported.layout)[..8], ["A7", "A5", "A3", "A1", "A2", "A4", "A6", "A8"]);
     assert_eq!(labels(&imported.layout)[8], "B7");
-    let told = &imported.remarks[0];
-    assert_eq!((told.kind, told.count), (FindingKind::RowsReordered, 2));
+    let found = &imported.remarks[0];
+    assert_eq!((found.kind, found.count), (FindingKind::RowsReordered, 2));
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn cloud_of_seats_keeps_its_order_and_shared_positions_are_reported() {
     assert!(imported.remarks.is_empty(), "{:?}", imported.remarks);
     file["zones"][0]["rows"][0]["seats"][1]["position"] = json!({"x": 0, "y": 0});
     let imported = import(file, "", false).expect("a room");
-    let told = imported.remarks.iter().find(|told| told.kind == FindingKind::SamePlace).expect("it is told");
-    assert_eq!((told.place.as_str(), told.count), ("Floor 2", 1));
+    let found = imported.remarks.iter().find(|found| found.kind == FindingKind::SamePlace).expect("it is reported");
+    assert_eq!((found.place.as_str(), found.count), ("Floor 2", 1));
 }
 
 fn large(zones: u32, rows: u32, seats: u32) -> Value {

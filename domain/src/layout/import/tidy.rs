@@ -9,45 +9,45 @@ use super::{Finding, FindingKind};
 ///
 /// # Errors
 /// A finding if the file is not a plan.
-pub(super) fn plan(file: &mut Value, name: &str, remarks: &mut Vec<Finding>) -> Result<(), Vec<Finding>> {
-    let mut tidied = Tidied(compose(file));
-    tidied.no_nul(file);
+pub(super) fn normalise_plan(file: &mut Value, name: &str, remarks: &mut Vec<Finding>) -> Result<(), Vec<Finding>> {
+    let mut normaliser = Normaliser(compose(file));
+    normaliser.remove_nul(file);
     let not_a_plan = |why: &str| vec![Finding::new(FindingKind::NotAPlan, why, 1)];
-    let Value::Object(plan) = file else { return Err(not_a_plan("it is no JSON object")) };
+    let Value::Object(plan) = file else { return Err(not_a_plan("it is not a JSON object")) };
     let is_named = plan.get("name").and_then(Value::as_str).is_some_and(|name| !name.trim().is_empty());
     if !is_named {
         plan.insert("name".to_owned(), Value::String(name.to_owned()));
-        tidied.0 += 1;
+        normaliser.0 += 1;
     }
-    let categories = tidied.list(plan, "categories").ok_or_else(|| not_a_plan("`categories` is no list"))?;
+    let categories = normaliser.list(plan, "categories").ok_or_else(|| not_a_plan("`categories` is not a list"))?;
     for category in categories {
         if let Value::String(name) = category {
             *category = serde_json::json!({ "name": name });
-            tidied.0 += 1;
+            normaliser.0 += 1;
         }
-        let Value::Object(category) = category else { return Err(not_a_plan("a category is no object")) };
-        tidied.text(category, "name");
+        let Value::Object(category) = category else { return Err(not_a_plan("a category is not an object")) };
+        normaliser.text(category, "name");
     }
     if !plan.contains_key("zones") {
         return Err(not_a_plan("it has no `zones`"));
     }
-    let zones = tidied.list(plan, "zones").ok_or_else(|| not_a_plan("`zones` is no list"))?;
+    let zones = normaliser.list(plan, "zones").ok_or_else(|| not_a_plan("`zones` is not a list"))?;
     for zone in zones {
-        let Value::Object(zone) = zone else { return Err(not_a_plan("a zone is no object")) };
-        tidied.text(zone, "name");
-        tidied.place(zone);
-        for row in tidied.list(zone, "rows").ok_or_else(|| not_a_plan("`rows` is no list"))? {
-            let Value::Object(row) = row else { return Err(not_a_plan("a row is no object")) };
-            tidied.text(row, "row_number");
-            tidied.place(row);
-            for seat in tidied.list(row, "seats").ok_or_else(|| not_a_plan("`seats` is no list"))? {
-                let Value::Object(seat) = seat else { return Err(not_a_plan("a seat is no object")) };
-                tidied.seat(seat);
+        let Value::Object(zone) = zone else { return Err(not_a_plan("a zone is not an object")) };
+        normaliser.text(zone, "name");
+        normaliser.place(zone);
+        for row in normaliser.list(zone, "rows").ok_or_else(|| not_a_plan("`rows` is not a list"))? {
+            let Value::Object(row) = row else { return Err(not_a_plan("a row is not an object")) };
+            normaliser.text(row, "row_number");
+            normaliser.place(row);
+            for seat in normaliser.list(row, "seats").ok_or_else(|| not_a_plan("`seats` is not a list"))? {
+                let Value::Object(seat) = seat else { return Err(not_a_plan("a seat is not an object")) };
+                normaliser.seat(seat);
             }
         }
     }
-    if tidied.0 > 0 {
-        remarks.push(Finding::new(FindingKind::Tidied, "", tidied.0));
+    if normaliser.0 > 0 {
+        remarks.push(Finding::new(FindingKind::Tidied, "", normaliser.0));
     }
     Ok(())
 }
@@ -67,9 +67,9 @@ pub(super) fn compose(value: &mut Value) -> usize {
 }
 
 /// Counts normalised values.
-struct Tidied(usize);
+struct Normaliser(usize);
 
-impl Tidied {
+impl Normaliser {
     /// Returns the list of that key; a missing or `null` list becomes empty. `None` for any other type.
     fn list<'a>(&mut self, object: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Vec<Value>> {
         let list = object.entry(key).or_insert(Value::Null);
@@ -130,19 +130,19 @@ impl Tidied {
     }
 
     /// Removes NUL characters, which Postgres cannot store in text.
-    fn no_nul(&mut self, value: &mut Value) {
+    fn remove_nul(&mut self, value: &mut Value) {
         match value {
             Value::String(text) if text.contains('\0') => {
                 *text = text.replace('\0', "");
                 self.0 += 1;
             }
-            Value::Array(list) => list.iter_mut().for_each(|one| self.no_nul(one)),
+            Value::Array(list) => list.iter_mut().for_each(|one| self.remove_nul(one)),
             Value::Object(object) => {
                 if object.keys().any(|key| key.contains('\0')) {
                     object.retain(|key, _| !key.contains('\0'));
                     self.0 += 1;
                 }
-                object.values_mut().for_each(|one| self.no_nul(one));
+                object.values_mut().for_each(|one| self.remove_nul(one));
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::error::{LayoutError, MAX_COORDINATE};
 use super::super::room::{Drawing, DrawnRow, DrawnSeat, DrawnZone};
-use super::pattern::{self, Piece};
+use super::pattern::{self, RowElement};
 use super::{MAX_COPIES, Placement, RowGroup, SKETCH_VERSION, Sketch, SketchZone};
 use crate::api::SeatKind;
 use crate::seats::MAX_SEATS_PER_SHOW;
@@ -17,7 +17,7 @@ const OVAL_STEPS: u32 = 7_200;
 const HUNDREDTHS: f64 = 100.0;
 
 /// Position and rotation of a copy of a zone, radians clockwise.
-struct Spot {
+struct ZoneCopy {
     name: String,
     at: [f64; 2],
     turn: f64,
@@ -32,7 +32,7 @@ struct LocalSeat {
 }
 
 /// Lookup tables for categories that all zones of a sketch share.
-struct Pen<'a> {
+struct CategoryTables<'a> {
     numbers: HashMap<&'a str, u8>,
     kinds: Vec<SeatKind>,
 }
@@ -46,28 +46,28 @@ impl Sketch {
         if self.categories.len() > super::super::error::MAX_CATEGORIES {
             return Err(LayoutError::TooManyCategories(self.categories.len()));
         }
-        let pen = Pen {
+        let tables = CategoryTables {
             numbers: self.categories.iter().zip(0..).map(|(category, number)| (&*category.name, number)).collect(),
             kinds: self.categories.iter().map(|category| category.kind).collect(),
         };
         let mut zones = Vec::new();
         let mut seats = 0;
         for zone in &self.zones {
-            let rows = pen.rows(zone)?;
+            let rows = tables.rows(zone)?;
             let in_zone = rows.iter().map(|(_, seats)| seats.len()).sum::<usize>();
-            for spot in spots(zone)? {
+            for zone_copy in zone_copies(zone)? {
                 seats += in_zone;
                 if seats > MAX_SEATS_PER_SHOW {
                     return Err(LayoutError::TooManySeats);
                 }
-                zones.push(spot.put(&rows));
+                zones.push(zone_copy.draw(&rows));
             }
         }
         Ok(Drawing { categories: self.categories.clone(), focus: self.focus, zones })
     }
 }
 
-impl Pen<'_> {
+impl CategoryTables<'_> {
     /// Returns the rows of a zone, in coordinates of the zone.
     fn rows(&self, zone: &SketchZone) -> Result<Vec<(String, Vec<LocalSeat>)>, LayoutError> {
         for size in [zone.row_gap, zone.pitch, zone.arc.unwrap_or(1.0)] {
@@ -104,15 +104,15 @@ impl Pen<'_> {
         let mut seats = Vec::new();
         let mut cursor = 0.0;
         let mut on_sofa = 0_u32;
-        for piece in pattern::seats(&group.seats)? {
-            let (number, category) = match piece {
-                Piece::Aisle(width) => {
+        for element in pattern::seats(&group.seats)? {
+            let (number, category) = match element {
+                RowElement::Aisle(width) => {
                     cursor += width;
                     on_sofa = 0;
                     continue;
                 }
-                Piece::Seat { number, category: None } => (number, usual),
-                Piece::Seat { number, category: Some(name) } => (number, self.category(name, &group.rows)?),
+                RowElement::Seat { number, category: None } => (number, usual),
+                RowElement::Seat { number, category: Some(name) } => (number, self.category(name, &group.rows)?),
             };
             if self.kinds[usize::from(category)] == SeatKind::Couple {
                 if on_sofa == 2 {
@@ -151,11 +151,11 @@ fn bend(offset: f64, depth: f64, arc: Option<f64>) -> (f64, f64) {
 }
 
 /// Returns the copies of a zone; a single one for a zone without `repeat`.
-fn spots(zone: &SketchZone) -> Result<Vec<Spot>, LayoutError> {
+fn zone_copies(zone: &SketchZone) -> Result<Vec<ZoneCopy>, LayoutError> {
     let refuse = |why| Err(LayoutError::Sketch { text: zone.name.clone(), why });
     let turn = zone.turn.to_radians();
     let Some(repeat) = &zone.repeat else {
-        return Ok(vec![Spot { name: zone.name.clone(), at: zone.at, turn }]);
+        return Ok(vec![ZoneCopy { name: zone.name.clone(), at: zone.at, turn }]);
     };
     let name = |copy: u32| zone.name.replace("{n}", &repeat.from.saturating_add(copy).to_string());
     match &repeat.place {
@@ -167,17 +167,17 @@ fn spots(zone: &SketchZone) -> Result<Vec<Spot>, LayoutError> {
                 return refuse("both radii of an oval are distances above 0");
             }
             let [from, to] = degrees.map(f64::to_radians);
-            let spot = |(copy, angle): (u32, f64)| {
+            let zone_copy = |(copy, angle): (u32, f64)| {
                 let (sin, cos) = angle.sin_cos();
                 // Seats face along the normal of the oval, which points approximately to the focus.
                 let normal = [sin / radius[0], -cos / radius[1]];
-                Spot {
+                ZoneCopy {
                     name: name(copy),
                     at: [zone.at[0] + radius[0] * sin, zone.at[1] - radius[1] * cos],
                     turn: (-normal[0]).atan2(normal[1]) + turn,
                 }
             };
-            Ok((0..).zip(even_angles(*radius, from, to, *count)).map(spot).collect())
+            Ok((0..).zip(even_angles(*radius, from, to, *count)).map(zone_copy).collect())
         }
         Placement::Grid { count: [columns, lines], step } => {
             let count = columns.saturating_mul(*lines);
@@ -185,7 +185,7 @@ fn spots(zone: &SketchZone) -> Result<Vec<Spot>, LayoutError> {
                 return refuse("a zone is repeated 1 to 1000 times");
             }
             let place = |number: u32, of: u32, step: f64| (f64::from(number) - f64::from(of - 1) / 2.0) * step;
-            let spot = |copy: u32| Spot {
+            let zone_copy = |copy: u32| ZoneCopy {
                 name: name(copy),
                 at: [
                     zone.at[0] + place(copy % columns, *columns, step[0]),
@@ -193,7 +193,7 @@ fn spots(zone: &SketchZone) -> Result<Vec<Spot>, LayoutError> {
                 ],
                 turn,
             };
-            Ok((0..count).map(spot).collect())
+            Ok((0..count).map(zone_copy).collect())
         }
     }
 }
@@ -219,18 +219,18 @@ fn even_angles(radius: [f64; 2], from: f64, to: f64, count: u32) -> Vec<f64> {
     angles
 }
 
-impl Spot {
-    fn put(&self, rows: &[(String, Vec<LocalSeat>)]) -> DrawnZone {
+impl ZoneCopy {
+    fn draw(&self, rows: &[(String, Vec<LocalSeat>)]) -> DrawnZone {
         let (sin, cos) = self.turn.sin_cos();
-        let keep = |value: f64| (value * HUNDREDTHS).round() / HUNDREDTHS;
+        let rounded = |value: f64| (value * HUNDREDTHS).round() / HUNDREDTHS;
         let rows = rows.iter().map(|(label, seats)| DrawnRow {
             label: label.clone(),
             seats: seats
                 .iter()
                 .map(|seat| DrawnSeat {
                     number: seat.number.clone(),
-                    x: keep(self.at[0] + seat.x * cos - seat.y * sin),
-                    y: keep(self.at[1] + seat.x * sin + seat.y * cos),
+                    x: rounded(self.at[0] + seat.x * cos - seat.y * sin),
+                    y: rounded(self.at[1] + seat.x * sin + seat.y * cos),
                     category: seat.category,
                 })
                 .collect(),

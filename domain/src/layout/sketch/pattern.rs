@@ -15,7 +15,7 @@ use crate::seats::MAX_SEATS_PER_SHOW;
 
 /// An element of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Piece<'a> {
+pub(super) enum RowElement<'a> {
     /// A seat with its number, and its category if it differs from the row's.
     Seat { number: String, category: Option<&'a str> },
     /// An aisle; its width in seats.
@@ -39,28 +39,28 @@ pub(super) fn rows(text: &str) -> Result<Vec<String>, LayoutError> {
 }
 
 /// Parses the elements of `seats`, from left to right.
-pub(super) fn seats(text: &str) -> Result<Vec<Piece<'_>>, LayoutError> {
-    let mut pieces = Vec::new();
+pub(super) fn seats(text: &str) -> Result<Vec<RowElement<'_>>, LayoutError> {
+    let mut elements = Vec::new();
     let mut category = None;
     for token in text.split_whitespace() {
         if let Some(name) = token.strip_prefix('@') {
             category = (!name.is_empty()).then_some(name);
         } else if token.bytes().all(|byte| byte == b'.' || byte == b':') {
             let width = token.bytes().map(|byte| if byte == b'.' { 1.0 } else { 0.5 }).sum();
-            pieces.push(Piece::Aisle(width));
+            elements.push(RowElement::Aisle(width));
         } else {
             let mut labels = Vec::new();
             numbers(token, text, &mut labels)?;
-            pieces.extend(labels.into_iter().map(|number| Piece::Seat { number, category }));
+            elements.extend(labels.into_iter().map(|number| RowElement::Seat { number, category }));
         }
-        if pieces.len() > MAX_SEATS_PER_SHOW {
+        if elements.len() > MAX_SEATS_PER_SHOW {
             return Err(LayoutError::TooManySeats);
         }
     }
-    if !pieces.iter().any(|piece| matches!(piece, Piece::Seat { .. })) {
+    if !elements.iter().any(|element| matches!(element, RowElement::Seat { .. })) {
         return Err(LayoutError::Sketch { text: text.to_owned(), why: "it has no seat" });
     }
-    Ok(pieces)
+    Ok(elements)
 }
 
 /// Parses `A-H` as its two letters.
@@ -105,11 +105,11 @@ mod tests {
     use super::*;
 
     fn numbers_of(text: &str) -> String {
-        let pieces = seats(text).expect("a readable pattern");
-        let written = pieces.iter().map(|piece| match piece {
-            Piece::Seat { number, category: Some(category) } => format!("{number}@{category}"),
-            Piece::Seat { number, category: None } => number.clone(),
-            Piece::Aisle(width) => format!("<{width}>"),
+        let elements = seats(text).expect("a readable pattern");
+        let written = elements.iter().map(|element| match element {
+            RowElement::Seat { number, category: Some(category) } => format!("{number}@{category}"),
+            RowElement::Seat { number, category: None } => number.clone(),
+            RowElement::Aisle(width) => format!("<{width}>"),
         });
         written.collect::<Vec<_>>().join(" ")
     }
