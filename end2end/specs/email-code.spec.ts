@@ -18,7 +18,7 @@ test("a guest types the code from the mail in place, and pays", async ({ request
   const c7 = show.seat("C", "7");
   await page.hold(c7);
   await page.fillDetails("Anna", email);
-  const field = anna.page.getByLabel("Code from our mail");
+  const field = anna.page.getByLabel("Code from our e-mail");
   await expect(field).toHaveCount(0);
 
   // All by keyboard: Enter asks, the focus is in the field, Enter goes on.
@@ -61,7 +61,7 @@ test("another code can be asked for, and another address wants one of its own", 
   await page.hold(show.seat("C", "7"));
   await page.fillDetails("Anna", email);
   await press(anna.page.getByTestId("pay"));
-  const field = anna.page.getByLabel("Code from our mail");
+  const field = anna.page.getByLabel("Code from our e-mail");
   await expect(field).toBeVisible();
   const first = await codeMailed(email);
   await press(anna.page.getByTestId("code-again"));

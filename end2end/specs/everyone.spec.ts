@@ -90,7 +90,7 @@ test("a show: free, found, held, checked out wrongly, for a friend", async ({ re
   await expect(anna.page.locator("#buyer-name-error")).not.toBeEmpty();
   await expectForEveryone(anna.page, "a form with mistakes");
   await press(anna.page.getByTestId("for-friend"));
-  await press(anna.page.getByText("If your payment comes too late"));
+  await press(anna.page.getByText("If your payment arrives too late"));
   await expectForEveryone(anna.page, "tickets for a friend");
 });
 
@@ -122,7 +122,7 @@ test("a show: the time ran out", async ({ request, newVisitor }) => {
   await hers.hold(show.seat("C", "7"));
   await expectForEveryone(anna.page, "little time left");
   await expect(anna.page.getByTestId("ask-again")).toBeVisible();
-  await expectForEveryone(anna.page, "the time is over");
+  await expectForEveryone(anna.page, "the time is up");
 });
 
 test("a show: sold out, and the line that waits", async ({ request, newVisitor }) => {
@@ -145,7 +145,7 @@ test("a show: sold out, and the line that waits", async ({ request, newVisitor }
 test("a show: no longer on sale", async ({ newVisitor }) => {
   const { page } = await newVisitor(CALM);
   await page.goto(`/shows/${closingShow()}`);
-  await expect(page.getByRole("heading", { level: 2 })).toHaveText("The doors of this show are closing");
+  await expect(page.getByRole("heading", { level: 2 })).toHaveText("Online sales for this show have closed");
   await expectForEveryone(page, "the doors are closing");
 });
 
