@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`api`] | JSON types of the HTTP API |
 //! | [`booking`] | state machine of a booking |
-//! | [`best_available`], [`reseat`], [`relocation`] | choice of seats: for a new booking, in place of lost seats, after a move to another room |
+//! | [`best_available`], [`reseat`], [`relocation`] | choice of seats: for a new booking, instead of lost seats, after a move |
 //! | [`layout`] | rooms: seating plans, sketches, import and editor |
 //! | [`seats`], [`wire`], [`json`] | seat states, frames of the live map, a small JSON parser for the browser |
 //! | [`pricing`], [`money`], [`till`] | prices, amounts, sums of a till |

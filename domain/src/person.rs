@@ -49,10 +49,10 @@ mod tests {
 
     #[test]
     fn mail_domain_needs_a_dot_and_valid_labels() {
-        for good in
+        for valid in
             ["a@example.org", "a@kino.example.co.uk", "josé@correo.es", "a@bücher.example", "a@x-1.example", "a@1.de"]
         {
-            assert!(has_mail_domain(good), "{good}");
+            assert!(has_mail_domain(valid), "{valid}");
         }
         for bad in [
             "a",

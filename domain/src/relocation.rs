@@ -15,9 +15,9 @@ use crate::time::{MINUTE_MS, Timestamp};
 
 /// Maximum number of parties that alternatives are searched for, since each search visits every seat of the room.
 /// Parties beyond it bought last and are refunded.
-pub const MAX_OTHERS: usize = 2_000;
+pub const MAX_SEARCHED_PARTIES: usize = 2_000;
 /// Maximum time for a buyer's answer to an offer, milliseconds: two days.
-pub const LONGEST_ANSWER_MS: i64 = 48 * 60 * MINUTE_MS;
+pub const MAX_ANSWER_MS: i64 = 48 * 60 * MINUTE_MS;
 
 /// Name of a place in any room: section, row and number as printed.
 pub type PlaceName = (String, String, String);
@@ -110,7 +110,7 @@ pub struct Carried {
 /// Returns the deadline for a buyer's answer to an offer: half of the remaining time, two days at most.
 #[must_use]
 pub fn answer_until(now: Timestamp, starts_at: Timestamp) -> Timestamp {
-    now.plus_ms((starts_at.since(now) / 2).clamp(0, LONGEST_ANSWER_MS))
+    now.plus_ms((starts_at.since(now) / 2).clamp(0, MAX_ANSWER_MS))
 }
 
 /// Returns the outcome for each of `parties`, in the same order. Parties are sorted by time of purchase. The house
@@ -122,7 +122,7 @@ pub fn relocate(before: &Room, after: &Room, kept: &BTreeSet<SeatIndex>, parties
     let mut fates: Vec<Fate> =
         parties.iter().map(|party| relocation.keep_same(party).map_or(Fate::Nowhere, Fate::Same)).collect();
     let left = fates.iter_mut().zip(parties).filter(|(fate, _)| **fate == Fate::Nowhere);
-    for (fate, party) in left.take(MAX_OTHERS) {
+    for (fate, party) in left.take(MAX_SEARCHED_PARTIES) {
         if let Some(carried) = relocation.find_other(party) {
             *fate = Fate::Other(carried);
         }
@@ -319,7 +319,7 @@ mod tests {
     fn answer_deadline_is_half_the_remaining_time_up_to_two_days() {
         let now = Timestamp(1_000_000);
         assert_eq!(answer_until(now, now.plus_ms(60 * MINUTE_MS)), now.plus_ms(30 * MINUTE_MS));
-        assert_eq!(answer_until(now, now.plus_ms(60 * 24 * 60 * MINUTE_MS)), now.plus_ms(LONGEST_ANSWER_MS));
+        assert_eq!(answer_until(now, now.plus_ms(60 * 24 * 60 * MINUTE_MS)), now.plus_ms(MAX_ANSWER_MS));
         assert_eq!(answer_until(now, now.plus_ms(-1)), now, "not before now");
     }
 

@@ -7,7 +7,7 @@
 //!                        └──► CANCELLED ◄───┴────────────────────┴────────────────────┘
 //! ```
 //!
-//! [`step`] alone decides about transitions: webhook, browser, reconciler and staff all call it. It is pure. The server
+//! [`step()`] alone decides about transitions: webhook, browser, reconciler and staff all call it. It is pure. The server
 //! loads a [`Booking`], steps it, and writes the result with the previous state and version in the `WHERE` clause. The
 //! database guards the same table in SQL, and a test of the server compares `migrations/` with [`may_move`].
 

@@ -15,5 +15,5 @@ mod unusual;
 
 pub use meter::{Allowance, Meter, Try};
 pub use patience::{HALF_FROM, LAPSES_COUNT_MINUTES, LAPSES_COUNT_MS, NONE_FROM, extension_ms, lapses_at};
-pub use rhythm::{INTERVALS, Rhythm};
+pub use rhythm::{PAUSES_EXAMINED, Rhythm};
 pub use unusual::{Kind, NEVER_BOUGHT_AFTER_MS, Seen, Subject, UNUSUAL_WINDOW_MS};

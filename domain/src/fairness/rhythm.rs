@@ -1,6 +1,6 @@
 //! Detects tries that are too fast or too regular for a person.
 //!
-//! It examines the last [`INTERVALS`] pauses between the tries of one visitor. People cannot:
+//! It examines the last [`PAUSES_EXAMINED`] pauses between the tries of one visitor. People cannot:
 //!
 //! - be that fast repeatedly: a simple reaction with one finger, without a choice, takes 231 ms on average (D. Woods et
 //!   al., "Factors influencing the latency of simple reaction time", Frontiers in Human Neuroscience 9:131, 2015: 1,469
@@ -16,7 +16,7 @@
 use crate::time::Timestamp;
 
 /// Number of pauses examined.
-pub const INTERVALS: usize = 20;
+pub const PAUSES_EXAMINED: usize = 20;
 /// Mean pause below which tries are a program's, milliseconds.
 const MIN_HUMAN_MEAN_MS: u64 = 200;
 /// Tries are a program's if the standard deviation is below the mean divided by this.
@@ -29,7 +29,7 @@ const MAX_PAUSE_MS: i64 = 60_000;
 pub struct Rhythm {
     last: Option<Timestamp>,
     /// Milliseconds, as a ring buffer.
-    pauses: [u32; INTERVALS],
+    pauses: [u32; PAUSES_EXAMINED],
     /// Index of the next pause.
     next: usize,
     /// Number of recorded pauses.
@@ -45,19 +45,19 @@ impl Rhythm {
             Some(pause) if pause > MAX_PAUSE_MS => (self.next, self.count) = (0, 0),
             Some(pause) => {
                 self.pauses[self.next] = u32::try_from(pause).unwrap_or(u32::MAX);
-                self.next = (self.next + 1) % INTERVALS;
-                self.count = (self.count + 1).min(INTERVALS);
+                self.next = (self.next + 1) % PAUSES_EXAMINED;
+                self.count = (self.count + 1).min(PAUSES_EXAMINED);
             }
         }
         self.is_inhuman()
     }
 
     fn is_inhuman(&self) -> bool {
-        if self.count < INTERVALS {
+        if self.count < PAUSES_EXAMINED {
             return false;
         }
         // In integers: n² times the variance is n times the sum of squares less the square of the sum.
-        let count = INTERVALS as u64;
+        let count = PAUSES_EXAMINED as u64;
         let sum: u64 = self.pauses.iter().map(|pause| u64::from(*pause)).sum();
         let squares: u64 = self.pauses.iter().map(|pause| u64::from(*pause).pow(2)).sum();
         let spread = count * squares - sum * sum;
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn few_tries_are_not_flagged() {
-        assert_eq!(count_flagged(std::iter::repeat_n(10, INTERVALS - 1)), 0);
-        assert_eq!(count_flagged(std::iter::repeat_n(10, INTERVALS)), 1);
+        assert_eq!(count_flagged(std::iter::repeat_n(10, PAUSES_EXAMINED - 1)), 0);
+        assert_eq!(count_flagged(std::iter::repeat_n(10, PAUSES_EXAMINED)), 1);
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn long_pause_resets_and_backward_clock_is_harmless() {
-        let evenly = || std::iter::repeat_n(1_000, INTERVALS - 1);
+        let evenly = || std::iter::repeat_n(1_000, PAUSES_EXAMINED - 1);
         assert_eq!(count_flagged(evenly().chain([MAX_PAUSE_MS + 1]).chain(evenly())), 0);
         assert_eq!(count_flagged(std::iter::repeat_n(-1_000, 40)), 21, "pauses of 0");
         assert_eq!(count_flagged(std::iter::repeat_n(MAX_PAUSE_MS, 40)), 21, "the arithmetic does not overflow");

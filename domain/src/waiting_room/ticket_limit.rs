@@ -11,7 +11,7 @@ use crate::time::MINUTE_MS;
 /// Time to refill an empty bucket, milliseconds.
 pub const REFILL_MS: i64 = 20 * MINUTE_MS;
 /// Divisor of the burst that gives the number of tickets without a puzzle.
-pub const FREE_SHARE: u32 = 6;
+pub const FREE_TICKETS_DIVISOR: u32 = 6;
 /// Tickets of a network (IPv4 /24, IPv6 /48), as a multiple of those of an address.
 pub const ADDRESSES_PER_NETWORK: u32 = 16;
 /// Difficulty of the puzzle for a ticket: about a second on a phone. It is constant, so that solving puzzles in advance
@@ -36,7 +36,7 @@ impl TicketLimit {
         (tickets > 0).then(|| Self {
             burst: tickets,
             each_ms: (REFILL_MS / i64::from(tickets)).max(1),
-            free: (tickets / FREE_SHARE).max(1),
+            free: (tickets / FREE_TICKETS_DIVISOR).max(1),
         })
     }
 

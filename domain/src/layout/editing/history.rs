@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Command, Draft, Key, Refused};
 
 /// Maximum number of undo steps. The oldest ones are dropped.
-pub const MAX_STEPS: usize = 200;
+pub const MAX_UNDO_STEPS: usize = 200;
 
 /// A draft with its undo and redo steps. Snapshots share unchanged rows.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl History {
             return Ok(());
         }
         self.past.push_back(std::mem::replace(&mut self.now, next));
-        if self.past.len() > MAX_STEPS {
+        if self.past.len() > MAX_UNDO_STEPS {
             self.past.pop_front();
         }
         self.future.clear();

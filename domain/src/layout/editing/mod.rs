@@ -26,7 +26,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use command::{Command, NewRows, Refused};
-pub use history::{History, MAX_STEPS};
+pub use history::{History, MAX_UNDO_STEPS};
 pub use numbering::{Numbering, label_after};
 pub use reading::Unreadable;
 

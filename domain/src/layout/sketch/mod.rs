@@ -1,6 +1,6 @@
 //! The sketch format: a room in a few lines that a person can read and edit. `demo/README.md` is its manual.
 //!
-//! A sketch states "rows A to H, seats 1 to 8, an aisle, 9 to 20"; [`Sketch::draw`] computes the positions of the
+//! A sketch states "rows A to H, seats 1 to 8, an aisle, 9 to 20"; `Sketch::draw` computes the positions of the
 //! seats. Distances are plan units: 20 from seat to seat. Irregular positions need the public seating plan instead.
 
 mod draw;
