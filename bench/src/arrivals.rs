@@ -1,23 +1,23 @@
-//! When requests are meant to be sent: fixed before the first one leaves.
+//! The send schedule of a load, computed before the first request is sent (an open loop).
 //!
-//! A generator that waits for answers before it sends again measures a server that is never late. Here
-//! the schedule does not know the server; whoever falls behind it, falls behind visibly.
+//! A closed loop, which waits for answers before it sends again, hides a slow server. An open-loop
+//! schedule does not depend on the server, so a delay of server or generator shows in the latency.
 
 use crate::random::Random;
 
-/// How people arrive.
+/// Distribution of the gaps between requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Spacing {
-    /// Independently of each other, as people do.
+    /// Independent arrivals, as of people.
     Poisson,
-    /// Evenly, as nobody does.
+    /// Equal gaps.
     Even,
 }
 
-/// Nanoseconds of a second.
+/// Nanoseconds in a second.
 pub const NANOS_PER_S: f64 = 1e9;
 
-/// Instants to send at, in nanoseconds from the start, sorted: `rate` a second for `seconds`.
+/// Computes the sorted send times, nanoseconds from the start: `rate` a second for `seconds`.
 pub fn schedule(spacing: Spacing, rate: f64, seconds: f64, random: &mut Random) -> Vec<u64> {
     let gap = NANOS_PER_S / rate;
     let end = seconds * NANOS_PER_S;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_keep_the_rate_and_the_order() {
+    fn both_spacings_keep_rate_and_order() {
         for spacing in [Spacing::Poisson, Spacing::Even] {
             let instants = schedule(spacing, 5_000.0, 10.0, &mut Random::from_seed(1));
             assert!((49_000..=51_000).contains(&instants.len()), "{spacing:?}: {}", instants.len());
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn people_come_in_bunches_and_machines_do_not() {
+    fn poisson_gaps_vary_and_even_gaps_do_not() {
         let widest = |spacing| {
             let instants = schedule(spacing, 1_000.0, 5.0, &mut Random::from_seed(2));
             instants.windows(2).map(|two| two[1] - two[0]).max().expect("many")

@@ -1,24 +1,24 @@
-//! The independent checker: compares what clients were told with what Redis and Postgres have.
+//! The independent checker: compares the answers clients received with Redis and Postgres.
 //!
-//! It knows no server code. A seat granted twice at the same time, a lock nobody was told of, a sale
-//! without a claim, a reader whose map differs once all is quiet: each is a violation, and one is
-//! enough to void every figure of the run.
+//! It uses no server code. Violations are: a seat granted twice at the same time, a lock without an
+//! answer that granted it, a sale without a claim, and a reader whose final map differs. One violation
+//! voids every figure of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-/// How many violations are told in words.
-const TOLD: usize = 10;
+/// Violations that are described; the rest is only counted.
+const MAX_DESCRIBED: usize = 10;
 
-/// A map byte: nobody's.
+/// Map byte of a free seat.
 pub const AVAILABLE: u8 = 0;
-/// A map byte: held.
+/// Map byte of a held seat.
 pub const LOCKED: u8 = 1;
-/// A map byte: sold.
+/// Map byte of a sold seat.
 pub const BOOKED: u8 = 2;
 
-/// What was found wrong.
+/// Violations: their number and the descriptions of the first ones.
 #[derive(Debug, Default)]
 pub struct Findings {
     count: u64,
@@ -26,53 +26,53 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Notes one violation.
-    pub fn add(&mut self, words: impl FnOnce() -> String) {
+    /// Adds one violation.
+    pub fn add(&mut self, describe: impl FnOnce() -> String) {
         self.count += 1;
-        if self.first.len() < TOLD {
-            self.first.push(words());
+        if self.first.len() < MAX_DESCRIBED {
+            self.first.push(describe());
         }
     }
 
-    /// How many there are.
+    /// Returns the number of violations.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The first of them, in words.
+    /// Returns the descriptions of the first violations.
     pub fn first(&self) -> &[String] {
         &self.first
     }
 
-    /// Takes over another's.
+    /// Adds the violations of `other`.
     pub fn join(&mut self, other: Self) {
         self.count += other.count;
         self.first.extend(other.first);
-        self.first.truncate(TOLD);
+        self.first.truncate(MAX_DESCRIBED);
     }
 }
 
-/// A seat of a show that a client was told is theirs.
+/// A seat that an answer granted to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The seat.
     pub seat: u32,
-    /// The hold it was told of.
+    /// The hold the answer named.
     pub hold: Uuid,
 }
 
-/// What the lock store has of a show.
+/// State of a show in the lock store (Redis).
 #[derive(Debug, Default)]
-pub struct Stored {
-    /// A byte a seat.
+pub struct LockState {
+    /// One byte per seat.
     pub map: Vec<u8>,
     /// Seats of every hold.
     pub holds: BTreeMap<Uuid, Vec<u32>>,
 }
 
-/// Compares grants that all still stand with the lock store. `unsure` are seats asked for in requests
-/// that got no answer: either outcome is right for them.
-pub fn holds(grants: &[Grant], unsure: &BTreeSet<u32>, stored: &Stored) -> Findings {
+/// Compares grants, none of them released, with the lock store. `unanswered` are the seats of requests
+/// without an answer: they may be held or free.
+pub fn holds(grants: &[Grant], unanswered: &BTreeSet<u32>, stored: &LockState) -> Findings {
     let mut found = Findings::default();
     let mut owner_of: BTreeMap<u32, Uuid> = BTreeMap::new();
     for grant in grants {
@@ -85,12 +85,12 @@ pub fn holds(grants: &[Grant], unsure: &BTreeSet<u32>, stored: &Stored) -> Findi
             });
         }
         if !stored.holds.get(&grant.hold).is_some_and(|seats| seats.contains(&grant.seat)) {
-            found.add(|| format!("seat {} was granted to {}, who does not hold it", grant.seat, grant.hold));
+            found.add(|| format!("seat {} was granted to {}, which does not hold it", grant.seat, grant.hold));
         }
     }
     for (seat, state) in (0_u32..).zip(&stored.map) {
-        if *state != AVAILABLE && !owner_of.contains_key(&seat) && !unsure.contains(&seat) {
-            found.add(|| format!("seat {seat} is {state} in the map, and nobody was told so"));
+        if *state != AVAILABLE && !owner_of.contains_key(&seat) && !unanswered.contains(&seat) {
+            found.add(|| format!("seat {seat} is {state} in the map, and no answer granted it"));
         }
     }
     let mut held_by: BTreeMap<u32, Uuid> = BTreeMap::new();
@@ -99,44 +99,44 @@ pub fn holds(grants: &[Grant], unsure: &BTreeSet<u32>, stored: &Stored) -> Findi
             if let Some(other) = held_by.insert(*seat, *hold) {
                 found.add(|| format!("seat {seat} is in the holds {other} and {hold}"));
             }
-            if owner_of.get(seat) != Some(hold) && !unsure.contains(seat) {
-                found.add(|| format!("the hold {hold} has seat {seat}, which it was never told"));
+            if owner_of.get(seat) != Some(hold) && !unanswered.contains(seat) {
+                found.add(|| format!("the hold {hold} has seat {seat}, which no answer granted to it"));
             }
         }
     }
     found
 }
 
-/// Compares a reader's map with the truth, once all is quiet.
-pub fn view(who: &str, seen: &[u8], truth: &[u8]) -> Findings {
+/// Compares a reader's map with the stored map after all changes were delivered.
+pub fn view(reader: &str, seen: &[u8], stored: &[u8]) -> Findings {
     let mut found = Findings::default();
-    if seen.len() != truth.len() {
-        found.add(|| format!("{who} sees {} seats of {}", seen.len(), truth.len()));
-    } else if let Some(seat) = seen.iter().zip(truth).position(|(seen, truth)| seen != truth) {
-        found.add(|| format!("{who} sees seat {seat} as {}, and it is {}", seen[seat], truth[seat]));
+    if seen.len() != stored.len() {
+        found.add(|| format!("{reader} sees {} seats of {}", seen.len(), stored.len()));
+    } else if let Some(seat) = seen.iter().zip(stored).position(|(seen, stored)| seen != stored) {
+        found.add(|| format!("{reader} sees seat {seat} as {}, and it is {}", seen[seat], stored[seat]));
     }
     found
 }
 
-/// What Postgres has of a show after a sale.
+/// State of a show in Postgres after a sale.
 #[derive(Debug, Default)]
 pub struct Ledger {
     /// Seats of claims that are sold, with their bookings.
     pub sold: Vec<(u32, Uuid)>,
-    /// Claims that are neither sold nor released.
+    /// Number of claims that are neither sold nor released.
     pub open_claims: u64,
     /// Seats of tickets, with their bookings.
     pub tickets: Vec<(u32, Uuid)>,
-    /// Payments that succeeded and were not sent back.
+    /// Number of payments that succeeded and were not refunded.
     pub paid: u64,
-    /// Bookings that are confirmed.
+    /// Number of confirmed bookings.
     pub confirmed: u64,
 }
 
-/// Compares what buyers were told (seat and booking) with Postgres and the map.
+/// Compares the purchases buyers got confirmed (seat and booking) with Postgres and the map.
 pub fn sale(bought: &[(u32, Uuid)], ledger: &Ledger, map: &[u8]) -> Findings {
     let mut found = Findings::default();
-    let told: BTreeSet<_> = bought.iter().copied().collect();
+    let confirmed: BTreeSet<_> = bought.iter().copied().collect();
     let mut seats = BTreeMap::new();
     for (seat, booking) in bought {
         if let Some(other) = seats.insert(*seat, *booking) {
@@ -146,19 +146,19 @@ pub fn sale(bought: &[(u32, Uuid)], ledger: &Ledger, map: &[u8]) -> Findings {
     for (name, rows) in [("claim", &ledger.sold), ("ticket", &ledger.tickets)] {
         let known: BTreeSet<_> = rows.iter().copied().collect();
         if known.len() < rows.len() {
-            found.add(|| format!("a {name} stands twice"));
+            found.add(|| format!("a {name} exists twice"));
         }
-        for (seat, booking) in told.difference(&known) {
+        for (seat, booking) in confirmed.difference(&known) {
             found.add(|| format!("{booking} bought seat {seat} and has no {name}"));
         }
-        for (seat, booking) in known.difference(&told) {
-            found.add(|| format!("{booking} has a {name} for seat {seat}, and nobody was told"));
+        for (seat, booking) in known.difference(&confirmed) {
+            found.add(|| format!("{booking} has a {name} for seat {seat}, and no buyer got it confirmed"));
         }
     }
     let bookings = bought.iter().map(|(_, booking)| booking).collect::<BTreeSet<_>>().len();
     for (name, count) in [("paid", ledger.paid), ("confirmed", ledger.confirmed)] {
         if count != bookings as u64 {
-            found.add(|| format!("{bookings} bookings were told, and {count} are {name}"));
+            found.add(|| format!("buyers got {bookings} bookings, and {count} are {name}"));
         }
     }
     if ledger.open_claims > 0 {
@@ -180,59 +180,59 @@ mod tests {
         Uuid::from_u128(number)
     }
 
-    /// Three seats of four, held by two people.
-    fn in_order() -> (Vec<Grant>, Stored) {
+    /// Three of four seats held by two visitors, in clients and store alike.
+    fn matching_state() -> (Vec<Grant>, LockState) {
         let grants = [(0, 1), (1, 1), (3, 2)].map(|(seat, hold)| Grant { seat, hold: id(hold) }).to_vec();
         let holds = BTreeMap::from([(id(1), vec![0, 1]), (id(2), vec![3])]);
-        (grants, Stored { map: vec![LOCKED, LOCKED, AVAILABLE, LOCKED], holds })
+        (grants, LockState { map: vec![LOCKED, LOCKED, AVAILABLE, LOCKED], holds })
     }
 
-    fn count(grants: &[Grant], stored: &Stored) -> u64 {
+    fn count(grants: &[Grant], stored: &LockState) -> u64 {
         holds(grants, &BTreeSet::new(), stored).count()
     }
 
     #[test]
-    fn what_is_in_order_is_left_alone() {
-        let (grants, stored) = in_order();
+    fn equal_grants_and_store_have_no_violation() {
+        let (grants, stored) = matching_state();
         assert_eq!(count(&grants, &stored), 0);
     }
 
     #[test]
-    fn a_seat_granted_twice_is_found() {
-        let (mut grants, stored) = in_order();
+    fn a_seat_granted_twice_is_a_violation() {
+        let (mut grants, stored) = matching_state();
         grants.push(Grant { seat: 3, hold: id(9) });
         let found = holds(&grants, &BTreeSet::new(), &stored);
         assert!(found.first().iter().any(|line| line.contains("at the same time")), "{found:?}");
     }
 
     #[test]
-    fn a_lost_lock_and_a_lock_nobody_was_told_of_are_found() {
-        let (grants, mut stored) = in_order();
+    fn a_lost_lock_and_an_unanswered_lock_are_violations() {
+        let (grants, mut stored) = matching_state();
         stored.map[3] = AVAILABLE;
         assert_eq!(count(&grants, &stored), 1);
-        let (grants, mut stored) = in_order();
+        let (grants, mut stored) = matching_state();
         stored.map[2] = LOCKED;
         assert_eq!(count(&grants, &stored), 1);
-        // Whoever got no answer may have it or not.
+        // A seat of an unanswered request may be held or free.
         assert_eq!(holds(&grants, &BTreeSet::from([2]), &stored).count(), 0);
     }
 
     #[test]
-    fn a_seat_in_two_holds_is_found() {
-        let (grants, mut stored) = in_order();
+    fn a_seat_in_two_holds_is_a_violation() {
+        let (grants, mut stored) = matching_state();
         stored.holds.insert(id(3), vec![1]);
         assert!(count(&grants, &stored) > 0);
     }
 
     #[test]
-    fn a_reader_who_sees_another_map_is_found() {
+    fn a_differing_reader_map_is_a_violation() {
         assert_eq!(view("a reader", &[0, 1, 2], &[0, 1, 2]).count(), 0);
         assert_eq!(view("a reader", &[0, 1, 2], &[0, 2, 2]).count(), 1);
         assert_eq!(view("a reader", &[0, 1], &[0, 1, 2]).count(), 1);
     }
 
     #[test]
-    fn a_sale_is_the_same_for_buyers_claims_tickets_money_and_map() {
+    fn a_sale_must_match_in_answers_claims_tickets_payments_and_map() {
         let bought = [(0, id(1)), (1, id(2))];
         let ledger =
             || Ledger { sold: bought.to_vec(), tickets: bought.to_vec(), open_claims: 0, paid: 2, confirmed: 2 };

@@ -1,4 +1,4 @@
-//! What processes used of the machine, read from `/proc`: CPU time and memory. Linux only.
+//! CPU time and memory of processes, read from `/proc`. Linux only.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// What these processes have used so far, all their threads, the ended ones included. Exact to 10 ms.
+    /// CPU time of these processes so far, ended threads included. Resolution: 10 ms.
     pub fn of(pids: &[u32]) -> Result<Self> {
         let mut nanos = 0;
         for pid in pids {
@@ -24,12 +24,12 @@ impl Cpu {
         Ok(Self { nanos })
     }
 
-    /// What the living threads of a process have used so far. Exact to the nanosecond; for processes
-    /// that start no threads and end none, as Redis.
+    /// CPU time of the living threads of a process so far, in nanoseconds. For processes that neither
+    /// start nor end threads, such as Redis.
     pub fn of_threads(pid: u32) -> Result<Self> {
         let mut nanos = 0;
         for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-            // A thread that ends while we look has nothing more to say.
+            // The file is missing when the thread ends during the scan.
             if let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) {
                 nanos += text.split(' ').next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
             }
@@ -43,12 +43,13 @@ impl Cpu {
     }
 }
 
-/// User and system time of a process, in ticks. Its name may hold spaces and brackets: the last `)` ends it.
+/// User and system time of a process, in ticks. The process name may contain spaces and brackets, so the last `)` ends it.
 fn ticks(pid: u32) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).with_context(|| format!("process {pid} is gone"))?;
     let numbers: Vec<&str> = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
     let number = |place: usize| numbers.get(place).and_then(|word| word.parse::<u64>().ok());
-    let (user, system) = number(11).zip(number(12)).with_context(|| format!("/proc/{pid}/stat reads differently"))?;
+    let (user, system) =
+        number(11).zip(number(12)).with_context(|| format!("/proc/{pid}/stat has an unknown format"))?;
     Ok(user + system)
 }
 
@@ -65,8 +66,8 @@ pub fn parent_of(pid: u32) -> Option<u32> {
     text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Memory of a process, bytes: its share of what it has resident (Pss), or all of that (Rss) where the
-/// kernel does not say.
+/// Memory of a process, bytes: proportional set size (Pss), or resident set size (Rss) where the
+/// kernel does not report Pss.
 pub fn memory(pid: u32) -> Result<u64> {
     let find = |file: &str, name: &str| {
         let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_figures_can_be_read_and_grow() {
+    fn figures_of_this_process_are_readable_and_grow() {
         let me = std::process::id();
         let before = Cpu::of_threads(me).expect("threads");
         let mut sum = 0_u64;

@@ -1,6 +1,6 @@
 //! The binary frames of the live map, read as docs/api.md describes them.
 
-/// What the frame is, as far as a reader of the map cares.
+/// A decoded frame header.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// The whole map.
@@ -9,23 +9,23 @@ pub enum Frame<'a> {
         epoch: u64,
         /// Counts changes.
         version: u64,
-        /// Seats of the room, and what is still to be read.
+        /// The encoded seat states.
         map: EncodedMap<'a>,
     },
-    /// What changed.
+    /// Changes since an earlier version.
     Delta {
-        /// The version it builds on.
+        /// The version before the changes.
         from: u64,
-        /// The version after it.
+        /// The version after the changes.
         to: u64,
-        /// The changes, still to be read.
+        /// The encoded changes, for [`changes`].
         changes: &'a [u8],
     },
-    /// Anything else: what the reader holds, areas, queues, goodbyes.
+    /// Any other kind: the reader's own holds, areas, queues, drain notices.
     Other(u8),
 }
 
-/// A map as it travels.
+/// The seat states of a snapshot frame, not yet decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EncodedMap<'a> {
     seats: usize,
@@ -33,10 +33,10 @@ pub struct EncodedMap<'a> {
     bytes: &'a [u8],
 }
 
-/// Seats at most in a room.
+/// Maximum number of seats of a room.
 const MAX_SEATS: u64 = 100_000;
 
-/// Reads the head of a frame; `None` when it is none.
+/// Decodes the header of a frame; `None` when it is malformed.
 pub fn read(bytes: &[u8]) -> Option<Frame<'_>> {
     let (kind, mut rest) = bytes.split_first()?;
     match kind {
@@ -52,7 +52,7 @@ pub fn read(bytes: &[u8]) -> Option<Frame<'_>> {
 }
 
 impl EncodedMap<'_> {
-    /// A byte a seat; `None` when the parts do not add up.
+    /// Decodes one byte per seat; `None` when the lengths do not match.
     pub fn decode(&self) -> Option<Vec<u8>> {
         let mut map = Vec::with_capacity(self.seats);
         let mut rest = self.bytes;
@@ -78,8 +78,8 @@ impl EncodedMap<'_> {
     }
 }
 
-/// Hands every change (seat, state) of a delta to `each`; how many there were, or `None` when they do
-/// not read to the end.
+/// Calls `each` with every change (seat, state) of a delta. Returns their number, or `None` when the
+/// bytes are malformed.
 pub fn changes(mut bytes: &[u8], mut each: impl FnMut(u32, u8)) -> Option<u64> {
     let (mut next, mut count) = (0_u64, 0);
     while !bytes.is_empty() {
@@ -92,7 +92,7 @@ pub fn changes(mut bytes: &[u8], mut each: impl FnMut(u32, u8)) -> Option<u64> {
     Some(count)
 }
 
-/// A LEB128 number: seven bits a byte, low bits first.
+/// Reads a LEB128 number: seven bits per byte, low bits first.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {
@@ -110,17 +110,18 @@ fn number(bytes: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The examples of docs/api.md, by the words they are described with.
-    fn example(words: &str) -> Vec<u8> {
+    /// Returns the bytes of an example in docs/api.md, by the start of its description.
+    fn example(description: &str) -> Vec<u8> {
         let document = include_str!("../../docs/api.md");
-        let line = document.lines().find(|line| line.starts_with(&format!("| {words}"))).expect("the example is there");
+        let line =
+            document.lines().find(|line| line.starts_with(&format!("| {description}"))).expect("the example is there");
         let hex = line.split('`').nth(1).expect("its bytes");
         hex.split(' ').map(|byte| u8::from_str_radix(byte, 16).expect("hex")).collect()
     }
 
     #[test]
-    fn both_encodings_of_the_documented_snapshots_are_read() {
-        let decoded = |words: &str| match read(&example(words)) {
+    fn both_documented_snapshot_encodings_decode() {
+        let decoded = |description: &str| match read(&example(description)) {
             Some(Frame::Snapshot { epoch, version, map }) => (epoch, version, map.decode().expect("a map")),
             other => panic!("{other:?}"),
         };
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_delta_is_read_change_by_change() {
+    fn the_documented_delta_decodes_to_its_changes() {
         let bytes = example("DELTA from 300 to 302");
         let Some(Frame::Delta { from, to, changes: rest }) = read(&bytes) else { panic!("no delta") };
         let mut seen = Vec::new();
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_cut_off_or_too_long_are_none() {
+    fn truncated_and_overlong_frames_are_rejected() {
         let whole = example("SNAPSHOT epoch 7, version 301");
         let map = |bytes: &[u8]| match read(bytes) {
             Some(Frame::Snapshot { map, .. }) => map.decode(),

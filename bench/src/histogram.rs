@@ -1,16 +1,16 @@
-//! Latencies counted in buckets: 64 to every doubling, so that a figure is at most 1.6 % too high.
+//! A latency histogram with 64 buckets per doubling: a quantile is at most 1.6 % too high.
 //!
-//! Values are nanoseconds. Nothing is sampled and nothing is dropped: the maximum is exact.
+//! Values are nanoseconds. Every value is counted, and the maximum is exact.
 
-/// Buckets of a doubling, as a power of two.
+/// Buckets per doubling, as a power of two.
 const PRECISION_BITS: u32 = 6;
 const PER_DOUBLING: usize = 1 << PRECISION_BITS;
-/// Enough for every `u64`.
+/// Covers every `u64`.
 const BUCKETS: usize = (64 - PRECISION_BITS as usize + 1) * PER_DOUBLING;
-/// Nanoseconds of a millisecond.
+/// Nanoseconds in a millisecond.
 const NANOS_PER_MS: f64 = 1e6;
 
-/// How often which latency was seen.
+/// Counts of latencies per bucket.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -24,7 +24,7 @@ impl Default for Histogram {
     }
 }
 
-/// Small values have a bucket each; from there on a doubling shares `PER_DOUBLING`.
+/// Returns the bucket of a value. Small values have a bucket each; larger ones share `PER_DOUBLING` buckets per doubling.
 const fn bucket_of(value: u64) -> usize {
     if value < PER_DOUBLING as u64 {
         return value as usize;
@@ -33,7 +33,7 @@ const fn bucket_of(value: u64) -> usize {
     (doubling as usize + 1) * PER_DOUBLING + ((value >> doubling) as usize - PER_DOUBLING)
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 const fn ceiling_of(bucket: usize) -> u64 {
     if bucket < PER_DOUBLING {
         return bucket as u64;
@@ -51,14 +51,14 @@ impl Histogram {
         self.max = self.max.max(nanos);
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
         self.total += other.total;
         self.max = self.max.max(other.max);
     }
 
-    /// Milliseconds that `share` of the latencies did not exceed; 0 when none was counted.
+    /// Returns the quantile `share` in milliseconds; 0 when the histogram is empty.
     pub fn quantile_ms(&self, share: f64) -> f64 {
         let rank = (share * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -71,7 +71,7 @@ impl Histogram {
         0.0
     }
 
-    /// The longest, milliseconds.
+    /// Returns the longest latency, milliseconds.
     pub fn max_ms(&self) -> f64 {
         self.max as f64 / NANOS_PER_MS
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_of_a_known_row_of_numbers_are_right() {
+    fn quantiles_of_known_values_are_within_the_error() {
         let mut histogram = Histogram::default();
         (1..=1_000_u64).rev().for_each(|ms| histogram.record(ms * 1_000_000));
         for (share, expected) in [(0.5, 500.0), (0.95, 950.0), (0.99, 990.0)] {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn two_halves_added_are_the_whole_and_nothing_is_zero() {
+    fn added_halves_equal_the_whole_and_an_empty_histogram_is_zero() {
         let (mut odd, mut even, mut all) = (Histogram::default(), Histogram::default(), Histogram::default());
         for value in 0..10_000_u64 {
             if value % 2 == 0 { &mut even } else { &mut odd }.record(value * 777);

@@ -1,8 +1,8 @@
-//! `rowlock-bench`: measures Rowlock from outside and checks that it kept its word meanwhile.
+//! `rowlock-bench`: measures Rowlock from outside and checks its guarantees under load.
 //!
-//! It shares no code with the server: it speaks HTTP, WebSocket, SQL and Redis as documented, makes its
-//! own load on a schedule fixed beforehand, and compares every figure with a baseline measured in the
-//! same run. `cargo xtask bench NAME` builds everything and starts it; docs/performance.md tells the rest.
+//! It shares no code with the server: it speaks HTTP, WebSocket, SQL and Redis as documented, generates
+//! load on a precomputed schedule, and compares every figure with a baseline measured in the same run.
+//! `cargo xtask bench NAME` builds and starts everything. docs/performance.md describes the method.
 
 use std::process::ExitCode;
 
@@ -30,36 +30,39 @@ mod waiting_room;
 mod world;
 
 use report::Report;
-use world::Places;
+use world::RunPaths;
 
 #[derive(Parser)]
-#[command(name = "rowlock-bench", about = "Measures Rowlock from outside, against baselines, and checks its word.")]
+#[command(
+    name = "rowlock-bench",
+    about = "Measures Rowlock from outside, against baselines, and checks its guarantees."
+)]
 struct Arguments {
     #[command(flatten)]
-    places: Places,
+    paths: RunPaths,
     #[command(flatten)]
     run: Run,
     #[command(subcommand)]
     bench: Bench,
 }
 
-/// What all benchmarks take.
+/// Options of every benchmark.
 #[derive(Clone, Debug, clap::Args)]
 struct Run {
-    /// One JSON object a line on standard output.
+    /// Print one JSON object a line on standard output.
     #[arg(long, global = true)]
     json: bool,
-    /// Rounds; candidate and baselines take turns in each. Figures need five.
+    /// Number of rounds; each runs the candidate and every baseline. Figures need five.
     #[arg(long, default_value_t = 5, global = true)]
     rounds: u32,
-    /// Whether it works at all: one short round. Its figures mean nothing.
+    /// Run one short round as a smoke test. Its figures mean nothing.
     #[arg(long, global = true)]
     quick: bool,
 }
 
 #[derive(Subcommand)]
 enum Bench {
-    /// Attempts to take seats: over HTTP, and in Redis alone.
+    /// Attempts to hold seats, over HTTP and in Redis alone.
     Locks(locks::Options),
     /// Reading a whole map: Redis CPU, bytes on the wire.
     Map(map::Options),
@@ -67,21 +70,21 @@ enum Bench {
     Sale(sale::Options),
     /// 10,000 visitors, 300 seats, two servers.
     Storm(storm::Options),
-    /// Requests that were answered, again and again, on two servers; one of them killed.
+    /// Replays of answered requests at two servers, one of which is killed.
     Retries(retries::Options),
-    /// Two million people at one door, against a sorted set.
+    /// Two million joins of one waiting room, against a sorted set.
     WaitingRoom(waiting_room::Options),
-    /// A crowd through a waiting room, while replicas and Redis go and come.
+    /// An on-sale through a waiting room, with replica restarts and a Redis failover.
     OnSale(on_sale::Options),
     /// A live map with thousands of readers.
     Live(live::Options),
-    /// The baseline of `live`, a server of its own. Started by it.
+    /// The baseline server of `live`, which starts it.
     #[command(hide = true)]
     BaselineLive(live::baseline::Options),
 }
 
 fn main() -> ExitCode {
-    match work(Arguments::parse()) {
+    match run(Arguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -91,26 +94,26 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the figures stand.
-fn work(mut arguments: Arguments) -> Result<bool> {
+/// Runs the chosen benchmark. `true` means that the checker found no violation.
+fn run(mut arguments: Arguments) -> Result<bool> {
     if arguments.run.quick {
         arguments.run.rounds = 1;
     }
     let run = &arguments.run;
     let mut report = Report::new(run.json);
     match arguments.bench {
-        Bench::Locks(options) => locks::run(&arguments.places, run, options, &mut report)?,
-        Bench::Live(options) => live::run(&arguments.places, run, options, &mut report)?,
+        Bench::Locks(options) => locks::run(&arguments.paths, run, options, &mut report)?,
+        Bench::Live(options) => live::run(&arguments.paths, run, options, &mut report)?,
         Bench::BaselineLive(options) => {
-            live::baseline::serve(&arguments.places.redis_url, &options)?;
+            live::baseline::serve(&arguments.paths.redis_url, &options)?;
             return Ok(true);
         }
-        Bench::Sale(options) => sale::run(&arguments.places, run, options, &mut report)?,
-        Bench::Storm(options) => storm::run(&arguments.places, run, options, &mut report)?,
-        Bench::WaitingRoom(options) => waiting_room::run(&arguments.places, run, options, &mut report)?,
-        Bench::OnSale(options) => on_sale::run(&arguments.places, run, options, &mut report)?,
-        Bench::Retries(options) => retries::run(&arguments.places, run, options, &mut report)?,
-        Bench::Map(options) => map::run(&arguments.places, run, options, &mut report)?,
+        Bench::Sale(options) => sale::run(&arguments.paths, run, options, &mut report)?,
+        Bench::Storm(options) => storm::run(&arguments.paths, run, options, &mut report)?,
+        Bench::WaitingRoom(options) => waiting_room::run(&arguments.paths, run, options, &mut report)?,
+        Bench::OnSale(options) => on_sale::run(&arguments.paths, run, options, &mut report)?,
+        Bench::Retries(options) => retries::run(&arguments.paths, run, options, &mut report)?,
+        Bench::Map(options) => map::run(&arguments.paths, run, options, &mut report)?,
     }
     if run.quick {
         eprintln!("\n  A quick run: it works, and the figures mean nothing.");

@@ -1,4 +1,4 @@
-//! The steps of a purchase over HTTP, as the crowds of the benchmarks take them.
+//! The HTTP requests of a purchase, step by step.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -6,55 +6,55 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
-/// Payment of a card that is good.
+/// Payment token of a card that is approved.
 pub const TOKEN: &str = "tok_paid";
 
-/// Who buys.
+/// The buyer in request bodies.
 const BUYER: &str = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
 
-/// What a buyer does next.
+/// A step of a purchase.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// Takes the seats.
+    /// Holds the seats.
     Hold,
     /// Checks out.
     Book {
-        /// The hold they got.
+        /// The hold of the seats.
         hold: Uuid,
     },
-    /// Checks out and pays.
+    /// Checks out and pays in one request.
     Buy {
-        /// The hold they got.
+        /// The hold of the seats.
         hold: Uuid,
-        /// What it costs, in minor units.
+        /// The price, in minor units.
         total: u64,
     },
     /// Pays.
     Pay {
-        /// The booking it became.
+        /// The booking to pay.
         booking: Uuid,
     },
-    /// The payment takes its time.
-    Look {
-        /// Likewise.
+    /// Polls the booking while the payment is pending.
+    Poll {
+        /// The booking to poll.
         booking: Uuid,
     },
 }
 
-/// Who wants which seats, and asks whom.
+/// A buyer's seats and the server that sells them.
 pub struct Purchase<'a> {
     /// The server.
     pub server: SocketAddr,
     /// The show.
     pub show: Uuid,
-    /// Seats next to each other.
+    /// Adjacent seats.
     pub seats: Range<u32>,
-    /// The buyer's cookie.
+    /// The buyer's visitor cookie.
     pub cookie: &'a str,
 }
 
 impl Purchase<'_> {
-    /// Writes the request of a step. Its key is the buyer's own and the same for a repeat.
+    /// Writes the request of a step. Its idempotency key is unique per buyer and step, so a retry has the same key.
     pub fn write(&self, step: Step, out: &mut Vec<u8>) {
         let Self { server, show, seats, cookie } = self;
         let mut body = String::new();
@@ -87,7 +87,7 @@ impl Purchase<'_> {
                 let _ = write!(text, "POST /api/v1/bookings/{booking}/confirm");
                 "pay"
             }
-            Step::Look { booking } => {
+            Step::Poll { booking } => {
                 let _ = write!(text, "GET /api/v1/bookings/{booking}");
                 "look"
             }

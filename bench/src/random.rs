@@ -1,7 +1,6 @@
-//! Random numbers for a load: fast, repeatable from a seed, and no secret.
+//! Random numbers for a load: fast, repeatable from a seed, not cryptographic.
 //!
-//! The generator is SplitMix64: one multiplication chain per number, so that drawing costs nothing
-//! beside a request.
+//! The generator is SplitMix64. One number costs one multiplication chain, negligible beside a request.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -10,19 +9,19 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of this seed, for tests.
+    /// Creates the stream of this seed, for tests.
     #[cfg(test)]
     pub const fn from_seed(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A stream nobody had before.
+    /// Creates a stream with a random seed.
     pub fn fresh() -> Self {
-        // The standard library draws keys for its hash maps; one of them is as good a seed as any.
+        // The random key of a standard hash map serves as the seed.
         Self(RandomState::new().build_hasher().finish())
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -31,22 +30,22 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to, not including, `limit`; `limit` is at least 1.
+    /// Draws a number from 0 up to, not including, `limit`; `limit` is at least 1.
     pub const fn below(&mut self, limit: u64) -> u64 {
         ((self.bits() as u128 * limit as u128) >> 64) as u64
     }
 
-    /// A number above 0 and at most 1.
+    /// Draws a number above 0 and at most 1.
     pub fn share(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// 128 random bits in hex.
+    /// Draws 128 random bits in hex.
     pub fn hex(&mut self) -> String {
         format!("{:016x}{:016x}", self.bits(), self.bits())
     }
 
-    /// A random id.
+    /// Draws a random id.
     pub const fn id(&mut self) -> uuid::Uuid {
         uuid::Uuid::from_u64_pair(self.bits(), self.bits())
     }

@@ -1,7 +1,7 @@
-//! Results: a JSON object a line on standard output when asked for, words on standard error always.
+//! Results: text on standard error, and with `--json` one JSON object a line on standard output.
 //!
-//! A round is a row. At the end every kind of row gets its median with the range, and every promise of
-//! the benchmark is compared with it: kept or lost, both are printed.
+//! A round is a row. At the end each group of rows gets a median with its range, and each promised bound
+//! is compared with it and printed as kept or lost.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 use crate::checker::Findings;
 
-/// One row of results under way.
+/// One row of results.
 #[derive(Clone, Debug)]
 pub struct Row(Map<String, Value>);
 
 impl Row {
-    /// A row of a benchmark's variant: "candidate" or the baseline's name.
+    /// Creates a row of a benchmark's variant: "candidate" or the name of a baseline.
     pub fn of(bench: &str, variant: &str) -> Self {
         let mut row = Map::new();
         row.insert("bench".into(), json!(bench));
@@ -22,20 +22,20 @@ impl Row {
         Self(row)
     }
 
-    /// With one more value.
+    /// Adds a value.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0.insert(key.to_owned(), value.into());
         self
     }
 
-    /// With one more figure, kept to five digits: more would be noise.
+    /// Adds a figure, rounded to five digits: more would be noise.
     #[must_use]
     pub fn figure(self, key: &str, value: f64) -> Self {
         self.with(key, rounded(value))
     }
 
-    /// With the quantiles of a histogram.
+    /// Adds the quantiles of a histogram.
     #[must_use]
     pub fn latencies(self, histogram: &crate::histogram::Histogram) -> Self {
         self.figure("p50_ms", histogram.quantile_ms(0.5))
@@ -44,11 +44,11 @@ impl Row {
             .figure("max_ms", histogram.max_ms())
     }
 
-    /// The row for people: words first, then figures, with the ranges behind them.
-    fn words(&self) -> String {
-        let told = |(key, value): (&String, &Value)| match (key.as_str(), value) {
+    /// Formats the row as text: texts first, then figures with their ranges.
+    fn to_text(&self) -> String {
+        let cell = |(key, value): (&String, &Value)| match (key.as_str(), value) {
             ("bench" | "ranges" | "rounds" | "violations", _) => None,
-            (_, Value::String(word)) => Some((false, format!("{word:<13}"))),
+            (_, Value::String(text)) => Some((false, format!("{text:<13}"))),
             _ => {
                 let range = self.0.get("ranges").and_then(|ranges| ranges.get(key));
                 let range =
@@ -56,25 +56,25 @@ impl Row {
                 Some((true, format!("{key} {value}{range}")))
             }
         };
-        let mut words: Vec<_> = self.0.iter().filter_map(told).collect();
-        words.sort_by_key(|(is_figure, _)| *is_figure);
-        words.into_iter().map(|(_, word)| word).collect::<Vec<_>>().join("  ")
+        let mut cells: Vec<_> = self.0.iter().filter_map(cell).collect();
+        cells.sort_by_key(|(is_figure, _)| *is_figure);
+        cells.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("  ")
     }
 
-    /// What makes rows comparable: every word in them, and the rate and size they were made at.
-    fn kind(&self) -> String {
+    /// Returns the key of comparable rows: all their texts and settings such as rate and size.
+    fn group_key(&self) -> String {
         let is_setting = |key: &str, value: &Value| key != "round" && (value.is_string() || SETTINGS.contains(&key));
-        let words = self.0.iter().filter(|(key, value)| is_setting(key, value));
-        words
+        let settings = self.0.iter().filter(|(key, value)| is_setting(key, value));
+        settings
             .map(|(_, value)| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
             .collect::<Vec<_>>()
             .join(" ")
     }
 }
 
-/// Numbers that were given, not measured.
+/// Numbers that are settings, not measurements.
 const SETTINGS: [&str; 4] = ["rate_per_s", "seats", "sockets", "attempts_per_call"];
-/// Digits a figure keeps.
+/// Significant digits of a figure.
 const DIGITS: i32 = 5;
 
 fn rounded(value: f64) -> f64 {
@@ -94,12 +94,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// An empty one; `json` prints rows on standard output as well.
+    /// Creates an empty report; `json` also prints rows on standard output.
     pub const fn new(json: bool) -> Self {
         Self { json, rows: Vec::new(), violations: 0, lost: 0 }
     }
 
-    /// The results of a round.
+    /// Prints and keeps the results of a round.
     pub fn round(&mut self, row: Row) {
         self.print(&row);
         self.rows.push(row);
@@ -109,15 +109,15 @@ impl Report {
         if self.json {
             println!("{}", Value::Object(row.0.clone()));
         }
-        eprintln!("        {}", row.words());
+        eprintln!("        {}", row.to_text());
     }
 
-    /// Says something for people.
-    pub fn say(&self, words: &str) {
-        eprintln!("{words}");
+    /// Prints a line on standard error.
+    pub fn print_line(&self, line: &str) {
+        eprintln!("{line}");
     }
 
-    /// What the checker found; anything voids the figures.
+    /// Prints and counts violations; one voids the figures.
     pub fn findings(&mut self, found: &Findings) {
         self.violations += found.count();
         for line in found.first() {
@@ -125,41 +125,41 @@ impl Report {
         }
     }
 
-    /// The median and the range of every figure, over the rounds of every kind of row.
+    /// Prints the median and the range of every figure, per group of comparable rows.
     pub fn summarise(&mut self) {
         eprintln!("\n        medians");
-        let mut kinds: Vec<(String, Vec<Row>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<Row>)> = Vec::new();
         for row in &self.rows {
-            let kind = row.kind();
-            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            let group_key = row.group_key();
+            match groups.iter_mut().find(|(known, _)| *known == group_key) {
                 Some((_, rows)) => rows.push(row.clone()),
-                None => kinds.push((kind, vec![row.clone()])),
+                None => groups.push((group_key, vec![row.clone()])),
             }
         }
-        for (_, rows) in &kinds {
+        for (_, rows) in &groups {
             let row = median_row(rows);
             self.print(&row);
         }
     }
 
-    /// The median of a figure over the rows that have these words.
-    pub fn median(&self, words: &[(&str, Value)], key: &str) -> Option<f64> {
-        median(self.figures(words, key))
+    /// Returns the median of a figure over the rows with these values.
+    pub fn median(&self, values: &[(&str, Value)], key: &str) -> Option<f64> {
+        median(self.figures(values, key))
     }
 
-    /// The least and the most of a figure over the rows that have these words.
-    pub fn extremes(&self, words: &[(&str, Value)], key: &str) -> Option<(f64, f64)> {
-        let figures = self.figures(words, key);
+    /// Returns minimum and maximum of a figure over the rows with these values.
+    pub fn extremes(&self, values: &[(&str, Value)], key: &str) -> Option<(f64, f64)> {
+        let figures = self.figures(values, key);
         let most = figures.iter().copied().max_by(f64::total_cmp)?;
         figures.into_iter().min_by(f64::total_cmp).map(|least| (least, most))
     }
 
-    fn figures(&self, words: &[(&str, Value)], key: &str) -> Vec<f64> {
-        let fits = |row: &&Row| words.iter().all(|(key, value)| row.0.get(*key) == Some(value));
-        self.rows.iter().filter(fits).filter_map(|row| row.0.get(key)?.as_f64()).collect()
+    fn figures(&self, values: &[(&str, Value)], key: &str) -> Vec<f64> {
+        let matches = |row: &&Row| values.iter().all(|(key, value)| row.0.get(*key) == Some(value));
+        self.rows.iter().filter(matches).filter_map(|row| row.0.get(key)?.as_f64()).collect()
     }
 
-    /// Compares a figure with what was promised, both ways printed.
+    /// Compares a figure with the promised bound and prints the result.
     pub fn promise(&mut self, what: &str, found: Option<f64>, bound: Bound) {
         let Some(found) = found else { return };
         let kept = bound.holds(found);
@@ -172,7 +172,7 @@ impl Report {
         eprintln!("  {}  {what}: {found} (promised {sign} {limit})", if kept { "kept" } else { "LOST" });
     }
 
-    /// Whether the figures stand: no violation was found.
+    /// Prints the verdict. `true` means that no violation was found.
     pub fn close(&self) -> bool {
         if self.violations > 0 {
             eprintln!("\n  VOID: {} violations. None of the figures above counts.", self.violations);
@@ -183,7 +183,7 @@ impl Report {
     }
 }
 
-/// What a figure must be.
+/// The promised bound of a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
     /// At most this.
@@ -208,7 +208,7 @@ impl Bound {
     }
 }
 
-/// The middle one; of an even number, the mean of the two in the middle.
+/// Returns the median; for an even count, the mean of the two middle figures.
 pub fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let middle = figures.len() / 2;
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_row_has_the_middle_of_every_figure_and_its_range() {
+    fn a_median_row_has_the_median_and_range_of_every_figure() {
         let rows: Vec<Row> = [3.0, 1.0, 2.0]
             .iter()
             .enumerate()
@@ -266,16 +266,16 @@ mod tests {
     }
 
     #[test]
-    fn rounds_of_one_rate_are_one_kind_and_other_rates_are_others() {
+    fn rounds_of_one_rate_are_one_group_and_other_rates_are_others() {
         let row = |rate: u64, round: u64| Row::of("locks", "candidate").with("rate_per_s", rate).with("round", round);
-        assert_eq!(row(500, 1).kind(), row(500, 2).kind());
-        assert_ne!(row(500, 1).kind(), row(600, 1).kind());
+        assert_eq!(row(500, 1).group_key(), row(500, 2).group_key());
+        assert_ne!(row(500, 1).group_key(), row(600, 1).group_key());
         assert_eq!(median(vec![1.0, 2.0, 9.0, 4.0]), Some(3.0));
         assert_eq!(median(vec![]), None);
     }
 
     #[test]
-    fn one_violation_in_one_round_voids_everything() {
+    fn one_violation_in_one_round_voids_the_report() {
         let mut report = Report::new(false);
         report.findings(&Findings::default());
         assert!(report.close());

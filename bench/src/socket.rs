@@ -1,6 +1,6 @@
-//! The reading half of a WebSocket client: the handshake, and frames out of a stream of bytes.
+//! The reading half of a WebSocket client: the handshake and a frame parser.
 //!
-//! A reader of a live map says nothing but pong. Extensions are never offered, fragments never expected.
+//! A reader of a live map sends only pongs. The client offers no extensions and rejects fragments.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,39 +9,39 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// The handshake may take this long.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest answer to a handshake, bytes.
+/// Timeout of the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum answer to a handshake, bytes.
 const MAX_HEAD: usize = 8 * 1024;
-/// What the kernel keeps for a narrow reader who does not read, bytes; it doubles that.
+/// Receive buffer of a narrow reader, bytes; the kernel doubles it.
 const NARROW_BUFFER: usize = 4 * 1024;
-/// The longest segment a narrow reader takes, bytes: the least every host must.
+/// Maximum segment size of a narrow reader, bytes: the minimum that every host must accept.
 const NARROW_SEGMENT: u32 = 536;
-/// Any 16 bytes in base64 will do: we trust who we started.
+/// Any 16 bytes in base64: the client does not verify the server's accept key.
 const KEY: &str = "cm93bG9jay1iZW5jaC0wMQ==";
 
-/// A text message.
+/// Opcode of a text message.
 pub const TEXT: u8 = 1;
-/// A binary message.
+/// Opcode of a binary message.
 pub const BINARY: u8 = 2;
-/// The peer says goodbye.
+/// Opcode of a close frame.
 pub const CLOSE: u8 = 8;
-/// The peer wants a sign of life.
+/// Opcode of a ping.
 pub const PING: u8 = 9;
 
-/// Opens a WebSocket. Returns the stream and what came behind the handshake already. One that is
-/// `narrow` is as on a slow line: the kernels on both ends keep little for it.
+/// Opens a WebSocket. Returns the stream and the bytes received after the handshake. A `narrow` socket
+/// models a slow line: the kernels on both ends buffer little for it.
 pub fn connect(address: SocketAddr, path: &str, narrow: bool) -> Result<(TcpStream, Vec<u8>)> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if narrow {
         socket.set_recv_buffer_size(NARROW_BUFFER)?;
-        // On the loopback a segment has 64 KiB, and the sending kernel keeps twenty of them.
+        // On the loopback a segment has 64 KiB, and the sending kernel buffers twenty of them.
         socket.set_tcp_mss(NARROW_SEGMENT)?;
     }
-    socket.connect_timeout(&address.into(), PATIENCE).with_context(|| format!("cannot reach {address}"))?;
+    socket.connect_timeout(&address.into(), HANDSHAKE_TIMEOUT).with_context(|| format!("cannot reach {address}"))?;
     let mut stream: TcpStream = socket.into();
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -64,11 +64,11 @@ pub fn connect(address: SocketAddr, path: &str, narrow: bool) -> Result<(TcpStre
     }
 }
 
-/// A frame at the beginning of `bytes`: its kind, its payload, its whole length; `None` while some of it
-/// is missing.
+/// Parses the frame at the start of `bytes`: opcode, payload and total length; `None` while it is
+/// incomplete.
 ///
 /// # Errors
-/// When it is one that a server never sends: masked, in fragments, or with extensions.
+/// When the frame is masked, a fragment, or uses extensions, which the server never sends.
 pub fn frame(bytes: &[u8]) -> Result<Option<(u8, &[u8], usize)>> {
     const FINAL: u8 = 0x80;
     const MASKED: u8 = 0x80;
@@ -90,7 +90,7 @@ pub fn frame(bytes: &[u8]) -> Result<Option<(u8, &[u8], usize)>> {
     Ok(bytes.get(head..head + length).map(|payload| (first & 0x0f, payload, head + length)))
 }
 
-/// The pong to an empty ping; masked, as clients must, with a mask of zeros.
+/// The pong to an empty ping, masked with zeros: a client must mask its frames.
 pub const PONG: [u8; 6] = [0x8a, 0x80, 0, 0, 0, 0];
 
 /// Opens a WebSocket and waits for its first message that is not a ping.
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_all_three_lengths_are_cut_out_of_a_stream() {
+    fn frames_of_all_three_length_encodings_are_parsed() {
         for length in [0_usize, 125, 126, 65_535, 65_536] {
             let mut bytes = match length {
                 0..126 => vec![0x82, length as u8],
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_never_send_is_refused() {
+    fn masked_fragmented_and_extended_frames_are_rejected() {
         for bytes in [[0x82, 0x80], [0x02, 0x00], [0xc2, 0x00]] {
             assert!(frame(&bytes).is_err(), "{bytes:02x?}");
         }

@@ -1,4 +1,4 @@
-//! Reading an answer: as much of it as a load needs.
+//! A parser of HTTP answers: status and body only.
 
 use anyhow::{Context, Result, bail};
 
@@ -12,10 +12,10 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// The answer `bytes` begin with and its whole length, or `None` while some of it is missing.
+    /// Parses the answer at the start of `bytes` and returns it with its length in bytes; `None` while it is incomplete.
     ///
     /// # Errors
-    /// When it is no answer this client can read.
+    /// When the answer is not HTTP/1.1 or has no `Content-Length`.
     pub fn parse(bytes: &'a [u8]) -> Result<Option<(Self, usize)>> {
         let Some(first) = bytes.get(..12) else { return Ok(None) };
         if !first.starts_with(b"HTTP/1.1 ") {
@@ -33,7 +33,7 @@ impl<'a> Answer<'a> {
             }
             length = length.or_else(|| content_length(line));
         }
-        // These have no body and need not say so.
+        // These statuses have no body and need no Content-Length.
         let length =
             if matches!(status, 204 | 304 | 100..200) { 0 } else { length.context("an answer of unknown length")? };
         let end = at + length;
@@ -50,19 +50,19 @@ fn content_length(line: &[u8]) -> Option<usize> {
     std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-/// The number behind the first `name` in a JSON text, without reading the rest of it.
+/// Returns the number of the first field `name` in a JSON text, without parsing the rest.
 pub fn number_after(body: &[u8], name: &str) -> Option<u64> {
     let digits = &body[after(body, name)?..];
     let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
     std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
 }
 
-/// The minor units of the first amount of that name.
+/// Returns the minor units of the first amount field `name`.
 pub fn amount_after(body: &[u8], name: &str) -> Option<u64> {
     number_after(&body[after(body, name)?..], "minor")
 }
 
-/// The text behind the first `name` in a JSON text; for ids and words without escapes.
+/// Returns the text of the first field `name` in a JSON text; for values without escapes.
 pub fn text_after<'a>(body: &'a [u8], name: &str) -> Option<&'a str> {
     let text = body[after(body, name)?..].strip_prefix(b"\"")?;
     let end = text.iter().position(|byte| *byte == b'"')?;
@@ -85,7 +85,7 @@ mod tests {
     const ANSWER: &[u8] = b"HTTP/1.1 201 Created\r\ncontent-type: application/json\r\nContent-Length: 27\r\n\r\n{\"id\":\"ab-12\",\"n\":77,\"x\":1}";
 
     #[test]
-    fn an_answer_is_read_when_the_last_byte_is_there_and_not_before() {
+    fn an_answer_is_parsed_only_when_complete() {
         for cut in 0..ANSWER.len() {
             assert_eq!(Answer::parse(&ANSWER[..cut]).expect("readable"), None, "after {cut} bytes");
         }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_body_and_one_that_is_none() {
+    fn an_answer_without_body_is_parsed_and_unsupported_ones_are_errors() {
         let none = Answer { status: 204, body: b"" };
         assert_eq!(Answer::parse(b"HTTP/1.1 204 No Content\r\n\r\n").expect("readable"), Some((none, 27)));
         assert!(Answer::parse(b"HTTP/1.0 200 OK\r\n\r\n").is_err());

@@ -1,4 +1,4 @@
-//! The loop that sends and receives.
+//! The event loop that sends requests and receives answers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -10,29 +10,29 @@ use mio::{Events, Interest, Poll, Token};
 
 use super::{Answer, Load, Next};
 
-/// Connections looked at per turn.
+/// Events taken per poll.
 const MAX_EVENTS: usize = 1_024;
-/// One reading; every answer of the API fits.
+/// Buffer of one read; every answer of the API fits.
 const READ_BYTES: usize = 64 * 1024;
-/// How long to wait for an event when nothing is due.
+/// Longest wait for an event when no request is due.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
-/// Connections may be lost and made again this often before the run is given up.
+/// Reconnections after which a run fails.
 const MAX_RECONNECTS: usize = 1_000;
 
-/// What a run may take.
+/// Limits of a run.
 pub struct Limits {
     /// Connections to each server.
     pub connections: usize,
-    /// The whole run.
-    pub patience: Duration,
+    /// Duration of the whole run.
+    pub timeout: Duration,
 }
 
 struct Connection {
     stream: TcpStream,
     server: usize,
-    /// The request in the air.
+    /// The request in flight.
     ticket: Option<u32>,
-    /// The part of its answer that has arrived.
+    /// The received part of its answer.
     partial: Vec<u8>,
 }
 
@@ -41,19 +41,19 @@ struct Engine<'a, L> {
     load: &'a mut L,
     poll: Poll,
     connections: Vec<Connection>,
-    /// Connections without a request in the air, by server.
+    /// Connections without a request in flight, by server.
     idle: Vec<Vec<usize>>,
-    in_the_air: usize,
+    in_flight: usize,
     reconnects: usize,
     began: Instant,
     out: Vec<u8>,
     chunk: Vec<u8>,
 }
 
-/// Runs a load against some servers until it has nothing more to send and every answer has come.
+/// Runs a load against some servers until it has no more requests and every answer has arrived.
 ///
 /// # Errors
-/// When a server cannot be reached, or the patience is over.
+/// When a server cannot be reached, or the timeout expires.
 pub fn run<L: Load>(servers: &[SocketAddr], limits: &Limits, load: &mut L) -> Result<()> {
     let poll = Poll::new()?;
     let mut engine = Engine {
@@ -62,7 +62,7 @@ pub fn run<L: Load>(servers: &[SocketAddr], limits: &Limits, load: &mut L) -> Re
         poll,
         connections: Vec::new(),
         idle: vec![Vec::new(); servers.len()],
-        in_the_air: 0,
+        in_flight: 0,
         reconnects: 0,
         began: Instant::now(),
         out: Vec::with_capacity(1_024),
@@ -76,7 +76,7 @@ pub fn run<L: Load>(servers: &[SocketAddr], limits: &Limits, load: &mut L) -> Re
         }
     }
     engine.began = Instant::now();
-    engine.work(limits.patience)
+    engine.run_until_answered(limits.timeout)
 }
 
 impl<L: Load> Engine<'_, L> {
@@ -86,7 +86,7 @@ impl<L: Load> Engine<'_, L> {
 
     fn connect(&self, server: usize, token: usize) -> Result<TcpStream> {
         let address = self.servers[server];
-        // Waiting for the handshake is fine: it happens before the clock starts, or after a loss.
+        // A blocking connect is fine here: it happens before the clock starts, or after a lost connection.
         let stream = std::net::TcpStream::connect(address).with_context(|| format!("cannot reach {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
@@ -95,10 +95,10 @@ impl<L: Load> Engine<'_, L> {
         Ok(stream)
     }
 
-    fn work(&mut self, patience: Duration) -> Result<()> {
+    fn run_until_answered(&mut self, timeout: Duration) -> Result<()> {
         let mut events = Events::with_capacity(MAX_EVENTS);
         loop {
-            let Some(wait) = self.hand_out()? else { return Ok(()) };
+            let Some(wait) = self.send_due()? else { return Ok(()) };
             match self.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 polled => polled?,
@@ -106,57 +106,57 @@ impl<L: Load> Engine<'_, L> {
             for event in &events {
                 self.receive(event.token().0)?;
             }
-            if self.began.elapsed() > patience {
-                bail!("{} requests are unanswered after {} s", self.in_the_air, patience.as_secs());
+            if self.began.elapsed() > timeout {
+                bail!("{} requests are unanswered after {} s", self.in_flight, timeout.as_secs());
             }
         }
     }
 
-    /// Sends whatever is due on connections that are free. How long to wait then; `None`: all is done.
-    fn hand_out(&mut self) -> Result<Option<Duration>> {
+    /// Sends due requests on idle connections. Returns how long to wait for events; `None` when all are answered.
+    fn send_due(&mut self) -> Result<Option<Duration>> {
         let mut wait = LONGEST_WAIT;
         let mut done = 0;
         for server in 0..self.servers.len() {
-            while let Some(place) = self.idle[server].pop() {
+            while let Some(index) = self.idle[server].pop() {
                 let now = self.now();
                 self.out.clear();
                 match self.load.next(server, now, &mut self.out) {
                     Next::Send(ticket) => {
-                        self.send(place, ticket)?;
+                        self.send(index, ticket)?;
                         continue;
                     }
                     Next::At(instant) => wait = wait.min(Duration::from_nanos(instant.saturating_sub(now))),
                     Next::AfterAnswer => {}
                     Next::Done => done += 1,
                 }
-                self.idle[server].push(place);
+                self.idle[server].push(index);
                 break;
             }
         }
-        Ok((done < self.servers.len() || self.in_the_air > 0).then_some(wait))
+        Ok((done < self.servers.len() || self.in_flight > 0).then_some(wait))
     }
 
-    fn send(&mut self, place: usize, ticket: u32) -> Result<()> {
-        let connection = &mut self.connections[place];
+    fn send(&mut self, index: usize, ticket: u32) -> Result<()> {
+        let connection = &mut self.connections[index];
         connection.ticket = Some(ticket);
-        self.in_the_air += 1;
-        // A request is smaller than any socket's buffer, and nothing else is in it.
+        self.in_flight += 1;
+        // A request is smaller than any socket buffer, and the buffer is empty.
         match connection.stream.write(&self.out) {
             Ok(written) if written == self.out.len() => Ok(()),
-            Ok(_) => self.lose(place, "the request went out in part"),
-            Err(error) => self.lose(place, &error.to_string()),
+            Ok(_) => self.replace_lost(index, "the request was sent in part"),
+            Err(error) => self.replace_lost(index, &error.to_string()),
         }
     }
 
-    fn receive(&mut self, place: usize) -> Result<()> {
+    fn receive(&mut self, index: usize) -> Result<()> {
         loop {
-            let connection = &mut self.connections[place];
+            let connection = &mut self.connections[index];
             let read = match connection.stream.read(&mut self.chunk) {
-                Ok(0) => return self.lose(place, "the server closed the connection"),
+                Ok(0) => return self.replace_lost(index, "the server closed the connection"),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return self.lose(place, &error.to_string()),
+                Err(error) => return self.replace_lost(index, &error.to_string()),
             };
             let now = self.began.elapsed().as_nanos() as u64;
             let whole = if connection.partial.is_empty() {
@@ -170,37 +170,37 @@ impl<L: Load> Engine<'_, L> {
                     let ticket = connection.ticket.take().unwrap_or_default();
                     self.load.answered(ticket, now, &answer);
                     connection.partial.clear();
-                    self.in_the_air -= 1;
-                    self.idle[connection.server].push(place);
+                    self.in_flight -= 1;
+                    self.idle[connection.server].push(index);
                 }
-                Ok(Some(_)) => return self.lose(place, "the server said more than it was asked"),
+                Ok(Some(_)) => return self.replace_lost(index, "the server sent an unrequested answer"),
                 Ok(None) if connection.partial.is_empty() => connection.partial.extend_from_slice(&self.chunk[..read]),
                 Ok(None) => {}
-                Err(error) => return self.lose(place, &error.to_string()),
+                Err(error) => return self.replace_lost(index, &error.to_string()),
             }
             if read < READ_BYTES {
-                // The socket is empty; what comes later is a new event.
+                // The socket is drained; later bytes raise a new event.
                 return Ok(());
             }
         }
     }
 
-    /// A connection is of no more use: its request counts as lost, and another takes its place.
-    fn lose(&mut self, place: usize, why: &str) -> Result<()> {
+    /// Replaces a broken connection and reports its request as lost.
+    fn replace_lost(&mut self, index: usize, why: &str) -> Result<()> {
         let now = self.now();
-        let server = self.connections[place].server;
-        if let Some(ticket) = self.connections[place].ticket.take() {
+        let server = self.connections[index].server;
+        if let Some(ticket) = self.connections[index].ticket.take() {
             self.load.lost(ticket, now, why);
-            self.in_the_air -= 1;
-            self.idle[server].push(place);
+            self.in_flight -= 1;
+            self.idle[server].push(index);
         }
         self.reconnects += 1;
         if self.reconnects > MAX_RECONNECTS {
-            bail!("connections break again and again: {why}");
+            bail!("too many lost connections: {why}");
         }
-        let stream = self.connect(server, place)?;
-        self.connections[place].stream = stream;
-        self.connections[place].partial.clear();
+        let stream = self.connect(server, index)?;
+        self.connections[index].stream = stream;
+        self.connections[index].partial.clear();
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
-//! A small HTTP/1.1 client for load: keep-alive, one request in the air per connection, one thread.
+//! A small HTTP/1.1 load client: keep-alive, one request in flight per connection, one thread.
 //!
-//! It shares two cores with the server under test, so it costs little: requests are bytes made by the
-//! load, answers are looked at for status, length and body, and nothing is copied that need not be.
-//! What it leaves out: TLS, redirects, chunked answers, anything the API does not do.
+//! It shares two cores with the server under test, so it must be cheap: the load writes requests as
+//! bytes, and answers are parsed for status, length and body only.
+//! It does not support TLS, redirects or chunked answers, because the API uses none of them.
 
 mod answer;
 mod engine;
@@ -10,41 +10,41 @@ mod engine;
 pub use answer::{Answer, amount_after, number_after, text_after};
 pub use engine::{Limits, run};
 
-/// What a load says when it is asked for the next request.
+/// The result of [`Load::next`].
 pub enum Next {
-    /// The request is in the buffer; the number comes back with its answer.
+    /// The request is in the buffer; its answer carries this number.
     Send(u32),
-    /// Nothing before this instant, nanoseconds from the start.
+    /// No request is due before this instant, nanoseconds from the start.
     At(u64),
-    /// Nothing until some answer arrives.
+    /// No request is due until an answer arrives.
     AfterAnswer,
-    /// Nothing any more.
+    /// There are no more requests.
     Done,
 }
 
-/// Something that makes requests and hears their answers. Instants are nanoseconds from the start.
+/// A source of requests that receives their answers. Instants are nanoseconds from the start.
 pub trait Load {
     /// Writes the next request for the server with this number into `out`, if one is due.
     fn next(&mut self, server: usize, now: u64, out: &mut Vec<u8>) -> Next;
-    /// The answer to a request.
+    /// Handles the answer to a request.
     fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>);
-    /// There will be no answer, and nobody knows what the server did.
+    /// Handles a request without an answer: the server may have processed it or not.
     fn lost(&mut self, ticket: u32, now: u64, why: &str);
 }
 
-/// One request and its answer on a connection of its own, waiting for it; for everything that is not load.
+/// Sends one request on a new connection and waits for the answer; for requests that are not load.
 pub fn ask(address: std::net::SocketAddr, request: &[u8]) -> anyhow::Result<(u16, Vec<u8>)> {
     use std::io::{Read, Write};
-    /// Whatever is asked this way is quick.
-    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
-    let mut stream = std::net::TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    /// Such requests are fast.
+    const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
+    let mut stream = std::net::TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     stream.write_all(request)?;
     let mut bytes = Vec::new();
     let mut chunk = vec![0_u8; 64 * 1024];
     loop {
         let read = stream.read(&mut chunk)?;
-        anyhow::ensure!(read > 0, "{address} hung up");
+        anyhow::ensure!(read > 0, "{address} closed the connection");
         bytes.extend_from_slice(&chunk[..read]);
         if let Some((answer, _)) = Answer::parse(&bytes)? {
             return Ok((answer.status, answer.body.to_vec()));
@@ -52,7 +52,7 @@ pub fn ask(address: std::net::SocketAddr, request: &[u8]) -> anyhow::Result<(u16
     }
 }
 
-/// A plain GET.
+/// Sends a GET request.
 pub fn get(address: std::net::SocketAddr, path: &str) -> anyhow::Result<(u16, Vec<u8>)> {
     ask(address, format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes())
 }

@@ -1,9 +1,9 @@
-//! The baseline server: every change as a JSON text of its own to every socket, as the usual blueprint
-//! has it.
+//! The baseline server: sends every change as a separate JSON text to every socket, as a common live-map
+//! design does.
 //!
-//! Honestly made: the same web framework with the same socket settings, a text is written once and its
-//! bytes are shared by all sockets, and it hears of changes on the same Redis channel. What it lacks is
-//! what is measured: ticks, merging, and a language of its own.
+//! The comparison is fair: it uses the same web framework, socket settings and Redis channel, and
+//! serialises each text once for all sockets. It lacks only what the benchmark measures: ticks, merged
+//! changes and binary frames.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,40 +19,40 @@ use futures::StreamExt;
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 
-/// The inbound buffer of a socket, bytes: the server's, to be fair.
+/// Inbound buffer of a socket, bytes: the same as the server's.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
-/// Changes a slow socket may be behind before it is cut off; as many as a run can make.
+/// Changes a slow socket may lag behind before it is closed; as many as a run can make.
 const MAX_BEHIND: usize = 1 << 18;
 
-/// What the baseline server takes.
+/// Options of the baseline server.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Where to listen.
+    /// The address to listen at.
     #[arg(long)]
     listen: SocketAddr,
-    /// Where changes are announced.
+    /// The Redis channel of changes.
     #[arg(long)]
     channel: String,
-    /// The key of the map.
+    /// The Redis key of the map.
     #[arg(long)]
     map: String,
-    /// The key of its version.
+    /// The Redis key of its version.
     #[arg(long)]
     version: String,
-    /// Send each text at once, as most WebSocket libraries do, instead of leaving small ones to the
-    /// kernel to join, as the server does.
+    /// Set TCP_NODELAY, as most WebSocket libraries do. Without it the kernel joins small texts, as for
+    /// the server under test.
     #[arg(long)]
     nodelay: bool,
 }
 
-struct Room {
+struct Baseline {
     seats: Mutex<(u64, Vec<u8>)>,
     changes: broadcast::Sender<(u64, Utf8Bytes)>,
 }
 
-/// Serves until the process is ended.
+/// Serves until the process ends.
 pub fn serve(redis_url: &str, options: &Options) -> Result<()> {
-    // As many threads as the server has: one a core.
+    // The same number of threads as the server has: one a core.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let client = redis::Client::open(redis_url)?;
@@ -62,15 +62,15 @@ pub fn serve(redis_url: &str, options: &Options) -> Result<()> {
         let map: Vec<u8> = redis::cmd("GET").arg(&options.map).query_async(&mut connection).await?;
         let version: u64 = redis::cmd("GET").arg(&options.version).query_async(&mut connection).await?;
         let (changes, _) = broadcast::channel(MAX_BEHIND);
-        let room = Arc::new(Room { seats: Mutex::new((version, map)), changes });
-        tokio::spawn(follow(Arc::clone(&room), stream));
+        let baseline = Arc::new(Baseline { seats: Mutex::new((version, map)), changes });
+        tokio::spawn(relay_announcements(Arc::clone(&baseline), stream));
         let router =
-            Router::new().route("/live", get(live)).route("/healthz", get(async || "alive\n")).with_state(room);
+            Router::new().route("/live", get(live)).route("/healthz", get(async || "alive\n")).with_state(baseline);
         let listener = TcpListener::bind(options.listen).await?;
         let nodelay = options.nodelay;
         let listener = listener.tap_io(move |stream| {
             if nodelay {
-                // Refused only by a socket that is gone.
+                // Fails only on a closed socket.
                 let _ = stream.set_nodelay(true);
             }
         });
@@ -79,21 +79,21 @@ pub fn serve(redis_url: &str, options: &Options) -> Result<()> {
     })
 }
 
-/// Takes every announcement, `epoch;version;seat=state,…`, and tells everyone.
-async fn follow(room: Arc<Room>, mut announcements: redis::aio::PubSubStream) {
+/// Applies every announcement, `epoch;version;seat=state,…`, and broadcasts its changes.
+async fn relay_announcements(baseline: Arc<Baseline>, mut announcements: redis::aio::PubSubStream) {
     while let Some(message) = announcements.next().await {
-        if let Err(error) = take(&room, message.get_payload_bytes()) {
-            eprintln!("an announcement that cannot be read: {error:#}");
+        if let Err(error) = apply_announcement(&baseline, message.get_payload_bytes()) {
+            eprintln!("an announcement cannot be parsed: {error:#}");
         }
     }
 }
 
-fn take(room: &Room, payload: &[u8]) -> Result<()> {
+fn apply_announcement(baseline: &Baseline, payload: &[u8]) -> Result<()> {
     let text = std::str::from_utf8(payload)?;
     let (_, rest) = text.split_once(';').context("no epoch")?;
     let (version, changes) = rest.split_once(';').context("no version")?;
     let version: u64 = version.parse()?;
-    let mut seats = room.seats.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut seats = baseline.seats.lock().unwrap_or_else(PoisonError::into_inner);
     if version <= seats.0 {
         return Ok(());
     }
@@ -102,29 +102,29 @@ fn take(room: &Room, payload: &[u8]) -> Result<()> {
         let (seat, state): (usize, u8) = (seat.parse()?, state.parse()?);
         *seats.1.get_mut(seat).context("no such seat")? = state;
         let text = format!(r#"{{"version":{version},"seat":{seat},"state":{state}}}"#);
-        // Nobody watching is fine.
-        let _ = room.changes.send((version, text.into()));
+        // Fails only without subscribers.
+        let _ = baseline.changes.send((version, text.into()));
     }
     seats.0 = version;
     Ok(())
 }
 
-async fn live(State(room): State<Arc<Room>>, upgrade: WebSocketUpgrade) -> Response {
-    upgrade.read_buffer_size(READ_BUFFER_BYTES).on_upgrade(|socket| talk(room, socket))
+async fn live(State(baseline): State<Arc<Baseline>>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.read_buffer_size(READ_BUFFER_BYTES).on_upgrade(|socket| serve_socket(baseline, socket))
 }
 
-async fn talk(room: Arc<Room>, mut socket: WebSocket) {
+async fn serve_socket(baseline: Arc<Baseline>, mut socket: WebSocket) {
     let (whole, mut changes) = {
-        let seats = room.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        let seats = baseline.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let states: String = seats.1.iter().map(|state| char::from(b'0' + state)).collect();
-        (format!(r#"{{"version":{},"states":"{states}"}}"#, seats.0), room.changes.subscribe())
+        (format!(r#"{{"version":{},"states":"{states}"}}"#, seats.0), baseline.changes.subscribe())
     };
     if socket.send(Message::Text(whole.into())).await.is_err() {
         return;
     }
     loop {
         tokio::select! {
-            heard = socket.recv() => match heard {
+            received = socket.recv() => match received {
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return,
             },

@@ -1,8 +1,8 @@
-//! Changes to a show's seats at a rate: the server's own scripts, one seat a call, so that each is a step
-//! of the version and an announcement.
+//! A source of seat changes at a rate. It calls the server's scripts with one seat a call, so each change
+//! increments the version and is announced.
 //!
-//! Half of the seats are held at any time. Seats take turns: one that changed does not change again
-//! before all others did, so that every change is to be seen.
+//! Half of the seats are held at any time. A seat changes again only after all others did, so that a
+//! merged delta hides no change.
 
 use std::collections::VecDeque;
 use std::thread::JoinHandle;
@@ -11,20 +11,20 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use redis::{ConnectionLike, Value};
 
-use super::fleet::Board;
+use super::fleet::SharedState;
 use crate::arrivals::{Spacing, schedule};
 use crate::random::Random;
 use crate::world::{Script, Show, World};
 
-/// The shortest sleep; changes due meanwhile go out together.
-const NAP: Duration = Duration::from_millis(1);
-/// Neighbouring changes are so many seats apart.
+/// Sleep while no change is due; changes that fall due meanwhile are sent together.
+const SLEEP: Duration = Duration::from_millis(1);
+/// Distance in seats between consecutive changes.
 const STRIDE: u64 = 7_919;
-/// The code a script answers first when it did what it was asked.
+/// First element of a script's successful answer.
 const OK: &[u8] = b"OK";
 
-/// The source of changes of one show, whose holds outlive a run.
-pub struct Source {
+/// The source of changes of one show. It keeps its holds between runs.
+pub struct ChangeSource {
     lock: Script,
     release: Script,
     show: Show,
@@ -32,34 +32,40 @@ pub struct Source {
     next: u64,
 }
 
-impl Source {
-    /// Nothing held yet.
+impl ChangeSource {
+    /// Creates a source without holds.
     pub fn new(world: &mut World, show: Show) -> Result<Self> {
         let (lock, release) = (world.store.script("lock")?, world.store.script("release")?);
         Ok(Self { lock, release, show, held: VecDeque::new(), next: 0 })
     }
 
-    /// Starts changing seats at `rate` a second for `seconds`, timed by the board's clock.
-    pub fn start(mut self, world: &World, board: std::sync::Arc<Board>, rate: f64, seconds: f64) -> Result<Running> {
+    /// Starts changing seats at `rate` a second for `seconds`, by the clock of the shared state.
+    pub fn start(
+        mut self,
+        world: &World,
+        state: std::sync::Arc<SharedState>,
+        rate: f64,
+        seconds: f64,
+    ) -> Result<RunningChanges> {
         let mut random = Random::fresh();
         let instants = schedule(Spacing::Poisson, rate, seconds, &mut random);
-        let store = world.store.another()?;
+        let store = world.store.second_connection()?;
         let thread = std::thread::spawn(move || {
             let mut store = store;
-            let from = board.now();
+            let from = state.now();
             let mut done = 0;
             while done < instants.len() {
-                let now = board.now() - from;
+                let now = state.now() - from;
                 let due = instants[done..].iter().take_while(|instant| **instant <= now).count();
                 if due == 0 {
-                    std::thread::sleep(NAP);
+                    std::thread::sleep(SLEEP);
                     continue;
                 }
                 let mut packed = Vec::new();
                 for instant in &instants[done..done + due] {
                     let (seat, call) = self.next_call(&store, &mut random);
-                    // An instant of 0 means never.
-                    board.note(seat, (from + instant).max(1));
+                    // 0 means that the seat has not changed.
+                    state.set_due(seat, (from + instant).max(1));
                     packed.extend_from_slice(&call.get_packed_command());
                 }
                 for answer in store.connection().req_packed_commands(&packed, 0, due)? {
@@ -69,10 +75,10 @@ impl Source {
             }
             Ok((self, instants.len() as u64))
         });
-        Ok(Running { thread })
+        Ok(RunningChanges { thread })
     }
 
-    /// Locks the next seat, or releases the one that is held longest once half of them are.
+    /// Locks the next seat, or releases the longest held one when half of the seats are held.
     fn next_call(&mut self, store: &crate::world::Store, random: &mut Random) -> (u32, redis::Cmd) {
         let seats = u64::from(self.show.seats);
         let seat_of = |turn: u64| (turn * STRIDE % seats) as u32;
@@ -91,14 +97,14 @@ impl Source {
     }
 }
 
-/// Changes under way.
-pub struct Running {
-    thread: JoinHandle<Result<(Source, u64)>>,
+/// A thread that makes changes.
+pub struct RunningChanges {
+    thread: JoinHandle<Result<(ChangeSource, u64)>>,
 }
 
-impl Running {
-    /// Waits until the last has been made; the source, and how many there were.
-    pub fn wait(self) -> Result<(Source, u64)> {
+impl RunningChanges {
+    /// Waits for the last change. Returns the source and the number of changes.
+    pub fn wait(self) -> Result<(ChangeSource, u64)> {
         self.thread.join().map_err(|_| anyhow::anyhow!("the thread that makes changes panicked"))?
     }
 }

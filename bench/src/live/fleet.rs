@@ -1,8 +1,8 @@
-//! Many readers of one live map, in few threads, cheap enough to share the machine with the server.
+//! Many readers of one live map in few threads, cheap enough to share the machine with the server.
 //!
-//! While the clock runs a reader does three things with a message: sees that it follows the one before,
-//! looks up whether these bytes came before, and notes their number. What the messages say is read only
-//! for a sample of readers (to time each change), and for all of them afterwards, when the checker wants
+//! During a measurement a reader does three things with a message: it checks that the message follows
+//! the previous one, looks up whether these bytes are known, and logs their number. Only a sample of
+//! readers decodes messages, to time each change. The checker decodes all messages afterwards to get
 //! every reader's final map.
 
 use std::collections::HashMap;
@@ -18,274 +18,274 @@ use anyhow::{Context, Result, bail};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::protocol::{Meaning, Protocol};
+use super::protocol::{MessageKind, Protocol};
 use crate::histogram::Histogram;
 use crate::socket::{self, BINARY, CLOSE, PING, PONG, TEXT};
 
-/// How often a thread looks whether it is told something.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Until all readers of a fleet have their first map.
-const FIRST_MESSAGE: Duration = Duration::from_secs(60);
-/// Events taken at once.
+/// Longest interval at which a thread reads the shared state.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Timeout for all readers of a fleet to have their first map.
+const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Events taken per poll.
 const MAX_EVENTS: usize = 2_048;
-/// One reading.
+/// Buffer of one read, bytes.
 const READ_BYTES: usize = 64 * 1024;
-/// Of so many readers one is timed.
+/// One reader in this many is timed.
 const SAMPLE: usize = 16;
-/// The last messages seen: in step, all readers get the same.
+/// Number of recent messages compared before the hash lookup: readers in step get the same ones.
 const RECENT: usize = 4;
 
-/// What the main thread tells the readers, and they tell it.
-pub struct Board {
+/// State shared by the main thread and the reader threads.
+pub struct SharedState {
     began: Instant,
     measuring: AtomicBool,
     stalled: AtomicBool,
     stop: AtomicBool,
-    /// When the last change of each seat was meant to happen, nanoseconds from `began`.
+    /// Intended instant of the last change of each seat, nanoseconds from `began`; 0 without a change.
     due: Vec<AtomicU64>,
-    /// The version a reader must have to be up to date; 0 until it is known.
+    /// The version that [`Fleet::wait_for`] waits for; 0 when it does not wait.
     target: AtomicU64,
-    /// Readers of each thread who have it.
+    /// Number of readers of each thread that have the target version.
     arrived: Vec<AtomicU64>,
 }
 
-impl Board {
-    /// Nanoseconds from the beginning.
+impl SharedState {
+    /// Returns the nanoseconds since `began`.
     pub fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// A change of this seat was meant to happen at that instant.
-    pub fn note(&self, seat: u32, due: u64) {
+    /// Sets the intended instant of a seat's last change.
+    pub fn set_due(&self, seat: u32, due: u64) {
         self.due[seat as usize].store(due, Ordering::Relaxed);
     }
 
-    /// Counts from now on, or no longer.
-    pub fn measure(&self, on: bool) {
+    /// Starts or stops counting.
+    pub fn set_measuring(&self, on: bool) {
         self.measuring.store(on, Ordering::Relaxed);
     }
 
-    /// Those who can stop reading, or go on.
-    pub fn stall(&self, on: bool) {
+    /// Stops or resumes reading at the stallable readers.
+    pub fn set_stalled(&self, on: bool) {
         self.stalled.store(on, Ordering::Relaxed);
     }
 }
 
-/// What to open.
+/// Options of a fleet.
 #[derive(Clone, Copy)]
-pub struct Plan {
-    /// What the server speaks.
+pub struct FleetOptions {
+    /// The protocol of the server.
     pub protocol: Protocol,
-    /// Readers.
+    /// Number of readers.
     pub sockets: usize,
-    /// How many of them can be told to stop reading.
+    /// Number of readers that can stop reading.
     pub stallable: usize,
-    /// Threads to read with.
+    /// Number of reader threads.
     pub threads: usize,
 }
 
-/// Readers under way.
+/// Connected readers in their threads.
 pub struct Fleet {
-    /// The board.
-    pub board: Arc<Board>,
-    threads: Vec<JoinHandle<Result<Sheet>>>,
+    /// The state shared with the threads.
+    pub state: Arc<SharedState>,
+    threads: Vec<JoinHandle<Result<ThreadLog>>>,
     sockets: usize,
 }
 
-/// Open sockets for a thread: the stream, what came with the handshake, whether it can stall.
-type Crew = Vec<(std::net::TcpStream, Vec<u8>, bool)>;
+/// Open sockets of a thread: the stream, the bytes received after the handshake, and whether it can stall.
+type ThreadSockets = Vec<(std::net::TcpStream, Vec<u8>, bool)>;
 
 /// One reader.
 struct Reader {
     stream: TcpStream,
     partial: Vec<u8>,
     stallable: bool,
-    log: Log,
+    log: ReaderLog,
 }
 
-/// What a reader has seen, by numbers of messages.
+/// The messages a reader received, by number.
 #[derive(Default)]
-pub struct Log {
-    /// The version it is at.
+pub struct ReaderLog {
+    /// The version of the reader's map.
     pub version: u64,
-    /// Messages in order, as numbers into [`Sheet::messages`].
-    pub path: Vec<u32>,
-    /// How many it had got when it went on reading after a stall.
-    pub woke_at: Option<usize>,
-    /// What went wrong, if anything did.
-    pub broken: Option<String>,
+    /// Messages in order, as indexes into [`ThreadLog::messages`].
+    pub received: Vec<u32>,
+    /// Number of messages received before the reader resumed after a stall.
+    pub resumed_at: Option<usize>,
+    /// The error that ended the reader, if any.
+    pub error: Option<String>,
 }
 
-/// What a thread brings home.
+/// The result of a reader thread.
 #[derive(Default)]
-pub struct Sheet {
-    /// Every message, once.
+pub struct ThreadLog {
+    /// Every distinct message.
     pub messages: Vec<Vec<u8>>,
-    /// Every reader.
-    pub logs: Vec<Log>,
-    /// Changes of the source that came to be reflected in a view, while measuring.
+    /// The log of every reader.
+    pub readers: Vec<ReaderLog>,
+    /// Changes that reached a reader's map during the measurement.
     pub delivered: u64,
-    /// From the intended instant of a change to its arrival, at a sample of readers who never stall.
+    /// From the intended instant of a change to its arrival, at a sample of readers that never stall.
     pub latencies: Histogram,
 }
 
 impl Fleet {
-    /// Opens all sockets, and waits until each has its first message.
-    pub fn open(address: SocketAddr, path: &str, seats: u32, plan: Plan) -> Result<Self> {
-        let board = Arc::new(Board {
+    /// Opens all sockets and waits until each has its first message.
+    pub fn open(address: SocketAddr, path: &str, seats: u32, options: FleetOptions) -> Result<Self> {
+        let state = Arc::new(SharedState {
             began: Instant::now(),
             measuring: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             due: (0..seats).map(|_| AtomicU64::new(0)).collect(),
             target: AtomicU64::new(0),
-            arrived: (0..plan.threads).map(|_| AtomicU64::new(0)).collect(),
+            arrived: (0..options.threads).map(|_| AtomicU64::new(0)).collect(),
         });
-        let mut crews: Vec<Crew> = (0..plan.threads).map(|_| Vec::new()).collect();
-        for number in 0..plan.sockets {
-            let stallable = number < plan.stallable;
+        let mut sockets_by_thread: Vec<ThreadSockets> = (0..options.threads).map(|_| Vec::new()).collect();
+        for number in 0..options.sockets {
+            let stallable = number < options.stallable;
             let (stream, rest) = socket::connect(address, path, stallable)?;
-            crews[number % plan.threads].push((stream, rest, stallable));
+            sockets_by_thread[number % options.threads].push((stream, rest, stallable));
         }
         let mut threads = Vec::new();
-        for (place, crew) in crews.into_iter().enumerate() {
-            let board = Arc::clone(&board);
-            threads.push(std::thread::spawn(move || Thread::new(board, place, plan.protocol, crew)?.work()));
+        for (index, sockets) in sockets_by_thread.into_iter().enumerate() {
+            let state = Arc::clone(&state);
+            threads.push(std::thread::spawn(move || ReaderThread::new(state, index, options.protocol, sockets)?.run()));
         }
-        let fleet = Self { board, threads, sockets: plan.sockets };
-        let arrived = fleet.wait_for(1, FIRST_MESSAGE);
-        anyhow::ensure!(arrived == plan.sockets as u64, "{arrived} of {} readers have a map", plan.sockets);
+        let fleet = Self { state, threads, sockets: options.sockets };
+        let arrived = fleet.wait_for(1, FIRST_MESSAGE_TIMEOUT);
+        anyhow::ensure!(arrived == options.sockets as u64, "{arrived} of {} readers have a map", options.sockets);
         Ok(fleet)
     }
 
-    /// Waits until every reader has this version; how many have it when patience is over.
-    pub fn wait_for(&self, version: u64, patience: Duration) -> u64 {
-        self.board.arrived.iter().for_each(|count| count.store(0, Ordering::Relaxed));
-        self.board.target.store(version, Ordering::Relaxed);
+    /// Waits until every reader has this version. Returns how many have it at the end of the timeout.
+    pub fn wait_for(&self, version: u64, timeout: Duration) -> u64 {
+        self.state.arrived.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.state.target.store(version, Ordering::Relaxed);
         let began = Instant::now();
         let arrived = loop {
-            let arrived = self.board.arrived.iter().map(|count| count.load(Ordering::Relaxed)).sum();
-            if arrived >= self.sockets as u64 || began.elapsed() > patience {
+            let arrived = self.state.arrived.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+            if arrived >= self.sockets as u64 || began.elapsed() > timeout {
                 break arrived;
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         };
-        self.board.target.store(0, Ordering::Relaxed);
+        self.state.target.store(0, Ordering::Relaxed);
         arrived
     }
 
-    /// Closes all sockets and returns what was seen, a sheet a thread.
-    pub fn close(self) -> Result<Vec<Sheet>> {
-        self.board.stop.store(true, Ordering::Relaxed);
+    /// Closes all sockets and returns the log of each thread.
+    pub fn close(self) -> Result<Vec<ThreadLog>> {
+        self.state.stop.store(true, Ordering::Relaxed);
         let ended = self.threads.into_iter().map(JoinHandle::join);
-        ended.map(|sheet| sheet.map_err(|_| anyhow::anyhow!("a reading thread panicked"))?).collect()
+        ended.map(|joined| joined.map_err(|_| anyhow::anyhow!("a reading thread panicked"))?).collect()
     }
 }
 
-struct Thread {
-    board: Arc<Board>,
-    place: usize,
+struct ReaderThread {
+    state: Arc<SharedState>,
+    index: usize,
     counted_at: Instant,
     protocol: Protocol,
     poll: Poll,
     readers: Vec<Reader>,
-    sheet: Sheet,
+    thread_log: ThreadLog,
     known: HashMap<u64, Vec<u32>>,
-    meanings: Vec<Meaning>,
+    kinds: Vec<MessageKind>,
     recent: [u32; RECENT],
     hasher: RandomState,
 }
 
-impl Thread {
-    fn new(board: Arc<Board>, place: usize, protocol: Protocol, crew: Crew) -> Result<Self> {
+impl ReaderThread {
+    fn new(state: Arc<SharedState>, index: usize, protocol: Protocol, sockets: ThreadSockets) -> Result<Self> {
         let poll = Poll::new()?;
         let mut readers = Vec::new();
-        for (place, (stream, partial, stallable)) in crew.into_iter().enumerate() {
+        for (index, (stream, partial, stallable)) in sockets.into_iter().enumerate() {
             stream.set_nonblocking(true)?;
             let mut stream = TcpStream::from_std(stream);
-            poll.registry().register(&mut stream, Token(place), Interest::READABLE)?;
-            readers.push(Reader { stream, partial, stallable, log: Log::default() });
+            poll.registry().register(&mut stream, Token(index), Interest::READABLE)?;
+            readers.push(Reader { stream, partial, stallable, log: ReaderLog::default() });
         }
-        let (sheet, hasher) = (Sheet::default(), RandomState::new());
-        let (known, meanings, recent) = (HashMap::new(), Vec::new(), [u32::MAX; RECENT]);
-        let counted_at = board.began;
-        Ok(Self { board, place, counted_at, protocol, poll, readers, sheet, known, meanings, recent, hasher })
+        let (thread_log, hasher) = (ThreadLog::default(), RandomState::new());
+        let (known, kinds, recent) = (HashMap::new(), Vec::new(), [u32::MAX; RECENT]);
+        let counted_at = state.began;
+        Ok(Self { state, index, counted_at, protocol, poll, readers, thread_log, known, kinds, recent, hasher })
     }
 
-    fn work(mut self) -> Result<Sheet> {
+    fn run(mut self) -> Result<ThreadLog> {
         let mut events = Events::with_capacity(MAX_EVENTS);
         let mut chunk = vec![0; READ_BYTES];
         let mut was_stalled = false;
-        // What came with the handshake is there already.
-        for place in 0..self.readers.len() {
-            self.read(place, &mut chunk);
+        // Bytes received with the handshake raise no event.
+        for index in 0..self.readers.len() {
+            self.read(index, &mut chunk);
         }
-        while !self.board.stop.load(Ordering::Relaxed) {
-            match self.poll.poll(&mut events, Some(LOOK_EVERY)) {
+        while !self.state.stop.load(Ordering::Relaxed) {
+            match self.poll.poll(&mut events, Some(POLL_INTERVAL)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 polled => polled?,
             }
-            let stalled = self.board.stalled.load(Ordering::Relaxed);
+            let stalled = self.state.stalled.load(Ordering::Relaxed);
             for event in &events {
-                let place = event.token().0;
-                if !(stalled && self.readers[place].stallable) {
-                    self.read(place, &mut chunk);
+                let index = event.token().0;
+                if !(stalled && self.readers[index].stallable) {
+                    self.read(index, &mut chunk);
                 }
             }
             if was_stalled && !stalled {
-                for place in 0..self.readers.len() {
-                    if self.readers[place].stallable {
-                        self.readers[place].log.woke_at = Some(self.readers[place].log.path.len());
-                        self.read(place, &mut chunk);
+                for index in 0..self.readers.len() {
+                    if self.readers[index].stallable {
+                        self.readers[index].log.resumed_at = Some(self.readers[index].log.received.len());
+                        self.read(index, &mut chunk);
                     }
                 }
             }
             was_stalled = stalled;
             self.count_arrived();
         }
-        self.sheet.logs = self.readers.into_iter().map(|reader| reader.log).collect();
-        Ok(self.sheet)
+        self.thread_log.readers = self.readers.into_iter().map(|reader| reader.log).collect();
+        Ok(self.thread_log)
     }
 
-    /// Tells the board how many have the version it wants; not at every turn, there may be thousands.
+    /// Publishes how many readers have the target version; not at every poll, there may be thousands of readers.
     fn count_arrived(&mut self) {
-        let target = self.board.target.load(Ordering::Relaxed);
-        if target == 0 || self.counted_at.elapsed() < LOOK_EVERY {
+        let target = self.state.target.load(Ordering::Relaxed);
+        if target == 0 || self.counted_at.elapsed() < POLL_INTERVAL {
             return;
         }
         self.counted_at = Instant::now();
         let arrived = self.readers.iter().filter(|reader| reader.log.version >= target).count();
-        self.board.arrived[self.place].store(arrived as u64, Ordering::Relaxed);
+        self.state.arrived[self.index].store(arrived as u64, Ordering::Relaxed);
     }
 
-    fn read(&mut self, place: usize, chunk: &mut [u8]) {
-        if self.readers[place].log.broken.is_none()
-            && let Err(error) = self.try_read(place, chunk)
+    fn read(&mut self, index: usize, chunk: &mut [u8]) {
+        if self.readers[index].log.error.is_none()
+            && let Err(error) = self.try_read(index, chunk)
         {
-            self.readers[place].log.broken = Some(error.to_string());
+            self.readers[index].log.error = Some(error.to_string());
         }
     }
 
-    fn try_read(&mut self, place: usize, chunk: &mut [u8]) -> Result<()> {
-        self.take(place, &[])?;
+    fn try_read(&mut self, index: usize, chunk: &mut [u8]) -> Result<()> {
+        self.handle_frames(index, &[])?;
         loop {
-            let read = match self.readers[place].stream.read(chunk) {
+            let read = match self.readers[index].stream.read(chunk) {
                 Ok(0) => bail!("the server closed the socket"),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             };
-            self.take(place, &chunk[..read])?;
+            self.handle_frames(index, &chunk[..read])?;
             if read < chunk.len() {
                 return Ok(());
             }
         }
     }
 
-    /// Takes all whole frames out of what is there now.
-    fn take(&mut self, place: usize, bytes: &[u8]) -> Result<()> {
-        let mut partial = std::mem::take(&mut self.readers[place].partial);
+    /// Handles all complete frames of the buffered and the new bytes.
+    fn handle_frames(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
+        let mut partial = std::mem::take(&mut self.readers[index].partial);
         let joined = !partial.is_empty();
         if joined {
             partial.extend_from_slice(bytes);
@@ -294,57 +294,57 @@ impl Thread {
         let mut at = 0;
         while let Some((kind, payload, length)) = socket::frame(&all[at..])? {
             match kind {
-                TEXT | BINARY => self.message(place, payload)?,
+                TEXT | BINARY => self.message(index, payload)?,
                 PING => {
-                    // A full buffer towards the server is its problem: it asked.
-                    let _ = self.readers[place].stream.write(&PONG);
+                    // A pong that does not fit into the send buffer may be dropped.
+                    let _ = self.readers[index].stream.write(&PONG);
                 }
-                CLOSE => bail!("the server said goodbye"),
+                CLOSE => bail!("the server sent a close frame"),
                 _ => {}
             }
             at += length;
         }
         let rest = all[at..].to_vec();
-        self.readers[place].partial = rest;
+        self.readers[index].partial = rest;
         Ok(())
     }
 
-    fn message(&mut self, place: usize, bytes: &[u8]) -> Result<()> {
+    fn message(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
         let number = self.number_of(bytes)?;
-        let log = &mut self.readers[place].log;
-        let (before, meaning) = (log.version, self.meanings[number as usize]);
-        match meaning {
-            Meaning::Nothing => return Ok(()),
-            Meaning::Whole { version } => log.version = version,
-            Meaning::Step { from, to } if from == log.version => log.version = to,
-            Meaning::Step { from, to } => bail!("a step from {from} to {to} reached a reader at {}", log.version),
+        let log = &mut self.readers[index].log;
+        let (before, kind) = (log.version, self.kinds[number as usize]);
+        match kind {
+            MessageKind::Other => return Ok(()),
+            MessageKind::Snapshot { version } => log.version = version,
+            MessageKind::Delta { from, to } if from == log.version => log.version = to,
+            MessageKind::Delta { from, to } => bail!("a step from {from} to {to} reached a reader at {}", log.version),
         }
-        log.path.push(number);
-        if self.board.measuring.load(Ordering::Relaxed) {
-            self.sheet.delivered += self.readers[place].log.version.saturating_sub(before);
-            if place.is_multiple_of(SAMPLE) && !self.readers[place].stallable {
-                self.time(number);
+        log.received.push(number);
+        if self.state.measuring.load(Ordering::Relaxed) {
+            self.thread_log.delivered += self.readers[index].log.version.saturating_sub(before);
+            if index.is_multiple_of(SAMPLE) && !self.readers[index].stallable {
+                self.record_latencies(number);
             }
         }
         Ok(())
     }
 
-    /// Times every change of a message.
-    fn time(&mut self, number: u32) {
-        let now = self.board.now();
-        let (board, latencies) = (&self.board, &mut self.sheet.latencies);
-        self.protocol.changes(&self.sheet.messages[number as usize], |seat, _| {
+    /// Records the latency of every change of a message.
+    fn record_latencies(&mut self, number: u32) {
+        let now = self.state.now();
+        let (state, latencies) = (&self.state, &mut self.thread_log.latencies);
+        self.protocol.changes(&self.thread_log.messages[number as usize], |seat, _| {
             if let Some(due) =
-                board.due.get(seat as usize).map(|due| due.load(Ordering::Relaxed)).filter(|due| *due > 0)
+                state.due.get(seat as usize).map(|due| due.load(Ordering::Relaxed)).filter(|due| *due > 0)
             {
                 latencies.record(now.saturating_sub(due));
             }
         });
     }
 
-    /// The number of a message: a new one if these bytes were never seen.
+    /// Returns the number of a message: a new one for unknown bytes.
     fn number_of(&mut self, bytes: &[u8]) -> Result<u32> {
-        let messages = &self.sheet.messages;
+        let messages = &self.thread_log.messages;
         let is = |number: &u32| messages.get(*number as usize).is_some_and(|known| known == bytes);
         if let Some(number) = self.recent.iter().copied().find(is) {
             return Ok(number);
@@ -353,10 +353,10 @@ impl Thread {
         let number = match self.known.get(&hash).and_then(|numbers| numbers.iter().copied().find(|number| is(number))) {
             Some(number) => number,
             None => {
-                let meaning = self.protocol.meaning(bytes).context("a message that cannot be read")?;
-                let number = u32::try_from(self.sheet.messages.len())?;
-                self.sheet.messages.push(bytes.to_vec());
-                self.meanings.push(meaning);
+                let kind = self.protocol.kind(bytes).context("a message cannot be parsed")?;
+                let number = u32::try_from(self.thread_log.messages.len())?;
+                self.thread_log.messages.push(bytes.to_vec());
+                self.kinds.push(kind);
                 self.known.entry(hash).or_default().push(number);
                 number
             }

@@ -1,14 +1,14 @@
-//! `live`: what it costs to tell thousands of readers what changed, how late they learn it, and what a
-//! reader costs who is idle or stalled.
+//! `live`: the CPU cost and latency of delivering changes to thousands of readers, and the memory of an
+//! idle and a stalled reader.
 //!
-//! The baseline is a JSON text per change on the same kind of sockets, fed by the same announcements.
+//! The baseline sends a JSON text per change on the same kind of sockets, from the same announcements.
 
 use anyhow::Result;
 use serde_json::json;
 
 use crate::Run;
 use crate::report::{Bound, Report, Row};
-use crate::world::{Places, World};
+use crate::world::{RunPaths, World};
 
 pub mod baseline;
 mod changes;
@@ -17,9 +17,9 @@ mod protocol;
 mod session;
 mod stalled;
 
-use session::{JSON_GATHERED, JSON_PER_EVENT, Measured, Stage, Variant};
+use session::{JSON_GATHERED, JSON_PER_EVENT, Measurement, ServedShow, Variant};
 
-/// What `live` takes.
+/// Options of `live`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Parts to run.
@@ -28,7 +28,7 @@ pub struct Options {
     /// Seats of the room.
     #[arg(long, default_value_t = 5_000)]
     seats: u32,
-    /// How long changes are made in each round, seconds.
+    /// Duration of the changes in each round, seconds.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
     /// Changes a second when efficiency is measured.
@@ -40,49 +40,49 @@ pub struct Options {
     /// Sockets of the crowd, at 200 changes a second.
     #[arg(long, default_value_t = 4_000)]
     crowd: usize,
-    /// Sockets that are idle.
+    /// Idle sockets.
     #[arg(long, default_value_t = 10_000)]
     idle: usize,
-    /// Sockets when some stall.
+    /// Sockets in the stalled part.
     #[arg(long, default_value_t = 5_000)]
     readers: usize,
-    /// How many of them stall.
+    /// Number of them that stall.
     #[arg(long, default_value_t = 1_000)]
     stalled: usize,
-    /// Changes a second while they do: enough to fill what the kernel keeps for a reader.
+    /// Changes a second while they stall: enough to fill a reader's kernel buffers.
     #[arg(long, default_value_t = 5_000)]
     stalled_rate: u32,
-    /// How long they stall, seconds: the kernels keep some 150 KB for each before the server notices.
+    /// Duration of the stall, seconds: the kernels buffer some 150 KB for each reader before the server notices.
     #[arg(long, default_value_t = 60.0)]
     stalled_seconds: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// Changes delivered a core-second, against the baseline.
+    /// Changes delivered per core-second, against the baseline.
     Efficiency,
-    /// How late a crowd learns of a change.
+    /// Latency of a change at many readers.
     Crowd,
-    /// Memory of a reader when nothing happens.
+    /// Memory of an idle reader.
     Idle,
-    /// What readers who do not read do to the others.
+    /// Effect of stalled readers on the others.
     Stalled,
 }
 
-/// Changes a second that the crowd watches.
+/// Changes a second in the crowd part.
 const CROWD_RATE: u32 = 200;
 
 /// Runs it.
-pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seats, options.seconds, options.rates) = (1_000, 2.0, vec![200]);
         (options.sockets, options.crowd, options.idle) = (100, 200, 500);
         (options.readers, options.stalled, options.stalled_seconds) = (100, 20, 4.0);
     }
     raise_file_limit();
-    let mut world = World::make(places)?;
+    let mut world = World::create(paths)?;
     for part in &options.parts {
-        report.say(&format!("  {part:?}"));
+        report.print_line(&format!("  {part:?}"));
         for round in 1..=run.rounds {
             match part {
                 Part::Efficiency => efficiency(&mut world, &options, round, report)?,
@@ -93,25 +93,25 @@ pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report
         }
     }
     report.summarise();
-    report.say("");
+    report.print_line("");
     promises(&options, report);
     Ok(())
 }
 
-/// Every socket is a file; ask for as many as we may have. What we start inherits it.
+/// Raises the limit of open files to its maximum: every socket is a file. Child processes inherit the limit.
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Refused: then opening sockets says so.
+    // If this fails, opening sockets reports the error.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 fn efficiency(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
     for rate in &options.rates {
         for variant in [Variant::Candidate, Variant::JsonPerEvent, Variant::JsonGathered] {
-            let stage = Stage::set(world, variant, options.seats)?;
-            let fleet = stage.readers(options.sockets, 0)?;
-            let measured = stage.measure(world, fleet, f64::from(*rate), options.seconds, false)?;
+            let served = ServedShow::start(world, variant, options.seats)?;
+            let fleet = served.open_readers(options.sockets, 0)?;
+            let measured = served.measure(world, fleet, f64::from(*rate), options.seconds, false)?;
             let row = row("efficiency", variant, round, *rate, options.sockets, &measured);
             report.round(row);
             report.findings(&measured.found);
@@ -122,9 +122,9 @@ fn efficiency(world: &mut World, options: &Options, round: u32, report: &mut Rep
 
 fn crowd(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
     for variant in [Variant::Candidate, Variant::JsonPerEvent] {
-        let stage = Stage::set(world, variant, options.seats)?;
-        let fleet = stage.readers(options.crowd, 0)?;
-        let measured = stage.measure(world, fleet, f64::from(CROWD_RATE), options.seconds, false)?;
+        let served = ServedShow::start(world, variant, options.seats)?;
+        let fleet = served.open_readers(options.crowd, 0)?;
+        let measured = served.measure(world, fleet, f64::from(CROWD_RATE), options.seconds, false)?;
         let row = row("crowd", variant, round, CROWD_RATE, options.crowd, &measured);
         report.round(row);
         report.findings(&measured.found);
@@ -132,7 +132,7 @@ fn crowd(world: &mut World, options: &Options, round: u32, report: &mut Report) 
     Ok(())
 }
 
-fn row(phase: &str, variant: Variant, round: u32, rate: u32, sockets: usize, measured: &Measured) -> Row {
+fn row(phase: &str, variant: Variant, round: u32, rate: u32, sockets: usize, measured: &Measurement) -> Row {
     let wanted = measured.changes as f64 * sockets as f64;
     Row::of("live", variant.name())
         .with("phase", phase)
@@ -149,12 +149,12 @@ fn row(phase: &str, variant: Variant, round: u32, rate: u32, sockets: usize, mea
 
 fn idle(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
     for variant in [Variant::Candidate, Variant::JsonPerEvent] {
-        let stage = Stage::set(world, variant, options.seats)?;
-        // The first readers open the hub and warm what all share.
-        let first = stage.readers(WARM_UP, 0)?;
-        let before = stage.process.memory()?;
-        let rest = stage.readers(options.idle, 0)?;
-        let grown = stage.process.memory()?.saturating_sub(before);
+        let served = ServedShow::start(world, variant, options.seats)?;
+        // The first readers make the server create the state that all readers share.
+        let first = served.open_readers(WARM_UP, 0)?;
+        let before = served.process.memory()?;
+        let rest = served.open_readers(options.idle, 0)?;
+        let grown = served.process.memory()?.saturating_sub(before);
         first.close()?;
         rest.close()?;
         let row = Row::of("live", variant.name()).with("phase", "idle").with("round", round);
@@ -164,14 +164,14 @@ fn idle(world: &mut World, options: &Options, round: u32, report: &mut Report) -
     Ok(())
 }
 
-/// Readers that are there before memory is counted.
+/// Readers connected before memory is measured.
 const WARM_UP: usize = 10;
 
 fn promises(options: &Options, report: &mut Report) {
     let of = |phase: &str, variant: &str, rate: Option<u32>, key: &str, report: &Report| {
-        let mut words = vec![("phase", json!(phase)), ("variant", json!(variant))];
-        words.extend(rate.map(|rate| ("rate_per_s", json!(rate))));
-        report.median(&words, key)
+        let mut values = vec![("phase", json!(phase)), ("variant", json!(variant))];
+        values.extend(rate.map(|rate| ("rate_per_s", json!(rate))));
+        report.median(&values, key)
     };
     for rate in &options.rates {
         let each = |variant, report: &Report| of("efficiency", variant, Some(*rate), "delivered_per_core_s", report);
@@ -181,7 +181,7 @@ fn promises(options: &Options, report: &mut Report) {
         report.promise(&what, ratio, Bound::AtLeast(least));
         if let Some(ratio) = each("candidate", report).zip(each(JSON_GATHERED, report)).map(|(ours, base)| ours / base)
         {
-            report.say(&format!("        against JSON gathered by the kernel: {ratio:.1}"));
+            report.print_line(&format!("        against JSON gathered by the kernel: {ratio:.1}"));
         }
     }
     let p99 = of("crowd", "candidate", None, "p99_ms", report);

@@ -1,28 +1,28 @@
-//! The two languages a reader of the live map may be spoken to in.
+//! The two protocols of a live map: the server's binary frames and the baseline's JSON.
 
 use crate::frame::{self, Frame};
 
-/// Which of them.
+/// A protocol of the live map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// The server's binary frames.
     Frames,
-    /// The baseline's JSON: a map first, then a text per change.
+    /// The baseline's JSON: first the map, then a text per change.
     Json,
 }
 
-/// What a message does to its reader's version.
+/// The kind of a message, with its versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
-    /// Nothing about seats.
-    Nothing,
-    /// The whole map at a version.
-    Whole {
-        /// That version.
+pub enum MessageKind {
+    /// A message without seat states.
+    Other,
+    /// The whole map.
+    Snapshot {
+        /// The version of the map.
         version: u64,
     },
     /// Changes from one version to another.
-    Step {
+    Delta {
         /// The version before.
         from: u64,
         /// The version after.
@@ -31,26 +31,26 @@ pub enum Meaning {
 }
 
 impl Protocol {
-    /// What a message means; `None` when it cannot be read.
-    pub fn meaning(self, bytes: &[u8]) -> Option<Meaning> {
+    /// Parses the kind of a message; `None` when it is malformed.
+    pub fn kind(self, bytes: &[u8]) -> Option<MessageKind> {
         match self {
             Self::Frames => Some(match frame::read(bytes)? {
-                Frame::Snapshot { version, .. } => Meaning::Whole { version },
-                Frame::Delta { from, to, .. } => Meaning::Step { from, to },
-                Frame::Other(_) => Meaning::Nothing,
+                Frame::Snapshot { version, .. } => MessageKind::Snapshot { version },
+                Frame::Delta { from, to, .. } => MessageKind::Delta { from, to },
+                Frame::Other(_) => MessageKind::Other,
             }),
             Self::Json => {
                 let text = serde_json::from_slice::<serde_json::Value>(bytes).ok()?;
                 let version = text["version"].as_u64()?;
                 if text["states"].is_string() {
-                    return Some(Meaning::Whole { version });
+                    return Some(MessageKind::Snapshot { version });
                 }
-                Some(Meaning::Step { from: version.checked_sub(1)?, to: version })
+                Some(MessageKind::Delta { from: version.checked_sub(1)?, to: version })
             }
         }
     }
 
-    /// Hands every change (seat, state) of a message to `each`. A whole map has none.
+    /// Calls `each` with every change (seat, state) of a message. A snapshot has none.
     pub fn changes(self, bytes: &[u8], mut each: impl FnMut(u32, u8)) {
         match self {
             Self::Frames => {
@@ -68,19 +68,19 @@ impl Protocol {
         }
     }
 
-    /// Brings a reader's map up to date with a message; `None` when it cannot be read.
+    /// Applies a message to a reader's map; `None` when it is malformed.
     pub fn apply(self, bytes: &[u8], map: &mut Vec<u8>) -> Option<()> {
-        match (self, self.meaning(bytes)?) {
-            (_, Meaning::Nothing) => {}
-            (Self::Frames, Meaning::Whole { .. }) => {
+        match (self, self.kind(bytes)?) {
+            (_, MessageKind::Other) => {}
+            (Self::Frames, MessageKind::Snapshot { .. }) => {
                 let Frame::Snapshot { map: encoded, .. } = frame::read(bytes)? else { return None };
                 *map = encoded.decode()?;
             }
-            (Self::Json, Meaning::Whole { .. }) => {
+            (Self::Json, MessageKind::Snapshot { .. }) => {
                 let digits = crate::http::text_after(bytes, "states")?;
                 *map = digits.bytes().map(|digit| digit.wrapping_sub(b'0')).collect();
             }
-            (_, Meaning::Step { .. }) => {
+            (_, MessageKind::Delta { .. }) => {
                 self.changes(bytes, |seat, state| {
                     if let Some(place) = map.get_mut(seat as usize) {
                         *place = state;
@@ -97,22 +97,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_languages_tell_the_same_story() {
+    fn both_protocols_yield_the_same_map() {
         let json: [&[u8]; 3] = [
             br#"{"version":300,"states":"0000"}"#,
             br#"{"version":301,"seat":1,"state":1}"#,
             br#"{"version":302,"seat":3,"state":2}"#,
         ];
-        // SNAPSHOT of four free seats at version 300, DELTA from there: seat 1 locked, seat 3 booked.
+        // SNAPSHOT of four free seats at version 300, then a DELTA: seat 1 locked, seat 3 booked.
         let frames: [&[u8]; 2] = [&[1, 7, 0xac, 2, 0, 4, 1, 0x10], &[2, 0xac, 2, 0xae, 2, 1 << 2 | 1, 1 << 2 | 2]];
         let read = |protocol: Protocol, messages: &[&[u8]]| {
             let mut map = Vec::new();
             messages.iter().for_each(|message| protocol.apply(message, &mut map).expect("readable"));
-            (protocol.meaning(messages.last().expect("some")), map)
+            (protocol.kind(messages.last().expect("some")), map)
         };
-        assert_eq!(read(Protocol::Json, &json), (Some(Meaning::Step { from: 301, to: 302 }), vec![0, 1, 0, 2]));
-        assert_eq!(read(Protocol::Frames, &frames), (Some(Meaning::Step { from: 300, to: 302 }), vec![0, 1, 0, 2]));
-        assert_eq!(Protocol::Frames.meaning(&[3, 0]), Some(Meaning::Nothing));
-        assert_eq!(Protocol::Json.meaning(b"{}"), None);
+        assert_eq!(read(Protocol::Json, &json), (Some(MessageKind::Delta { from: 301, to: 302 }), vec![0, 1, 0, 2]));
+        assert_eq!(
+            read(Protocol::Frames, &frames),
+            (Some(MessageKind::Delta { from: 300, to: 302 }), vec![0, 1, 0, 2])
+        );
+        assert_eq!(Protocol::Frames.kind(&[3, 0]), Some(MessageKind::Other));
+        assert_eq!(Protocol::Json.kind(b"{}"), None);
     }
 }

@@ -1,27 +1,27 @@
-//! Readers who stop reading: what they do to the others, to the server's memory, and how they come back.
+//! Stalled readers: their effect on the other readers and on the server's memory, and how they catch up.
 
 use anyhow::Result;
 use serde_json::json;
 
 use super::Options;
-use super::session::{Measured, Stage, Variant};
+use super::session::{Measurement, ServedShow, Variant};
 use crate::report::{Bound, Report, Row};
 use crate::world::World;
 
-/// The run in which everyone reads.
+/// The variant in which no reader stalls.
 const ALL_READ: &str = "all_read";
-/// How much slower the others may be, as a factor.
+/// Maximum slow-down of the other readers, as a factor.
 const SLOWER: f64 = 1.1;
-/// What stalled readers may cost the server, bytes.
+/// Maximum memory growth of the server with stalled readers, bytes.
 const MEMORY_BYTES: f64 = 5e6;
 
-/// One round: everyone reads, then some stall, with everything else equal.
+/// Runs one round: first without stalled readers, then with some, all else being equal.
 pub fn round(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
     for (name, stall) in [(ALL_READ, false), ("candidate", true)] {
-        let stage = Stage::set(world, Variant::Candidate, options.seats)?;
-        let fleet = stage.readers(options.readers, options.stalled)?;
+        let served = ServedShow::start(world, Variant::Candidate, options.seats)?;
+        let fleet = served.open_readers(options.readers, options.stalled)?;
         let rate = f64::from(options.stalled_rate);
-        let measured = stage.measure(world, fleet, rate, options.stalled_seconds, stall)?;
+        let measured = served.measure(world, fleet, rate, options.stalled_seconds, stall)?;
         let mut row = Row::of("live", name)
             .with("phase", "stalled")
             .with("round", round)
@@ -32,7 +32,7 @@ pub fn round(world: &mut World, options: &Options, round: u32, report: &mut Repo
             .with("late_readers", options.readers as u64 - measured.arrived)
             .with("violations", measured.found.count());
         if stall {
-            row = woken(row, &measured);
+            row = with_catch_up(row, &measured);
         }
         report.round(row);
         report.findings(&measured.found);
@@ -40,21 +40,23 @@ pub fn round(world: &mut World, options: &Options, round: u32, report: &mut Repo
     Ok(())
 }
 
-/// How readers came back. What the kernel had kept for them is as it was sent; all they missed after
-/// that must be in the one message that follows.
-fn woken(row: Row, measured: &Measured) -> Row {
+/// Adds how readers caught up. A resumed reader first gets the messages in the kernel's buffers; one
+/// further message must contain all changes it missed after them.
+fn with_catch_up(row: Row, measured: &Measurement) -> Row {
     let (mut one, mut several, mut never, mut whole) = (0_u64, 0_u64, 0_u64, 0_u64);
     let (mut kept, mut missed) = (vec![], vec![]);
-    for sheet in &measured.sheets {
-        for log in &sheet.logs {
-            let Some(woke_at) = log.woke_at else { continue };
-            let spans: Vec<u64> =
-                log.path[woke_at..].iter().filter_map(|number| span(&sheet.messages[*number as usize])).collect();
+    for thread_log in &measured.logs {
+        for log in &thread_log.readers {
+            let Some(resumed_at) = log.resumed_at else { continue };
+            let spans: Vec<u64> = log.received[resumed_at..]
+                .iter()
+                .filter_map(|number| span(&thread_log.messages[*number as usize]))
+                .collect();
             let Some((last, before)) = spans.split_last() else {
                 never += 1;
                 continue;
             };
-            // Messages sent while they still got some are a tick long each; one that is longer was merged.
+            // A message sent before the buffers were full spans one tick; a longer one was merged.
             let tick = before.iter().copied().max().unwrap_or(0);
             if *last > tick {
                 one += 1
@@ -76,19 +78,19 @@ fn woken(row: Row, measured: &Measured) -> Row {
         .figure("changes_in_the_one", crate::report::median(missed).unwrap_or(0.0))
 }
 
-/// A span longer than any.
+/// The span of a snapshot, longer than any delta.
 const WHOLE_MAP: u64 = u64::MAX;
 
 fn span(message: &[u8]) -> Option<u64> {
-    match Variant::Candidate.protocol().meaning(message)? {
-        super::protocol::Meaning::Step { from, to } => Some(to - from),
-        // A snapshot is one message as well, and brings everything.
-        super::protocol::Meaning::Whole { .. } => Some(WHOLE_MAP),
-        super::protocol::Meaning::Nothing => None,
+    match Variant::Candidate.protocol().kind(message)? {
+        super::protocol::MessageKind::Delta { from, to } => Some(to - from),
+        // A snapshot is one message that contains every change.
+        super::protocol::MessageKind::Snapshot { .. } => Some(WHOLE_MAP),
+        super::protocol::MessageKind::Other => None,
     }
 }
 
-/// What the issue promises of them.
+/// Compares the medians with the promised bounds.
 pub fn promises(report: &mut Report) {
     let of = |variant: &str, key: &str, report: &Report| {
         report.median(&[("phase", json!("stalled")), ("variant", json!(variant))], key)
@@ -98,7 +100,7 @@ pub fn promises(report: &mut Report) {
     let memory = of("candidate", "memory_growth_bytes", report);
     report.promise("memory growth while some stall, bytes", memory, Bound::AtMost(MEMORY_BYTES));
     if let Some(grown) = of(ALL_READ, "memory_growth_bytes", report) {
-        report.say(&format!("        the same while all read: {grown:.0}"));
+        report.print_line(&format!("        the same while all read: {grown:.0}"));
     }
     let otherwise = of("candidate", "woken_otherwise", report);
     report.promise("stalled readers who needed more than one message", otherwise, Bound::AtMost(0.0));

@@ -1,8 +1,8 @@
-//! `locks`: what an attempt to take a seat costs, and how long people wait for the answer.
+//! `locks`: CPU cost and latency of an attempt to hold a seat.
 //!
-//! Over HTTP, attempts arrive on a schedule at several rates, first at free seats, then at seats that are
-//! held. In Redis alone, the server's script with many attempts a call is compared with one attempt a
-//! call and with a key per seat.
+//! Over HTTP, attempts arrive on a schedule at several rates, first for free seats, then for held seats.
+//! In Redis alone, the server's script with many attempts a call is compared with one attempt a call and
+//! with a key per seat.
 
 use anyhow::Result;
 use serde_json::json;
@@ -10,26 +10,26 @@ use serde_json::json;
 use crate::Run;
 use crate::arrivals::Spacing;
 use crate::report::{Bound, Report};
-use crate::world::{Places, World};
+use crate::world::{RunPaths, World};
 
+mod attempt_load;
 mod over_http;
 mod request;
-mod rush;
 mod scripts;
 
-/// What `locks` takes.
+/// Options of `locks`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Attempts a second over HTTP, one run each.
     #[arg(long, value_delimiter = ',', default_value = "5000,10000,20000")]
     rates: Vec<u32>,
-    /// How long each phase of each round lasts, seconds.
+    /// Duration of each phase of each round, seconds.
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
     /// Keep-alive connections.
     #[arg(long, default_value_t = 128)]
     connections: usize,
-    /// How people arrive.
+    /// Distribution of arrivals.
     #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
     arrivals: Spacing,
     /// Seats of a show.
@@ -38,13 +38,13 @@ pub struct Options {
     /// Attempts in one call of the lock script, as the server sends them.
     #[arg(long, default_value_t = 32)]
     attempts_per_call: usize,
-    /// One half alone.
+    /// Run one part only.
     #[arg(long, value_enum)]
-    only: Option<Half>,
+    only: Option<Part>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Half {
+enum Part {
     /// Over HTTP.
     Http,
     /// In Redis alone.
@@ -52,31 +52,31 @@ enum Half {
 }
 
 /// Runs it.
-pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
     if run.quick {
         options.rates = vec![500];
         options.seconds = 2.0;
         options.seats = 2_000;
     }
-    let mut world = World::make(places)?;
-    if options.only != Some(Half::Scripts) {
+    let mut world = World::create(paths)?;
+    if options.only != Some(Part::Scripts) {
         over_http::run(&mut world, run, &options, report)?;
     }
-    if options.only != Some(Half::Http) {
+    if options.only != Some(Part::Http) {
         scripts::run(&mut world, run, &options, report)?;
     }
     report.summarise();
-    report.say("");
+    report.print_line("");
     promises(&options, report);
     Ok(())
 }
 
-/// The bounds that these figures must keep.
+/// Compares the medians with the promised bounds.
 fn promises(options: &Options, report: &mut Report) {
     for rate in &options.rates {
         let of = |phase: &str, key: &str, report: &Report| {
-            let words = [("phase", json!(phase)), ("rate_per_s", json!(rate)), ("variant", json!("candidate"))];
-            report.median(&words, key)
+            let values = [("phase", json!(phase)), ("rate_per_s", json!(rate)), ("variant", json!("candidate"))];
+            report.median(&values, key)
         };
         let slowest = if *rate <= 10_000 { 200.0 } else { 50.0 };
         let name = |what: &str| format!("{rate}/s over HTTP: {what}");
@@ -97,15 +97,17 @@ fn promises(options: &Options, report: &mut Report) {
     }
     for (phase, bound) in [("granted", 1.8), ("refused", 2.2)] {
         let of = |variant: &str, report: &Report| {
-            let words = [("phase", json!(phase)), ("variant", json!(variant)), ("layer", json!("redis"))];
-            report.median(&words, "redis_cpu_us_per_op")
+            let values = [("phase", json!(phase)), ("variant", json!(variant)), ("layer", json!("redis"))];
+            report.median(&values, "redis_cpu_us_per_op")
         };
         let candidate = of("candidate", report);
         let ratio = |variant: &str, report: &Report| of(variant, report).zip(candidate).map(|(base, ours)| base / ours);
         let one = ratio(scripts::ONE_PER_CALL, report);
         report.promise(&format!("Redis CPU of one attempt a call against ours, {phase}"), one, Bound::AtLeast(bound));
         if let Some(keys) = ratio(scripts::KEY_PER_SEAT, report) {
-            report.say(&format!("        Redis CPU of a key per seat with SET NX PX against ours, {phase}: {keys:.2}"));
+            report.print_line(&format!(
+                "        Redis CPU of a key per seat with SET NX PX against ours, {phase}: {keys:.2}"
+            ));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of an attempt: made once per show, and filled in per attempt without formatting.
+//! The request bytes of an attempt: a template per show, filled in per attempt without formatting.
 
 use std::net::SocketAddr;
 
@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use crate::random::Random;
 
-/// Room for a seat's number. JSON allows the spaces of a shorter one.
+/// Width of a seat number. JSON allows the leading spaces of a shorter one.
 const SEAT_WIDTH: usize = 6;
 const HEX_WIDTH: usize = 32;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// An attempt without its visitor, key and seat.
+/// The bytes of an attempt with blanks for visitor, key and seat, and the offsets of the blanks.
 pub struct Template {
     bytes: Vec<u8>,
     visitor: usize,
@@ -20,7 +20,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// `POST /shows/{show}/holds` for one seat, by a visitor with a cookie and a key of their own.
+    /// Creates the template of `POST /shows/{show}/holds` for one seat, with visitor cookie and idempotency key.
     pub fn hold(server: SocketAddr, show: Uuid) -> Self {
         let blank = "0".repeat(HEX_WIDTH);
         let body = format!("{{\"seats\":[{}]}}", " ".repeat(SEAT_WIDTH));
@@ -38,7 +38,7 @@ impl Template {
         Self { bytes, visitor, key, seat }
     }
 
-    /// Appends the attempt of a visitor nobody has seen.
+    /// Appends the attempt of a new visitor.
     pub fn fill(&self, random: &mut Random, seat: u32, out: &mut Vec<u8>) {
         let from = out.len();
         out.extend_from_slice(&self.bytes);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_is_a_request_for_that_seat_by_somebody_new() {
+    fn a_filled_template_requests_the_seat_as_a_new_visitor() {
         let template = Template::hold("127.0.0.1:3000".parse().expect("an address"), Uuid::from_u128(7));
         let mut random = Random::from_seed(1);
         let mut written = |seat| {

@@ -1,9 +1,9 @@
-//! Attempts in Redis alone: what one costs of the one thread everybody shares.
+//! Attempts in Redis alone: the CPU time of one attempt on Redis' single thread.
 //!
-//! Three ways, in turn in every round, each with the same number of attempts on their way at a time:
-//! the server's script with many attempts a call; the same script with one attempt a call; and, as many
-//! do it, a key per seat with SET NX PX. The last keeps no map, no version, no limit per person, and
-//! tells nobody; it is here because it is cheap.
+//! Every round compares three methods with the same number of attempts in flight: the server's script
+//! with many attempts a call, the same script with one attempt a call, and a key per seat with SET NX PX.
+//! The last is a common design. It keeps no map, version or limit per person and publishes no changes;
+//! it is the cheap lower bound.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Options;
 use crate::Run;
-use crate::checker::{self, Findings, Grant, Stored};
+use crate::checker::{self, Findings, Grant, LockState};
 use crate::report::{Report, Row};
 use crate::world::{self, Script, Show, World};
 
@@ -21,9 +21,9 @@ use crate::world::{self, Script, Show, World};
 pub const ONE_PER_CALL: &str = "one_per_call";
 /// The baseline that keeps a key per seat.
 pub const KEY_PER_SEAT: &str = "key_per_seat";
-/// Words of an answer before those of the attempts: code, clock, epoch, version.
+/// Elements of an answer before those of the attempts: code, clock, epoch, version, expired holds.
 const HEAD: usize = 4;
-/// Neighbouring attempts are so many seats apart.
+/// Distance in seats between consecutive attempts.
 const STRIDE: u32 = 7_919;
 
 /// An attempt at one seat.
@@ -33,56 +33,56 @@ struct Attempt {
     seat: u32,
 }
 
-/// How attempts are sent.
+/// A method to send attempts.
 #[derive(Clone, Copy)]
-enum Way<'a> {
-    /// Through the script, so many a call.
+enum Method<'a> {
+    /// The script, with this many attempts a call.
     Script(&'a Script, usize),
     /// SET NX PX on a key per seat.
     KeyPerSeat,
 }
 
-/// All rounds.
+/// Runs all rounds.
 pub fn run(world: &mut World, run: &Run, options: &Options, report: &mut Report) -> Result<()> {
-    report.say("  attempts in Redis alone");
+    report.print_line("  attempts in Redis alone");
     let show = world.loaded_shows(options.seats, 1)?[0];
-    world.store.keep(&show)?;
+    world.store.save_show(&show)?;
     let lock = world.store.script("lock")?;
     let many = options.attempts_per_call;
-    let ways = [
-        ("candidate", Way::Script(&lock, many)),
-        (ONE_PER_CALL, Way::Script(&lock, 1)),
-        (KEY_PER_SEAT, Way::KeyPerSeat),
+    let methods = [
+        ("candidate", Method::Script(&lock, many)),
+        (ONE_PER_CALL, Method::Script(&lock, 1)),
+        (KEY_PER_SEAT, Method::KeyPerSeat),
     ];
     for round in 1..=run.rounds {
-        for (variant, way) in ways {
+        for (variant, method) in methods {
             let mut found = Findings::default();
             let mut granted = Vec::new();
             for phase in ["granted", "refused"] {
                 let attempts = attempts(world, &show);
-                let (micros, grants) = measure(world, &show, way, &attempts, many, &mut found)?;
+                let (micros, grants) = measure(world, &show, method, &attempts, many, &mut found)?;
                 let expected = if phase == "granted" { attempts.len() } else { 0 };
                 if grants.len() != expected {
                     found.add(|| format!("{variant}: {} attempts were granted, not {expected}", grants.len()));
                 }
                 granted.extend(grants);
                 let row = Row::of("locks", variant).with("phase", phase).with("layer", "redis").with("round", round);
-                let row = row.with("attempts_per_call", if matches!(way, Way::Script(_, 1)) { 1 } else { many });
+                let row = row.with("attempts_per_call", if matches!(method, Method::Script(_, 1)) { 1 } else { many });
                 report.round(row.with("attempts", attempts.len()).figure("redis_cpu_us_per_op", micros));
             }
-            if matches!(way, Way::Script(..)) {
-                let stored: Stored = world.store.stored(&show)?;
+            if matches!(method, Method::Script(..)) {
+                let stored: LockState = world.store.stored(&show)?;
                 found.join(checker::holds(&granted, &BTreeSet::new(), &stored));
             }
             report.findings(&found);
-            world.store.restore(&show)?;
-            forget_seat_keys(world, &show)?;
+            world.store.restore_show(&show)?;
+            delete_seat_keys(world, &show)?;
         }
     }
     Ok(())
 }
 
-/// One attempt at every seat, by somebody new.
+/// Creates one attempt at every seat, each by a new visitor.
 fn attempts(world: &mut World, show: &Show) -> Vec<Attempt> {
     let seat = |number: u32| (u64::from(number) * u64::from(STRIDE) % u64::from(show.seats)) as u32;
     let mut attempt =
@@ -90,43 +90,43 @@ fn attempts(world: &mut World, show: &Show) -> Vec<Attempt> {
     (0..show.seats).map(&mut attempt).collect()
 }
 
-/// Microseconds of Redis an attempt, and what was granted.
+/// Sends the attempts. Returns the Redis CPU time per attempt in microseconds, and the grants.
 fn measure(
     world: &mut World,
     show: &Show,
-    way: Way<'_>,
+    method: Method<'_>,
     attempts: &[Attempt],
-    in_the_air: usize,
+    in_flight: usize,
     found: &mut Findings,
 ) -> Result<(f64, Vec<Grant>)> {
-    // Everything is ready to send before the clock starts, so that Redis never waits for us.
-    let sendings: Vec<(Vec<u8>, usize)> = attempts
-        .chunks(in_the_air)
+    // All calls are encoded before the clock starts, so that Redis never waits for the client.
+    let batches: Vec<(Vec<u8>, usize)> = attempts
+        .chunks(in_flight)
         .map(|chunk| {
-            let calls = calls(world, show, way, chunk);
+            let calls = calls(world, show, method, chunk);
             let packed = calls.iter().flat_map(Cmd::get_packed_command).collect();
             (packed, calls.len())
         })
         .collect();
     let mut answers = Vec::with_capacity(attempts.len());
     let before = world.store.cpu()?;
-    for (packed, count) in &sendings {
+    for (packed, count) in &batches {
         answers.extend(world.store.send(packed, *count)?);
     }
     let micros = world.store.cpu()?.micros_since(&before);
-    let fates: Vec<bool> = answers.iter().map(fates).collect::<Result<Vec<_>>>()?.concat();
-    if fates.len() != attempts.len() {
-        found.add(|| format!("{} attempts have {} answers", attempts.len(), fates.len()));
+    let outcomes: Vec<bool> = answers.iter().map(are_granted).collect::<Result<Vec<_>>>()?.concat();
+    if outcomes.len() != attempts.len() {
+        found.add(|| format!("{} attempts have {} answers", attempts.len(), outcomes.len()));
     }
-    let granted = attempts.iter().zip(fates).filter(|(_, granted)| *granted);
+    let granted = attempts.iter().zip(outcomes).filter(|(_, granted)| *granted);
     let grant = |attempt: &Attempt| Ok(Grant { seat: attempt.seat, hold: Uuid::parse_str(&attempt.hold)? });
     let grants = granted.map(|(attempt, _)| grant(attempt)).collect::<Result<_>>()?;
     Ok((micros / attempts.len() as f64, grants))
 }
 
-fn calls(world: &World, show: &Show, way: Way<'_>, attempts: &[Attempt]) -> Vec<Cmd> {
-    match way {
-        Way::Script(script, many) => {
+fn calls(world: &World, show: &Show, method: Method<'_>, attempts: &[Attempt]) -> Vec<Cmd> {
+    match method {
+        Method::Script(script, many) => {
             let call = |some: &[Attempt]| {
                 let attempts: Vec<_> =
                     some.iter().map(|one| (one.hold.as_str(), one.owner.as_str(), one.seat)).collect();
@@ -134,7 +134,7 @@ fn calls(world: &World, show: &Show, way: Way<'_>, attempts: &[Attempt]) -> Vec<
             };
             attempts.chunks(many).map(call).collect()
         }
-        Way::KeyPerSeat => {
+        Method::KeyPerSeat => {
             let set = |attempt: &Attempt| {
                 let mut set = redis::cmd("SET");
                 set.arg(seat_key(world, show, attempt.seat))
@@ -149,18 +149,18 @@ fn calls(world: &World, show: &Show, way: Way<'_>, attempts: &[Attempt]) -> Vec<
     }
 }
 
-/// Which attempts of an answer were granted, in order.
-fn fates(answer: &Value) -> Result<Vec<bool>> {
+/// Parses an answer: whether each of its attempts was granted, in order.
+fn are_granted(answer: &Value) -> Result<Vec<bool>> {
     match answer {
-        // SET NX: done, or not.
+        // The answers of SET NX.
         Value::Okay => Ok(vec![true]),
         Value::Nil => Ok(vec![false]),
-        Value::Array(parts) => parts.iter().skip(HEAD).map(fate).collect(),
+        Value::Array(parts) => parts.iter().skip(HEAD).map(is_granted).collect(),
         other => bail!("Redis answered {other:?}"),
     }
 }
 
-fn fate(answer: &Value) -> Result<bool> {
+fn is_granted(answer: &Value) -> Result<bool> {
     let code = match answer {
         Value::Array(parts) => parts.first(),
         other => Some(other),
@@ -176,7 +176,7 @@ fn seat_key(world: &World, show: &Show, seat: u32) -> String {
     world.store.key(show, &format!("seat:{seat}"))
 }
 
-fn forget_seat_keys(world: &mut World, show: &Show) -> Result<()> {
+fn delete_seat_keys(world: &mut World, show: &Show) -> Result<()> {
     let mut pipeline = redis::pipe();
     for seat in 0..show.seats {
         pipeline.cmd("UNLINK").arg(seat_key(world, show, seat)).ignore();

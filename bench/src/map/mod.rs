@@ -1,7 +1,7 @@
-//! `map`: what reading the whole map of a big room costs Redis, and how many bytes reach the browser.
+//! `map`: the Redis CPU cost of reading the map of a large room, and the bytes sent to the browser.
 //!
-//! A byte per seat in one string is compared with a field per seat in a hash and with a key per seat, and
-//! the frame of the live map with JSON of the same seats, compressed as a web server would.
+//! A string with a byte per seat is compared with a hash with a field per seat and with a key per seat.
+//! The frame of the live map is compared with gzipped JSON of the same seats.
 
 use std::io::Write;
 
@@ -16,38 +16,38 @@ use crate::checker::{self, Findings};
 use crate::frame::{self, Frame};
 use crate::report::{Bound, Report, Row};
 use crate::socket;
-use crate::world::{Places, Show, World};
+use crate::world::{RunPaths, Show, World};
 
 mod typical;
 
-/// Bytes a snapshot of a typical room may have.
+/// Maximum size of the snapshot of a typical room, bytes.
 const SNAPSHOT_BYTES: f64 = 8_000.0;
-/// Keys written per call when the baselines are filled.
+/// Seats written per call when the baselines are filled.
 const FILL_BATCH: u32 = 1_000;
 
-/// What `map` takes.
+/// Options of `map`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Seats of the room.
     #[arg(long, default_value_t = 50_000)]
     seats: u32,
-    /// Readings a round of what is cheap to read.
+    /// Reads a round of the string.
     #[arg(long, default_value_t = 2_000)]
     readings: u32,
-    /// Readings a round of what is not.
+    /// Reads a round of each baseline (hash and keys), which are slow.
     #[arg(long, default_value_t = 40)]
     baseline_readings: u32,
 }
 
 /// Runs it.
-pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
     if run.quick {
         options.seats = 5_000;
         options.readings = 200;
         options.baseline_readings = 5;
     }
-    let mut world = World::make(places)?;
-    // The server that built the map is gone; another, who has not seen it, reads what we make of it.
+    let mut world = World::create(paths)?;
+    // The server that built the map is stopped; a new one reads the map written below.
     let show = world.loaded_shows(options.seats, 1)?[0];
     let path = show.live_path();
     for round in 1..=run.rounds {
@@ -60,12 +60,12 @@ pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report
         sizes(&frame, &map, round, report)?;
     }
     report.summarise();
-    report.say("");
+    report.print_line("");
     promises(report);
     Ok(())
 }
 
-/// A field per seat, and a key per seat, with states as short as they can be: kind to the baselines.
+/// Writes a field per seat and a key per seat. States are one character, in favour of the baselines.
 fn fill_baselines(world: &mut World, show: &Show, map: &[u8]) -> Result<()> {
     for first in (0..show.seats).step_by(FILL_BATCH as usize) {
         let last = (first + FILL_BATCH).min(show.seats);
@@ -89,11 +89,11 @@ fn seat_key(world: &World, show: &Show, seat: u32) -> String {
 fn redis_cpu(world: &mut World, show: &Show, options: &Options, round: u32, report: &mut Report) -> Result<()> {
     let script = world.store.script("snapshot")?;
     let scripted = world.store.call(&script, show, &[]).get_packed_command();
-    // As the server reads it: one instant, without a script.
+    // The server's read: one transaction, without a script.
     let key = |name: &str| world.store.key(show, name);
-    let mut together = redis::pipe();
-    together.atomic().cmd("TIME").cmd("MGET").arg(key("epoch")).arg(key("version"));
-    together.cmd("GET").arg(key("map")).cmd("HGETALL").arg(key("areas"));
+    let mut transaction = redis::pipe();
+    transaction.atomic().cmd("TIME").cmd("MGET").arg(key("epoch")).arg(key("version"));
+    transaction.cmd("GET").arg(key("map")).cmd("HGETALL").arg(key("areas"));
     let mut get = redis::cmd("GET");
     get.arg(world.store.key(show, "map"));
     let mut hash = redis::cmd("HGETALL");
@@ -104,7 +104,7 @@ fn redis_cpu(world: &mut World, show: &Show, options: &Options, round: u32, repo
     });
     for (variant, call, readings) in [
         // MULTI, four commands and EXEC.
-        ("candidate", (together.get_packed_pipeline(), 6), options.readings),
+        ("candidate", (transaction.get_packed_pipeline(), 6), options.readings),
         ("in_a_script", (scripted, 1), options.readings),
         ("string_get", (get.get_packed_command(), 1), options.readings),
         ("hash_per_seat", (hash.get_packed_command(), 1), options.baseline_readings),
@@ -123,7 +123,7 @@ fn redis_cpu(world: &mut World, show: &Show, options: &Options, round: u32, repo
     Ok(())
 }
 
-/// The frame a reader gets against JSON of the same map; and whether it is the same map.
+/// Compares the size of a reader's first frame with JSON of the map, and the frame's content with the map.
 fn sizes(snapshot: &[u8], map: &[u8], round: u32, report: &mut Report) -> Result<()> {
     let mut found = Findings::default();
     match frame::read(snapshot) {
@@ -153,7 +153,7 @@ fn sizes(snapshot: &[u8], map: &[u8], round: u32, report: &mut Report) -> Result
     Ok(())
 }
 
-/// States as people name them.
+/// Names of the states in JSON.
 const NAMES: [&str; 4] = ["available", "locked", "booked", "blocked"];
 
 fn gzipped(bytes: &[u8]) -> Result<usize> {

@@ -1,38 +1,38 @@
-//! A room in the middle of a sale, as rooms look: parties of two to six sit together, the middle goes
-//! first, some seats are held right now, a few are not for sale.
+//! A typical half-sold room: parties of two to six sit together, the middle is sold first, some seats
+//! are held, a few are blocked.
 
 use crate::checker::{AVAILABLE, BOOKED, LOCKED};
 use crate::random::Random;
 
-/// Seats of a row.
+/// Seats per row.
 const ROW: u32 = 100;
-/// Not for sale.
+/// Map byte of a seat that is not for sale.
 const BLOCKED: u8 = 3;
-/// Of a hundred parties, this many are still paying.
+/// Percentage of parties that hold their seats and have not paid.
 const HELD_PERCENT: u64 = 4;
-/// Of a thousand seats, this many are the house's.
+/// Blocked seats per thousand.
 const HOUSE_PER_MILLE: u64 = 2;
 
-/// A map of so many seats, half of them gone.
+/// Creates a map of `seats` seats, half of them taken.
 pub fn room(seats: u32, random: &mut Random) -> Vec<u8> {
     let mut map = vec![AVAILABLE; seats as usize];
     for _ in 0..u64::from(seats) * HOUSE_PER_MILLE / 1_000 {
         map[random.below(u64::from(seats)) as usize] = BLOCKED;
     }
-    let mut gone = 0;
-    while gone < seats / 2 {
+    let mut taken = 0;
+    while taken < seats / 2 {
         let size = 2 + random.below(5) as u32;
         let state = if random.below(100) < HELD_PERCENT { LOCKED } else { BOOKED };
         if let Some(first) = best_place(&map, size, random) {
             map[first..first + size as usize].fill(state);
-            gone += size;
+            taken += size;
         }
     }
     map
 }
 
-/// Where a party of this size sits: the free place nearest to the middle of the room that they happen to
-/// look at, some right beside another party and some not.
+/// Chooses the seats of a party: of a few random free places the one nearest to the middle of the room.
+/// Half of the parties move next to their neighbours.
 fn best_place(map: &[u8], size: u32, random: &mut Random) -> Option<usize> {
     const LOOKS: usize = 3;
     let rows = (map.len() as u32).div_ceil(ROW);
@@ -46,7 +46,7 @@ fn best_place(map: &[u8], size: u32, random: &mut Random) -> Option<usize> {
     };
     let looked = (0..LOOKS).map(|_| random.below(map.len() as u64) as u32).filter(|first| free(*first));
     let mut first = looked.min_by_key(|first| distance(*first))?;
-    // Half of them move up to their neighbours; the others leave a gap.
+    // Half of the parties move up to their neighbours; the others may leave a gap.
     if random.below(2) == 0 {
         return Some(first as usize);
     }
@@ -64,10 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_the_room_is_gone_in_parties_and_the_middle_is_fuller_than_the_sides() {
+    fn half_of_the_seats_are_taken_in_parties_and_more_in_the_middle() {
         let map = room(5_000, &mut Random::from_seed(3));
-        let gone = |seats: &[u8]| seats.iter().filter(|state| **state != AVAILABLE).count();
-        assert!((2_500..2_530).contains(&gone(&map)), "{}", gone(&map));
+        let taken_in = |seats: &[u8]| seats.iter().filter(|state| **state != AVAILABLE).count();
+        assert!((2_500..2_530).contains(&taken_in(&map)), "{}", taken_in(&map));
         assert!(map.contains(&LOCKED) && map.contains(&BLOCKED));
         let (middle, sides): (Vec<u8>, Vec<u8>) =
             map.chunks(100).fold(Default::default(), |(mut middle, mut sides), row| {
@@ -75,8 +75,13 @@ mod tests {
                 sides.extend_from_slice(&row[..30]);
                 (middle, sides)
             });
-        assert!(gone(&middle) * 3 > gone(&sides) * 4, "{} in the middle, {} at the side", gone(&middle), gone(&sides));
+        assert!(
+            taken_in(&middle) * 3 > taken_in(&sides) * 4,
+            "{} in the middle, {} at the side",
+            taken_in(&middle),
+            taken_in(&sides)
+        );
         let runs = map.chunk_by(|a, b| a == b).count();
-        assert!(runs < 5_000 / 3, "{runs} runs: people sit alone");
+        assert!(runs < 5_000 / 3, "{runs} runs: parties are split");
     }
 }

@@ -1,4 +1,4 @@
-//! One person's connections: keep-alive, to whichever replica answers, as behind a proxy that knows who is up.
+//! The keep-alive connections of one worker, to any replica that answers, as behind a proxy with health checks.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,112 +8,112 @@ use anyhow::{Context, Result, ensure};
 
 use crate::http::Answer;
 
-/// A replica that does not take a connection for so long is another's turn.
-const CONNECT_WITHIN: Duration = Duration::from_secs(2);
-/// Longest wait for an answer: more than any of the server's own deadlines.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// Timeout of a connection attempt; then the next replica is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Timeout of an answer: longer than any deadline of the server.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An answer, as far as the crowd looks at it.
+/// The parts of an answer that the crowd uses.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Response {
     /// The status code.
     pub status: u16,
     /// The body.
     pub body: Vec<u8>,
-    /// Seconds after which to come back, if the answer says so.
+    /// Seconds of the `Retry-After` header, if any.
     pub retry_after: Option<u64>,
 }
 
-/// Why there was none.
+/// The reason for a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// Nobody took the connection: nothing was sent.
-    NobodyThere,
-    /// It was sent, and the connection ended: nobody knows what was done.
+pub enum LostAnswer {
+    /// The connection failed: the request was not sent.
+    NotConnected,
+    /// The connection ended after the request was sent: the outcome is unknown.
     CutOff,
 }
 
-/// Connections to all replicas; one request at a time.
+/// Connections to all replicas, for one request at a time.
 pub struct Client<'a> {
     addresses: &'a [SocketAddr],
     streams: Vec<Option<TcpStream>>,
-    /// The replica that is asked first.
-    prefers: usize,
+    /// Index of the replica to send to.
+    preferred: usize,
 }
 
 impl<'a> Client<'a> {
-    pub fn new(addresses: &'a [SocketAddr], prefers: usize) -> Self {
+    pub fn new(addresses: &'a [SocketAddr], preferred: usize) -> Self {
         let streams = addresses.iter().map(|_| None).collect();
-        Self { addresses, streams, prefers: prefers % addresses.len() }
+        Self { addresses, streams, preferred: preferred % addresses.len() }
     }
 
-    /// Sends a request to the replica that answered last; after a loss to the next one.
-    pub fn ask(&mut self, request: &[u8]) -> Result<Told, Lost> {
-        let server = self.prefers;
-        let asked = self.ask_at(server, request);
-        if asked.is_err() {
+    /// Sends a request to the preferred replica. After an error the next replica is preferred.
+    pub fn send(&mut self, request: &[u8]) -> Result<Response, LostAnswer> {
+        let server = self.preferred;
+        let result = self.send_to(server, request);
+        if result.is_err() {
             self.streams[server] = None;
-            self.prefers = (server + 1) % self.addresses.len();
+            self.preferred = (server + 1) % self.addresses.len();
         }
-        asked
+        result
     }
 
-    fn ask_at(&mut self, server: usize, request: &[u8]) -> Result<Told, Lost> {
-        // A kept connection may have been closed while nothing was on it; that is not an answer lost.
+    fn send_to(&mut self, server: usize, request: &[u8]) -> Result<Response, LostAnswer> {
+        // The server may close an idle connection; that loses no answer.
         if let Some(stream) = self.streams[server].take()
             && is_open(&stream)
         {
-            return self.over(server, stream, request);
+            return self.send_over(server, stream, request);
         }
-        let stream = connect(self.addresses[server]).map_err(|_| Lost::NobodyThere)?;
-        self.over(server, stream, request)
+        let stream = connect(self.addresses[server]).map_err(|_| LostAnswer::NotConnected)?;
+        self.send_over(server, stream, request)
     }
 
-    fn over(&mut self, server: usize, mut stream: TcpStream, request: &[u8]) -> Result<Told, Lost> {
-        let (told, stays) = exchange(&mut stream, request).map_err(|_| Lost::CutOff)?;
-        if stays {
+    fn send_over(&mut self, server: usize, mut stream: TcpStream, request: &[u8]) -> Result<Response, LostAnswer> {
+        let (response, stays_open) = exchange(&mut stream, request).map_err(|_| LostAnswer::CutOff)?;
+        if stays_open {
             self.streams[server] = Some(stream);
         }
-        Ok(told)
+        Ok(response)
     }
 }
 
 fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, CONNECT_WITHIN)?;
+    let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     Ok(stream)
 }
 
-/// Whether nothing was heard on a connection that nothing was asked on: not even its end.
+/// Checks that an idle connection has neither bytes to read nor an end of stream.
 fn is_open(stream: &TcpStream) -> bool {
     let mut byte = [0];
-    let quiet = stream.set_nonblocking(true).is_ok()
+    let is_idle = stream.set_nonblocking(true).is_ok()
         && stream.peek(&mut byte).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
-    quiet && stream.set_nonblocking(false).is_ok()
+    is_idle && stream.set_nonblocking(false).is_ok()
 }
 
-/// The answer, and whether the connection stays.
-fn exchange(stream: &mut TcpStream, request: &[u8]) -> Result<(Told, bool)> {
+/// Sends a request. Returns the answer and whether the connection stays open.
+fn exchange(stream: &mut TcpStream, request: &[u8]) -> Result<(Response, bool)> {
     stream.write_all(request)?;
     let (mut bytes, mut chunk) = (Vec::new(), [0_u8; 16 * 1024]);
     loop {
         let read = stream.read(&mut chunk).context("no answer")?;
-        ensure!(read > 0, "hung up");
+        ensure!(read > 0, "the server closed the connection");
         bytes.extend_from_slice(&chunk[..read]);
         if let Some((answer, _)) = Answer::parse(&bytes)? {
-            let told = Told {
+            let response = Response {
                 status: answer.status,
                 body: answer.body.to_vec(),
                 retry_after: header(&bytes, "retry-after").and_then(|seconds| seconds.parse().ok()),
             };
             let closes = header(&bytes, "connection").is_some_and(|word| word.eq_ignore_ascii_case("close"));
-            return Ok((told, !closes));
+            return Ok((response, !closes));
         }
     }
 }
 
-/// A header of an answer.
+/// Returns a header of an answer.
 fn header<'a>(bytes: &'a [u8], name: &str) -> Option<&'a str> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let lines = std::str::from_utf8(&bytes[..end]).ok()?.lines();
@@ -128,27 +128,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_found_whatever_their_case_and_not_in_the_body() {
+    fn headers_are_found_in_any_case_and_not_in_the_body() {
         let bytes = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 14\r\n\r\nconnection: no";
         assert_eq!(header(bytes, "retry-after"), Some("2"));
         assert_eq!(header(bytes, "connection"), None);
     }
 
     #[test]
-    fn the_next_replica_is_asked_when_one_is_gone() {
-        let gone = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-        let there = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let addresses = [gone, there.local_addr().expect("an address")];
+    fn the_next_replica_is_used_when_one_is_down() {
+        let down = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+        let up = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let addresses = [down, up.local_addr().expect("an address")];
         let serving = std::thread::spawn(move || {
-            let (mut stream, _) = there.accept().expect("somebody comes");
+            let (mut stream, _) = up.accept().expect("a connection");
             let mut chunk = [0; 64];
             let _ = stream.read(&mut chunk);
-            stream.write_all(b"HTTP/1.1 204 No Content\r\nRetry-After: 7\r\n\r\n").expect("it is said");
+            stream.write_all(b"HTTP/1.1 204 No Content\r\nRetry-After: 7\r\n\r\n").expect("written");
         });
         let mut client = Client::new(&addresses, 0);
-        assert_eq!(client.ask(b"GET / HTTP/1.1\r\n\r\n").err(), Some(Lost::NobodyThere));
-        let told = client.ask(b"GET / HTTP/1.1\r\n\r\n").expect("an answer");
-        assert_eq!((told.status, told.retry_after), (204, Some(7)));
-        serving.join().expect("it ends");
+        assert_eq!(client.send(b"GET / HTTP/1.1\r\n\r\n").err(), Some(LostAnswer::NotConnected));
+        let response = client.send(b"GET / HTTP/1.1\r\n\r\n").expect("an answer");
+        assert_eq!((response.status, response.retry_after), (204, Some(7)));
+        serving.join().expect("the thread ends");
     }
 }

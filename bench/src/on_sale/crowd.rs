@@ -1,10 +1,10 @@
-//! The crowd: people who join, wait for their turn, come in and buy a block of seats each.
+//! The crowd: people who join the waiting room, wait for their turn, enter and buy a block of seats each.
 //!
-//! They behave as browsers do: the same key for a repeat, back when they were told to come back, to another replica when
-//! one is gone. What they were told is kept, and compared afterwards.
+//! They behave as browsers do: they retry with the same key, respect `Retry-After`, and use another replica
+//! when one is down. Their answers are kept and compared afterwards.
 
-mod buying;
-mod door;
+mod admission;
+mod purchase;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,60 +15,60 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use uuid::Uuid;
 
-use super::client::{Client, Lost, Told};
-use super::requests::{request, words};
+use super::client::{Client, LostAnswer, Response};
+use super::requests::{describe, request_with_headers};
 use crate::checker::Findings;
 use crate::http::text_after;
 use crate::report::Row;
 use crate::world::Show;
 
-/// Somebody who gets no answer for so long gives up, and that is a violation.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Longest pause before somebody asks again, whatever they were told: the proof is to end.
+/// Timeout of one person's step; exceeding it is a violation.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// Maximum pause before a retry, also for a longer `Retry-After`: it bounds the duration of the run.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The pause after a lost answer, and between two looks at something.
+/// Pause after a lost answer, and polling interval.
 const SHORT_PAUSE: Duration = Duration::from_millis(20);
-/// Refusals that say whose the seats are, not that there is too much to do.
-const ABOUT_SEATS: [&str; 4] = ["seats_taken", "seats_locked", "hold_expired", "still_running"];
+/// Refusal codes that concern the seats, not overload.
+const SEAT_REFUSALS: [&str; 4] = ["seats_taken", "seats_locked", "hold_expired", "still_running"];
 
-/// Somebody with a place in line.
+/// A person with a ticket of the waiting room.
 #[derive(Clone, Debug)]
 pub struct Person {
     pub visitor: String,
     pub number: u64,
     pub ticket: String,
-    /// Told after opening.
+    /// Position in the line: the ticket number until the draw.
     pub place: u64,
 }
 
-/// Somebody who was let in.
+/// A person's admission.
 #[derive(Clone, Copy, Debug)]
 pub struct Admission {
     pub place: u64,
     pub at: Instant,
 }
 
-/// Blocks of seats: free ones, and those that are somebody's.
+/// Blocks of seats: free and sold ones.
 #[derive(Default)]
 struct Blocks {
     free: Vec<Vec<u32>>,
     sold: Vec<(Vec<u32>, Uuid)>,
 }
 
-/// Everybody, and what they heard.
+/// The people and the results of their requests.
 pub struct Crowd<'a> {
     addresses: &'a [SocketAddr],
     show: Show,
     blocks: Mutex<Blocks>,
     total: usize,
-    /// Places called so far, as the door's own counter says.
+    /// Number of positions called so far, read from the waiting room's counter in Redis.
     pub called: AtomicU64,
     next: AtomicUsize,
     sold: AtomicU32,
-    /// Answers that were refusals, by status and code.
+    /// Number of refusals by status and code.
     refusals: Mutex<BTreeMap<(u16, String), u64>>,
     found: Mutex<Findings>,
-    /// Nobody is to wait any longer.
+    /// Set when the sale ends early; waiting people stop.
     is_over: AtomicBool,
     pub admissions: Mutex<Vec<Admission>>,
     cut_off: AtomicU64,
@@ -77,10 +77,10 @@ pub struct Crowd<'a> {
 }
 
 impl<'a> Crowd<'a> {
-    /// Nobody yet; the seats in blocks of so many.
+    /// Creates an empty crowd and splits the seats into blocks of `each`.
     pub fn new(addresses: &'a [SocketAddr], show: Show, each: u32) -> Self {
         let seats: Vec<u32> = (0..show.seats).collect();
-        // Taken from the end: the first blocks go last.
+        // Blocks are taken from the end.
         let free: Vec<Vec<u32>> = seats.chunks(each as usize).map(<[u32]>::to_vec).collect();
         let total = free.len();
         Self {
@@ -101,39 +101,39 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Where the replicas are.
+    /// Returns the addresses of the replicas.
     pub const fn addresses(&self) -> &'a [SocketAddr] {
         self.addresses
     }
 
-    /// Blocks sold so far, of all.
+    /// Returns the share of blocks sold so far.
     pub fn progress(&self) -> f64 {
         f64::from(self.sold.load(Ordering::Relaxed)) / self.total as f64
     }
 
-    /// Ends the sale, whatever is sold.
+    /// Ends the sale.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nothing more will be sold.
+    /// Returns `true` when the sale was ended or every block is sold.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed) || self.sold.load(Ordering::Relaxed) as usize >= self.total
     }
 
-    /// Seat and booking of everybody who was told that they are theirs.
+    /// Returns seat and booking of every confirmed purchase.
     pub fn bought(&self) -> Vec<(u32, Uuid)> {
         let blocks = lock(&self.blocks);
         blocks.sold.iter().flat_map(|(seats, booking)| seats.iter().map(|seat| (*seat, *booking))).collect()
     }
 
-    /// Refusals in words: how often which.
-    pub fn refused(&self) -> Vec<String> {
+    /// Describes the refusals: count, status and code.
+    pub fn refusal_lines(&self) -> Vec<String> {
         lock(&self.refusals).iter().map(|((status, code), count)| format!("{count} × {status} {code}")).collect()
     }
 
-    /// What became of it, in figures.
-    pub fn told(&self, row: Row) -> Row {
+    /// Adds the figures of the crowd to a row.
+    pub fn add_figures(&self, row: Row) -> Row {
         row.with("sold", self.bought().len())
             .with("admitted", lock(&self.admissions).len())
             .with("late", self.late.load(Ordering::Relaxed))
@@ -145,61 +145,63 @@ impl<'a> Crowd<'a> {
         std::mem::take(&mut lock(&self.found))
     }
 
-    pub fn complain(&self, words: impl FnOnce() -> String) {
-        lock(&self.found).add(words);
+    pub fn add_violation(&self, describe: impl FnOnce() -> String) {
+        lock(&self.found).add(describe);
     }
 
-    /// Asks until there is an answer that is not "later".
-    fn until_told(&self, client: &mut Client<'_>, request: &[u8]) -> Result<Told> {
+    /// Sends a request and retries it until the answer is neither overload nor `still_running`.
+    fn send_until_answered(&self, client: &mut Client<'_>, request: &[u8]) -> Result<Response> {
         let began = Instant::now();
         loop {
-            let pause = match client.ask(request) {
-                Ok(told) => {
-                    self.note(&told);
-                    let code = text_after(&told.body, "code").unwrap_or_default();
-                    if !matches!(told.status, 429 | 503) && code != "still_running" {
-                        return Ok(told);
+            let pause = match client.send(request) {
+                Ok(response) => {
+                    self.check_refusal(&response);
+                    let code = text_after(&response.body, "code").unwrap_or_default();
+                    if !matches!(response.status, 429 | 503) && code != "still_running" {
+                        return Ok(response);
                     }
-                    Duration::from_secs(told.retry_after.unwrap_or(1)).min(LONGEST_PAUSE)
+                    Duration::from_secs(response.retry_after.unwrap_or(1)).min(LONGEST_PAUSE)
                 }
                 Err(lost) => {
-                    self.note_loss(lost);
+                    self.count_lost(lost);
                     SHORT_PAUSE
                 }
             };
-            if began.elapsed() > PATIENCE {
-                bail!("no answer within {} s", PATIENCE.as_secs());
+            if began.elapsed() > TIMEOUT {
+                bail!("no answer within {} s", TIMEOUT.as_secs());
             }
             std::thread::sleep(pause);
         }
     }
 
-    /// Every refusal says why, and if it is about too much, when to come back.
-    fn note(&self, told: &Told) {
-        if told.status < 400 {
+    /// Counts a refusal. It must have a known code, and a `Retry-After` header if it reports overload.
+    fn check_refusal(&self, response: &Response) {
+        if response.status < 400 {
             return;
         }
-        let code = text_after(&told.body, "code").unwrap_or("no code").to_owned();
-        let is_in_order = match told.status {
-            429 | 503 => told.retry_after.is_some(),
-            _ => ABOUT_SEATS.contains(&code.as_str()),
+        let code = text_after(&response.body, "code").unwrap_or("no code").to_owned();
+        let is_valid = match response.status {
+            429 | 503 => response.retry_after.is_some(),
+            _ => SEAT_REFUSALS.contains(&code.as_str()),
         };
-        if !is_in_order {
-            self.complain(|| format!("refused with {}, come back after {:?}", words(told), told.retry_after));
+        if !is_valid {
+            self.add_violation(|| {
+                format!("refused with {}, Retry-After {:?}", describe(response), response.retry_after)
+            });
         }
-        *lock(&self.refusals).entry((told.status, code)).or_default() += 1;
+        *lock(&self.refusals).entry((response.status, code)).or_default() += 1;
     }
 
-    fn note_loss(&self, lost: Lost) {
-        if lost == Lost::CutOff {
+    fn count_lost(&self, lost: LostAnswer) {
+        if lost == LostAnswer::CutOff {
             self.cut_off.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A request about the show.
+    /// Builds a request about the show.
     fn request(&self, method: &str, path: &str, body: &str, visitor: &str, key: &str, headers: &str) -> Vec<u8> {
         let path = format!("/api/v1/shows/{}{path}", self.show.id);
-        request(method, &path, body, visitor, key, headers)
+        request_with_headers(method, &path, body, visitor, key, headers)
     }
 }
 

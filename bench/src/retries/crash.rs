@@ -1,4 +1,4 @@
-//! One effect per key: two servers are asked to do the same at once, and one of them is killed meanwhile.
+//! One effect per idempotency key: two servers get the same request at once, and one of them is killed.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -14,55 +14,56 @@ use crate::http;
 use crate::report::{Report, Row};
 use crate::world::{Show, World};
 
-/// People who buy at the same time.
-const SIDE_BY_SIDE: u32 = 16;
-/// Whoever is put off, or loses the connection, asks again after this…
-const AGAIN_AFTER: Duration = Duration::from_millis(100);
-/// …for so long: more than a server needs to learn that another is dead.
-const PATIENCE: Duration = Duration::from_secs(40);
-/// Effects the dead server had begun are somebody else's after a minute.
-const QUIET_WITHIN: Duration = Duration::from_secs(150);
-/// How often it is looked whether they are done.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Concurrent buyers.
+const WORKERS: u32 = 16;
+/// Delay before a retry after a retryable answer or a lost connection.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
+/// Timeout of the retries: longer than a server needs to detect that another one is dead.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(40);
+/// Timeout for pending effects: another server takes over those of the dead one after a minute.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(150);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The two servers: whoever finds the second dead goes to the first.
-struct Pair {
-    lives: SocketAddr,
-    dies: SocketAddr,
-    dead: AtomicBool,
+/// The two servers. Once the victim is dead its clients use the survivor.
+struct Servers {
+    survivor: SocketAddr,
+    victim: SocketAddr,
+    is_victim_dead: AtomicBool,
 }
 
-/// So many people buy a seat each; when half of them have, a server is killed.
+/// Lets `buyers` people buy a seat each and kills a server when half of them are done.
 pub fn one_round(world: &mut World, simulator: SocketAddr, buyers: u32, round: u32, report: &mut Report) -> Result<()> {
-    let (survivor, mut victim) =
+    let (surviving, mut killed) =
         (world.server("rowlock-lives", Some(simulator))?, world.server("rowlock-dies", Some(simulator))?);
     let show = world.shows(buyers.next_multiple_of(100), 1)?[0];
-    let pair = Pair { lives: survivor.address, dies: victim.address, dead: AtomicBool::new(false) };
+    let servers =
+        Servers { survivor: surviving.address, victim: killed.address, is_victim_dead: AtomicBool::new(false) };
     let visitors: Vec<String> = (0..buyers).map(|_| world.random.hex()).collect();
     let (next, done) = (AtomicU32::new(0), AtomicU32::new(0));
     let (bought, found) = (Mutex::new(Vec::new()), Mutex::new(Findings::default()));
-    let work = || {
+    let buy_next = || {
         loop {
             let seat = next.fetch_add(1, Ordering::Relaxed);
             let Some(visitor) = visitors.get(seat as usize) else { return };
-            match buy(&pair, &show, seat, visitor, &found) {
+            match buy(&servers, &show, seat, visitor, &found) {
                 Ok(booking) => lock(&bought).push((seat, booking)),
-                Err(error) => lock(&found).add(|| format!("the buyer of seat {seat} was left alone: {error:#}")),
+                Err(error) => lock(&found).add(|| format!("the buyer of seat {seat} got no seat: {error:#}")),
             }
             done.fetch_add(1, Ordering::Relaxed);
         }
     };
     std::thread::scope(|threads| {
-        (0..SIDE_BY_SIDE).for_each(|_| drop(threads.spawn(work)));
+        (0..WORKERS).for_each(|_| drop(threads.spawn(buy_next)));
         while done.load(Ordering::Relaxed) < buyers / 2 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        pair.dead.store(true, Ordering::Relaxed);
-        victim.process.kill()
+        servers.is_victim_dead.store(true, Ordering::Relaxed);
+        killed.process.kill()
     })?;
     let (bought, mut found) = (take(bought), take(found));
     check(world, &show, &bought, &mut found)?;
-    let effects = count(world, &show)? as f64 / bought.len().max(1) as f64;
+    let effects = count_bookings(world, &show)? as f64 / bought.len().max(1) as f64;
     report.findings(&found);
     report.round(
         Row::of("retries", "one_killed")
@@ -71,23 +72,23 @@ pub fn one_round(world: &mut World, simulator: SocketAddr, buyers: u32, round: u
             .figure("effects_per_key", effects)
             .with("violations", found.count()),
     );
-    world.store.forget(&show)
+    world.store.delete_show(&show)
 }
 
-/// Holds a seat, then books and pays at both servers at once. The booking.
-fn buy(pair: &Pair, show: &Show, seat: u32, visitor: &str, found: &Mutex<Findings>) -> Result<Uuid> {
-    let hold = until_answered(pair, pair.lives, &Request::hold(show.id, &[seat], visitor))?;
-    let booking = twice(pair, &Request::book(show.id, id_of(&hold)?, visitor), found)?;
+/// Holds a seat, then books and pays at both servers at once. Returns the booking.
+fn buy(servers: &Servers, show: &Show, seat: u32, visitor: &str, found: &Mutex<Findings>) -> Result<Uuid> {
+    let hold = send_until_answered(servers, servers.survivor, &Request::hold(show.id, &[seat], visitor))?;
+    let booking = send_to_both(servers, &Request::book(show.id, id_of(&hold)?, visitor), found)?;
     let booking = id_of(&booking)?;
-    twice(pair, &Request::pay(booking, visitor), found)?;
+    send_to_both(servers, &Request::pay(booking, visitor), found)?;
     Ok(booking)
 }
 
-/// The same at both at once: the same answer from both.
-fn twice(pair: &Pair, request: &Request, found: &Mutex<Findings>) -> Result<Vec<u8>> {
+/// Sends a request to both servers at once. Different answers are a violation.
+fn send_to_both(servers: &Servers, request: &Request, found: &Mutex<Findings>) -> Result<Vec<u8>> {
     let (one, other) = std::thread::scope(|threads| {
-        let other = threads.spawn(|| until_answered(pair, pair.dies, request));
-        (until_answered(pair, pair.lives, request), other.join())
+        let other = threads.spawn(|| send_until_answered(servers, servers.victim, request));
+        (send_until_answered(servers, servers.survivor, request), other.join())
     });
     let (one, other) = (one?, other.ok().context("a thread died")??);
     if one != other {
@@ -97,43 +98,43 @@ fn twice(pair: &Pair, request: &Request, found: &Mutex<Findings>) -> Result<Vec<
     Ok(one)
 }
 
-/// Asks with the same key until there is an answer, at the other server once this one is dead.
-fn until_answered(pair: &Pair, server: SocketAddr, request: &Request) -> Result<Vec<u8>> {
+/// Retries a request with the same key until it is answered; at the survivor once the victim is dead.
+fn send_until_answered(servers: &Servers, server: SocketAddr, request: &Request) -> Result<Vec<u8>> {
     let (began, bytes) = (Instant::now(), request.bytes(""));
     loop {
-        let is_gone = server == pair.dies && pair.dead.load(Ordering::Relaxed);
-        let said = http::ask(if is_gone { pair.lives } else { server }, &bytes);
-        let last = match said {
+        let is_dead = server == servers.victim && servers.is_victim_dead.load(Ordering::Relaxed);
+        let answer = http::ask(if is_dead { servers.survivor } else { server }, &bytes);
+        let last = match answer {
             Ok((200 | 201, body)) => return Ok(body),
             Ok((status @ (409 | 429 | 503), body)) => format!("{status} {}", String::from_utf8_lossy(&body)),
             Ok((status, body)) => bail!("{status} {}", String::from_utf8_lossy(&body)),
-            // Cut off, or nobody there: it may have been done.
+            // The connection was lost or refused: the request may have been processed.
             Err(error) => format!("{error:#}"),
         };
-        if began.elapsed() > PATIENCE {
-            bail!("no answer after {} s; the last was {last}", PATIENCE.as_secs());
+        if began.elapsed() > RETRY_TIMEOUT {
+            bail!("no answer after {} s; the last was {last}", RETRY_TIMEOUT.as_secs());
         }
-        std::thread::sleep(AGAIN_AFTER);
+        std::thread::sleep(RETRY_DELAY);
     }
 }
 
-/// What everyone was told, against Postgres and the map, once all effects are done.
+/// Waits until all effects are done, then compares the purchases with Postgres and the map.
 fn check(world: &mut World, show: &Show, bought: &[(u32, Uuid)], found: &mut Findings) -> Result<()> {
     let began = Instant::now();
-    while began.elapsed() < QUIET_WITHIN {
+    while began.elapsed() < SETTLE_TIMEOUT {
         let confirmed = world.ledger(show)?.confirmed;
-        if world.open_effects()? == 0 && confirmed >= bought.len() as u64 {
+        if world.pending_effects()? == 0 && confirmed >= bought.len() as u64 {
             break;
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let stored = world.store.stored(show)?;
     found.join(checker::sale(bought, &world.ledger(show)?, &stored.map));
     Ok(())
 }
 
-/// Bookings of a show: as many as there were keys that make one.
-fn count(world: &World, show: &Show) -> Result<i64> {
+/// Returns the number of bookings of a show; one per key is expected.
+fn count_bookings(world: &World, show: &Show) -> Result<i64> {
     let counted = sqlx::query_scalar("SELECT count(*) FROM bookings WHERE show_id = $1").bind(show.id);
     Ok(world.runtime.block_on(counted.fetch_one(&world.pg))?)
 }

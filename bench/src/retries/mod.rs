@@ -1,10 +1,10 @@
-//! `retries`: what a repeat of a request costs whose answer is known, and that a key has one effect.
+//! `retries`: the cost of replaying a known answer, and the proof that an idempotency key has one effect.
 //!
-//! First people buy seats, at two servers. Then what they sent is sent again and again, to both: by many
-//! keep-alive connections, each of which keeps several requests in the air, as browsers and API clients do
-//! that come back after a break, and sends the next as soon as one is answered. Every answer is compared,
-//! byte by byte, with the first. What Redis and Postgres were asked meanwhile is counted by themselves.
-//! At last one of two servers is killed while both are asked to do the same.
+//! First people buy seats at two servers. Then their requests are replayed at both servers over many
+//! keep-alive connections with several requests in flight each, as browsers and API clients do after an
+//! outage. A connection sends its next request when one is answered. Every answer is compared, byte by
+//! byte, with the first one. Redis and Postgres count the calls they receive meanwhile.
+//! Finally one of two servers is killed while both process the same requests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,28 +15,28 @@ use serde_json::json;
 use crate::Run;
 use crate::cpu::Cpu;
 use crate::report::{Bound, Report, Row};
-use crate::world::{Places, Server, World};
+use crate::world::{RunPaths, Server, World};
 
 mod calls;
 mod crash;
 mod purchases;
 mod replay;
 
-use calls::Calls;
+use calls::StoreCalls;
 use purchases::Purchase;
-use replay::{Replay, Shape};
+use replay::{LoadShape, Replay};
 
-/// Servers that share the stores.
+/// Number of servers that share the stores.
 const SERVERS: usize = 2;
-/// Requests repeated before anything is measured: each at each server.
+/// Requests in flight per connection during the warm-up, which replays each request at each server.
 const WARM_UP_IN_FLIGHT: usize = 4;
-/// Whoever asks something of each request besides an answer takes the usual road: our own baseline.
-const USUAL_ROAD: &str = "Prefer: wait=30\r\n";
+/// Header that bypasses the replay cache, because it changes the handling of a request: the baseline.
+const BYPASS_REPLAY_CACHE: &str = "Prefer: wait=30\r\n";
 
-/// What `retries` takes.
+/// Options of `retries`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// People whose requests are repeated, three each: hold, book, pay.
+    /// Buyers whose requests are replayed, three each: hold, book, pay.
     #[arg(long, default_value_t = 500)]
     buyers: u32,
     /// Seats each of them buys.
@@ -45,18 +45,18 @@ pub struct Options {
     /// Keep-alive connections to each server.
     #[arg(long, default_value_t = 64)]
     connections: usize,
-    /// Requests in the air on each of them.
+    /// Requests in flight on each connection.
     #[arg(long, default_value_t = 8)]
     in_flight: usize,
-    /// How long each variant is measured in each round, seconds.
+    /// Duration of each variant in each round, seconds.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// People who buy while a server is killed.
+    /// Buyers while a server is killed.
     #[arg(long, default_value_t = 200)]
     crash_buyers: u32,
 }
 
-/// A way to repeat requests.
+/// A variant of the replay load.
 struct Variant {
     name: &'static str,
     in_flight: usize,
@@ -64,21 +64,21 @@ struct Variant {
 }
 
 /// Runs it.
-pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.buyers, options.crash_buyers, options.seconds) = (20, 20, 1.0);
     }
-    let mut world = World::make(places)?;
+    let mut world = World::create(paths)?;
     let (simulator, _payments) = world.simulator()?;
     let servers = [world.server("rowlock-1", Some(simulator))?, world.server("rowlock-2", Some(simulator))?];
     let addresses = servers.each_ref().map(|server| server.address);
-    report.say(&format!("  {} people buy {} seats each", options.buyers, options.seats_each));
-    let purchases = purchases::make(&mut world, &addresses, options.buyers, options.seats_each)?;
+    report.print_line(&format!("  {} people buy {} seats each", options.buyers, options.seats_each));
+    let purchases = purchases::make_purchases(&mut world, &addresses, options.buyers, options.seats_each)?;
     warm_up(&addresses, &purchases, &options, report)?;
     let variants = [
         Variant { name: "candidate", in_flight: options.in_flight, more_headers: "" },
         Variant { name: "one_in_flight", in_flight: 1, more_headers: "" },
-        Variant { name: "usual_road", in_flight: options.in_flight, more_headers: USUAL_ROAD },
+        Variant { name: "usual_road", in_flight: options.in_flight, more_headers: BYPASS_REPLAY_CACHE },
     ];
     for round in 1..=run.rounds {
         for variant in &variants {
@@ -90,32 +90,32 @@ pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report
         crash::one_round(&mut world, simulator, options.crash_buyers, round, report)?;
     }
     report.summarise();
-    report.say("");
+    report.print_line("");
     promises(report);
     Ok(())
 }
 
-/// Each request once at each server: afterwards both know every answer, the other's as well.
+/// Replays each request once at each server, so that both have every answer in memory.
 fn warm_up(
     addresses: &[SocketAddr; SERVERS],
     purchases: &[Purchase],
     options: &Options,
     report: &mut Report,
 ) -> Result<()> {
-    let shape = Shape { connections: options.connections, in_flight: WARM_UP_IN_FLIGHT, time: None };
-    let replay = Replay::run(addresses, &shape, &wordings(purchases, ""))?;
+    let shape = LoadShape { connections: options.connections, in_flight: WARM_UP_IN_FLIGHT, duration: None };
+    let replay = Replay::run(addresses, &shape, &expected_answers(purchases, ""))?;
     report.findings(&replay.found);
     Ok(())
 }
 
-/// What is sent, and what must be answered.
-fn wordings(purchases: &[Purchase], more_headers: &str) -> Vec<replay::Expected> {
+/// Returns the requests with their expected answers.
+fn expected_answers(purchases: &[Purchase], more_headers: &str) -> Vec<replay::Expected> {
     let requests = purchases.iter().flat_map(|purchase| &purchase.requests);
     requests
-        .map(|done| replay::Expected {
-            request: done.request.bytes(more_headers),
-            status: done.status,
-            body: done.body.clone(),
+        .map(|answered| replay::Expected {
+            request: answered.request.bytes(more_headers),
+            status: answered.status,
+            body: answered.body.clone(),
         })
         .collect()
 }
@@ -129,22 +129,22 @@ fn one_round(
     round: u32,
     report: &mut Report,
 ) -> Result<()> {
-    let expected = wordings(purchases, variant.more_headers);
+    let expected = expected_answers(purchases, variant.more_headers);
     let addresses = servers.each_ref().map(|server| server.address);
-    let time = Duration::from_secs_f64(options.seconds);
-    // What the servers ask the stores without anybody asking them.
-    let before = Calls::read(world)?;
-    std::thread::sleep(time);
-    let background = Calls::read(world)?.since(&before);
+    let duration = Duration::from_secs_f64(options.seconds);
+    // The background: calls that the servers make without requests.
+    let before = StoreCalls::read(world)?;
+    std::thread::sleep(duration);
+    let background = StoreCalls::read(world)?.since(&before);
 
-    let shape = Shape { connections: options.connections, in_flight: variant.in_flight, time: Some(time) };
-    let before = (Calls::read(world)?, readings(servers)?);
+    let shape = LoadShape { connections: options.connections, in_flight: variant.in_flight, duration: Some(duration) };
+    let before = (StoreCalls::read(world)?, readings(servers)?);
     let replay = Replay::run(&addresses, &shape, &expected)?;
-    let (calls, cpu) = (Calls::read(world)?.since(&before.0), readings(servers)?);
+    let (calls, cpu) = (StoreCalls::read(world)?.since(&before.0), readings(servers)?);
     let [server, generator] = [0, 1].map(|place: usize| cpu[place].micros_since(&before.1[place]));
-    let count = replay.latencies_count().max(1) as f64;
+    let count = replay.answer_count().max(1) as f64;
     let background = background.scaled(replay.took.as_secs_f64() / options.seconds.max(f64::MIN_POSITIVE));
-    let (redis, postgres) = calls.beyond(&background);
+    let (redis, postgres) = calls.minus_background(&background);
     report.findings(&replay.found);
     report.round(
         Row::of("retries", variant.name)
@@ -163,13 +163,13 @@ fn one_round(
     Ok(())
 }
 
-/// CPU time of both servers together, and of the generator.
+/// Reads the CPU time of both servers together, and of the generator.
 fn readings(servers: &[Server; SERVERS]) -> Result<[Cpu; 2]> {
     let pids = servers.each_ref().map(|server| server.process.pid());
     Ok([Cpu::of(&pids)?, Cpu::of_threads(std::process::id())?])
 }
 
-/// What the issue promises. A call that is counted once in a thousand replays is none of theirs.
+/// Compares the medians with the promised bounds. Up to one call in a thousand replays counts as noise.
 fn promises(report: &mut Report) {
     const NONE: f64 = 0.001;
     let of = |key: &str, report: &Report| report.median(&[("variant", json!("candidate"))], key);

@@ -1,4 +1,4 @@
-//! People who buy seats, one after the other; their requests are what is repeated later.
+//! Purchases whose requests are replayed later.
 
 use std::net::SocketAddr;
 
@@ -10,10 +10,10 @@ use crate::http::text_after;
 use crate::random::Random;
 use crate::world::{Show, World};
 
-/// Payment of a card that is good.
+/// Payment token of a card that is approved.
 const TOKEN: &str = "tok_paid";
 
-/// A request with a key, without what differs between servers.
+/// A request with an idempotency key, independent of the server.
 #[derive(Clone, Debug)]
 pub struct Request {
     path: String,
@@ -23,20 +23,20 @@ pub struct Request {
 }
 
 impl Request {
-    /// Taking seats.
+    /// Creates the request that holds seats.
     pub fn hold(show: Uuid, seats: &[u32], visitor: &str) -> Self {
         let seats = seats.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         Self::new(format!("/api/v1/shows/{show}/holds"), format!(r#"{{"seats":[{seats}]}}"#), visitor, "hold")
     }
 
-    /// Checking out.
+    /// Creates the request that checks out.
     pub fn book(show: Uuid, hold: Uuid, visitor: &str) -> Self {
         let buyer = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
         let body = format!(r#"{{"show":"{show}","hold":"{hold}","buyer":{buyer}}}"#);
         Self::new("/api/v1/bookings".into(), body, visitor, "book")
     }
 
-    /// Paying.
+    /// Creates the request that pays.
     pub fn pay(booking: Uuid, visitor: &str) -> Self {
         let body = format!(r#"{{"payment_token":"{TOKEN}"}}"#);
         Self::new(format!("/api/v1/bookings/{booking}/confirm"), body, visitor, "pay")
@@ -46,7 +46,7 @@ impl Request {
         Self { path, body, visitor: visitor.to_owned(), key: format!("{step}-{visitor}") }
     }
 
-    /// As it is sent; `more_headers` end in CRLF each.
+    /// Encodes the request; each of `more_headers` ends in CRLF.
     pub fn bytes(&self, more_headers: &str) -> Vec<u8> {
         format!(
             "POST {} HTTP/1.1\r\nHost: rowlock\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
@@ -63,8 +63,8 @@ impl Request {
 
 /// A request and its first answer.
 #[derive(Clone, Debug)]
-pub struct Done {
-    /// What was asked.
+pub struct AnsweredRequest {
+    /// The request.
     pub request: Request,
     /// The status.
     pub status: u16,
@@ -75,13 +75,18 @@ pub struct Done {
 /// Hold, booking and payment of one buyer.
 #[derive(Clone, Debug)]
 pub struct Purchase {
-    /// In this order.
-    pub requests: [Done; 3],
+    /// The requests in this order.
+    pub requests: [AnsweredRequest; 3],
 }
 
-/// So many people buy so many seats each, in turns at the servers.
-pub fn make(world: &mut World, servers: &[SocketAddr], buyers: u32, seats_each: u32) -> Result<Vec<Purchase>> {
-    // Rooms are made of rows of a hundred.
+/// Buys `seats_each` seats for each of `buyers` people, alternating between the servers.
+pub fn make_purchases(
+    world: &mut World,
+    servers: &[SocketAddr],
+    buyers: u32,
+    seats_each: u32,
+) -> Result<Vec<Purchase>> {
+    // A room has rows of a hundred seats.
     let show = world.shows((buyers * seats_each).next_multiple_of(100), 1)?[0];
     (0..buyers)
         .map(|buyer| {
@@ -94,19 +99,19 @@ pub fn make(world: &mut World, servers: &[SocketAddr], buyers: u32, seats_each: 
 
 fn buy(server: SocketAddr, show: &Show, seats: &[u32], random: &mut Random) -> Result<Purchase> {
     let visitor = random.hex();
-    let hold = first(server, Request::hold(show.id, seats, &visitor), 201)?;
-    let booking = first(server, Request::book(show.id, id_of(&hold.body)?, &visitor), 201)?;
-    let payment = first(server, Request::pay(id_of(&booking.body)?, &visitor), 200)?;
+    let hold = send_first(server, Request::hold(show.id, seats, &visitor), 201)?;
+    let booking = send_first(server, Request::book(show.id, id_of(&hold.body)?, &visitor), 201)?;
+    let payment = send_first(server, Request::pay(id_of(&booking.body)?, &visitor), 200)?;
     Ok(Purchase { requests: [hold, booking, payment] })
 }
 
-fn first(server: SocketAddr, request: Request, expected: u16) -> Result<Done> {
+fn send_first(server: SocketAddr, request: Request, expected: u16) -> Result<AnsweredRequest> {
     let (status, body) = http::ask(server, &request.bytes(""))?;
     ensure!(status == expected, "{} is answered with {status}: {}", request.path, String::from_utf8_lossy(&body));
-    Ok(Done { request, status, body })
+    Ok(AnsweredRequest { request, status, body })
 }
 
-/// The id an answer begins with.
+/// Returns the id in an answer.
 pub fn id_of(body: &[u8]) -> Result<Uuid> {
     let id = text_after(body, "id").and_then(|id| Uuid::parse_str(id).ok());
     id.ok_or_else(|| anyhow::anyhow!("no id in {}", String::from_utf8_lossy(body)))
@@ -117,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_whole_and_the_same_each_time() {
+    fn a_request_is_complete_and_encoded_the_same_each_time() {
         let visitor = "0123456789abcdef0123456789abcdef";
         let request = Request::hold(Uuid::from_u128(1), &[4, 5], visitor);
         let text = String::from_utf8(request.bytes("Prefer: wait=1\r\n")).expect("text");

@@ -1,5 +1,5 @@
-//! The load: connections that repeat requests, several in the air on each, the next as soon as one is
-//! answered. Answers come in the order of their requests (RFC 9112, 9.3.2).
+//! The replay load (a closed loop): connections with several requests in flight, each of which sends the
+//! next request when one is answered. Answers arrive in the order of their requests (RFC 9112, 9.3.2).
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -14,18 +14,18 @@ use crate::checker::Findings;
 use crate::histogram::Histogram;
 use crate::http::Answer;
 
-/// Connections looked at per turn.
+/// Events taken per poll.
 const MAX_EVENTS: usize = 1_024;
-/// One reading: all that is in the air on a connection fits.
+/// Buffer of one read, bytes: all answers in flight on a connection fit.
 const READ_BYTES: usize = 128 * 1024;
-/// Answers may take so long after the last request was sent.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait for an event before looking at the clock.
+/// Timeout of the answers after the last request was sent.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Longest wait for an event before the clock is read.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// A request, and the only answer to it.
+/// A request and its expected answer.
 pub struct Expected {
-    /// What is sent.
+    /// The request bytes.
     pub request: Vec<u8>,
     /// The status of the answer.
     pub status: u16,
@@ -33,23 +33,23 @@ pub struct Expected {
     pub body: Vec<u8>,
 }
 
-/// How the load is applied.
-pub struct Shape {
+/// The shape of a replay load.
+pub struct LoadShape {
     /// Connections to each server.
     pub connections: usize,
-    /// Requests in the air on each.
+    /// Requests in flight on each connection.
     pub in_flight: usize,
-    /// How long; without it, until each request was sent once to each server.
-    pub time: Option<Duration>,
+    /// Duration; `None` sends each request once to each server.
+    pub duration: Option<Duration>,
 }
 
-/// What came of it.
+/// The results of a replay load.
 pub struct Replay {
     /// From the sending of a request to the last byte of its answer.
     pub latencies: Histogram,
     /// From the first request to the last answer.
     pub took: Duration,
-    /// Answers that were not the first one.
+    /// Answers that differ from the first one.
     pub found: Findings,
     answers: u64,
 }
@@ -57,15 +57,15 @@ pub struct Replay {
 struct Connection {
     stream: TcpStream,
     server: usize,
-    /// Which requests are in the air, and since when (nanoseconds from the start).
-    in_the_air: VecDeque<(usize, u64)>,
-    /// The part of an answer that has arrived.
+    /// Requests in flight and when each was sent (nanoseconds from the start).
+    in_flight_since: VecDeque<(usize, u64)>,
+    /// The received part of an answer.
     partial: Vec<u8>,
 }
 
 struct Engine<'a> {
     expected: &'a [Expected],
-    shape: &'a Shape,
+    shape: &'a LoadShape,
     connections: Vec<Connection>,
     /// The next request for each server.
     next: Vec<usize>,
@@ -76,18 +76,18 @@ struct Engine<'a> {
 }
 
 impl Replay {
-    /// Repeats `expected` at all servers.
+    /// Replays `expected` at all servers.
     ///
     /// # Errors
-    /// When a server cannot be reached, hangs up, or answers what cannot be read.
-    pub fn run(servers: &[SocketAddr], shape: &Shape, expected: &[Expected]) -> Result<Self> {
-        ensure!(!expected.is_empty(), "there is nothing to repeat");
+    /// When a server cannot be reached, closes a connection, or sends an invalid answer.
+    pub fn run(servers: &[SocketAddr], shape: &LoadShape, expected: &[Expected]) -> Result<Self> {
+        ensure!(!expected.is_empty(), "there are no requests to replay");
         let poll = Poll::new()?;
         let mut connections = Vec::new();
         for (server, address) in servers.iter().enumerate() {
             for _ in 0..shape.connections {
                 let stream = connect(*address, &poll, connections.len())?;
-                connections.push(Connection { stream, server, in_the_air: VecDeque::new(), partial: Vec::new() });
+                connections.push(Connection { stream, server, in_flight_since: VecDeque::new(), partial: Vec::new() });
             }
         }
         let replay =
@@ -102,13 +102,13 @@ impl Replay {
             out: Vec::new(),
             chunk: vec![0; READ_BYTES],
         };
-        engine.work(poll)?;
+        engine.run_until_answered(poll)?;
         engine.replay.took = engine.began.elapsed();
         Ok(engine.replay)
     }
 
-    /// Answers counted.
-    pub const fn latencies_count(&self) -> u64 {
+    /// Returns the number of answers.
+    pub const fn answer_count(&self) -> u64 {
         self.answers
     }
 }
@@ -123,13 +123,13 @@ fn connect(address: SocketAddr, poll: &Poll, token: usize) -> Result<TcpStream> 
 }
 
 impl Engine<'_> {
-    fn work(&mut self, mut poll: Poll) -> Result<()> {
+    fn run_until_answered(&mut self, mut poll: Poll) -> Result<()> {
         let mut events = Events::with_capacity(MAX_EVENTS);
-        for place in 0..self.connections.len() {
-            self.send(place, self.shape.in_flight)?;
+        for index in 0..self.connections.len() {
+            self.send(index, self.shape.in_flight)?;
         }
-        let patience = self.shape.time.unwrap_or_default() + PATIENCE;
-        while self.connections.iter().any(|connection| !connection.in_the_air.is_empty()) {
+        let timeout = self.shape.duration.unwrap_or_default() + ANSWER_TIMEOUT;
+        while self.connections.iter().any(|connection| !connection.in_flight_since.is_empty()) {
             match poll.poll(&mut events, Some(LONGEST_WAIT)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 polled => polled?,
@@ -138,45 +138,45 @@ impl Engine<'_> {
                 let answered = self.receive(event.token().0)?;
                 self.send(event.token().0, answered)?;
             }
-            ensure!(self.began.elapsed() < patience, "repeats are unanswered after {} s", patience.as_secs());
+            ensure!(self.began.elapsed() < timeout, "replays are unanswered after {} s", timeout.as_secs());
         }
         Ok(())
     }
 
-    /// The request a connection sends next, if there is one.
+    /// Returns the next request for a server, if there is one.
     fn next(&mut self, server: usize) -> Option<usize> {
         let next = self.next[server];
-        let goes_on = match self.shape.time {
-            Some(time) => self.began.elapsed() < time,
+        let is_due = match self.shape.duration {
+            Some(duration) => self.began.elapsed() < duration,
             None => next < self.expected.len(),
         };
         self.next[server] += 1;
-        goes_on.then_some(next % self.expected.len())
+        is_due.then_some(next % self.expected.len())
     }
 
-    /// Sends up to so many requests in one go.
-    fn send(&mut self, place: usize, count: usize) -> Result<()> {
+    /// Sends up to `count` requests in one write.
+    fn send(&mut self, index: usize, count: usize) -> Result<()> {
         self.out.clear();
         for _ in 0..count {
-            let Some(next) = self.next(self.connections[place].server) else { break };
+            let Some(next) = self.next(self.connections[index].server) else { break };
             self.out.extend_from_slice(&self.expected[next].request);
             let now = self.began.elapsed().as_nanos() as u64;
-            self.connections[place].in_the_air.push_back((next, now));
+            self.connections[index].in_flight_since.push_back((next, now));
         }
         if self.out.is_empty() {
             return Ok(());
         }
-        // What is in the air on a connection is far less than its buffer.
-        let written = self.connections[place].stream.write(&self.out)?;
-        ensure!(written == self.out.len(), "requests went out in part");
+        // The requests in flight on a connection are far smaller than its send buffer.
+        let written = self.connections[index].stream.write(&self.out)?;
+        ensure!(written == self.out.len(), "requests were sent in part");
         Ok(())
     }
 
-    /// Reads what has come; how many answers were whole.
-    fn receive(&mut self, place: usize) -> Result<usize> {
+    /// Reads and compares answers. Returns the number of complete ones.
+    fn receive(&mut self, index: usize) -> Result<usize> {
         let mut answered = 0;
         loop {
-            let connection = &mut self.connections[place];
+            let connection = &mut self.connections[index];
             let read = match connection.stream.read(&mut self.chunk) {
                 Ok(0) => bail!("a server closed a connection"),
                 Ok(read) => read,
@@ -194,8 +194,8 @@ impl Engine<'_> {
             };
             let mut at = 0;
             while let Some((answer, length)) = Answer::parse(&bytes[at..])? {
-                let (which, sent) = connection.in_the_air.pop_front().context("an answer nobody asked for")?;
-                self.replay.judge(&self.expected[which], &answer);
+                let (which, sent) = connection.in_flight_since.pop_front().context("an answer without a request")?;
+                self.replay.compare(&self.expected[which], &answer);
                 self.replay.latencies.record(now - sent);
                 self.replay.answers += 1;
                 answered += 1;
@@ -210,12 +210,12 @@ impl Engine<'_> {
 }
 
 impl Replay {
-    fn judge(&mut self, expected: &Expected, answer: &Answer<'_>) {
+    fn compare(&mut self, expected: &Expected, answer: &Answer<'_>) {
         if answer.status != expected.status || answer.body != expected.body {
             self.found.add(|| {
                 let text = |body: &[u8]| String::from_utf8_lossy(body).into_owned();
                 format!(
-                    "a repeat is answered {} {}, and the first was {} {}",
+                    "a replay is answered {} {}, and the first was {} {}",
                     answer.status,
                     text(answer.body),
                     expected.status,
@@ -231,8 +231,8 @@ mod tests {
     use super::*;
     use std::io::BufRead;
 
-    /// A server that answers every request with its path, `broken` ones with something else.
-    fn echo() -> SocketAddr {
+    /// Starts a server that answers every request with its path, and `/broken` with a different body.
+    fn start_echo_server() -> SocketAddr {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         std::thread::spawn(move || {
@@ -246,7 +246,7 @@ mod tests {
                         };
                         let body = if path == "/broken" { "?" } else { path };
                         let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-                        stream.write_all(answer.as_bytes()).expect("it is read");
+                        stream.write_all(answer.as_bytes()).expect("written");
                     }
                 });
             }
@@ -260,21 +260,21 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_sent_once_to_each_server_and_compared() {
-        let servers = [echo(), echo()];
+    fn without_a_duration_each_request_is_sent_once_to_each_server() {
+        let servers = [start_echo_server(), start_echo_server()];
         let all: Vec<Expected> = ["/a", "/bb", "/broken", "/dddd", "/e"].map(expected).into();
-        let shape = Shape { connections: 2, in_flight: 3, time: None };
-        let replay = Replay::run(&servers, &shape, &all).expect("it runs");
-        assert_eq!(replay.latencies_count(), 10);
+        let shape = LoadShape { connections: 2, in_flight: 3, duration: None };
+        let replay = Replay::run(&servers, &shape, &all).expect("the replay ends");
+        assert_eq!(replay.answer_count(), 10);
         assert_eq!(replay.found.count(), 2, "one for each server");
     }
 
     #[test]
-    fn a_timed_run_repeats_them_and_ends() {
-        let servers = [echo()];
-        let shape = Shape { connections: 1, in_flight: 2, time: Some(Duration::from_millis(50)) };
-        let replay = Replay::run(&servers, &shape, &[expected("/a"), expected("/b")]).expect("it runs");
-        assert!(replay.latencies_count() > 2);
+    fn with_a_duration_requests_repeat_until_it_ends() {
+        let servers = [start_echo_server()];
+        let shape = LoadShape { connections: 1, in_flight: 2, duration: Some(Duration::from_millis(50)) };
+        let replay = Replay::run(&servers, &shape, &[expected("/a"), expected("/b")]).expect("the replay ends");
+        assert!(replay.answer_count() > 2);
         assert_eq!(replay.found.count(), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! Buyers who come one after the other, as many at a time as there are connections: each holds seats nobody
-//! else wants, checks out and pays.
+//! A load of buyers, one per connection at a time: each holds seats that no other buyer wants, checks out
+//! and pays.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -13,19 +13,20 @@ use crate::purchase::{Purchase, Step};
 use crate::random::Random;
 use crate::world::Show;
 
-/// Seats of a buyer, next to each other.
+/// Adjacent seats of a buyer.
 pub const SEATS_EACH: u32 = 4;
-/// A step that was put off (503, or its twin still running) is tried again this much later…
-const AGAIN_AFTER_NS: u64 = 100_000_000;
-/// …and so often; then it is an error.
+/// Delay before a step is retried after 503 or `still_running`.
+const RETRY_DELAY_NS: u64 = 100_000_000;
+/// Maximum number of retries; then the step is an error.
 const MAX_TRIES: u32 = 50;
 
 #[derive(Clone, Copy, Debug)]
 struct Task {
     buyer: u32,
     step: Step,
-    /// When its step was first sent, and when it may be sent (again); nanoseconds from the start.
+    /// When the step was first sent, nanoseconds from the start.
     since: Option<u64>,
+    /// When the step may be sent or retried, nanoseconds from the start.
     due: u64,
     tries: u32,
 }
@@ -34,47 +35,47 @@ struct Buyer {
     cookie: String,
     show: usize,
     first_seat: u32,
-    came: u64,
+    arrived: u64,
     /// The booking, once CONFIRMED.
     bought: Option<Uuid>,
 }
 
-/// All of them.
+/// The buyers and their results.
 pub struct Buyers {
     shows: Vec<Show>,
     address: SocketAddr,
     random: Random,
-    until: u64,
-    at_once: bool,
+    arrive_until: u64,
+    in_one_request: bool,
     people: Vec<Buyer>,
-    /// Steps after the first: whoever has begun goes first.
-    going_on: VecDeque<Task>,
-    in_the_air: Vec<Task>,
+    /// Steps after the first one; they have priority over new buyers.
+    next_steps: VecDeque<Task>,
+    in_flight: Vec<Task>,
     open: usize,
     last_sale: u64,
     errors: BTreeMap<String, u64>,
     /// From the first request to CONFIRMED.
     pub purchases: Histogram,
-    /// From a step's first request to its answer.
+    /// From the first request of a hold to its answer.
     pub holding: Histogram,
-    /// Likewise.
+    /// The same for checking out.
     pub booking: Histogram,
-    /// Likewise.
+    /// The same for paying.
     pub paying: Histogram,
 }
 
 impl Buyers {
-    /// Buyers for these shows, who come for so long. `at_once`: they check out and pay in one request.
-    pub fn new(shows: &[Show], address: SocketAddr, come_for: Duration, at_once: bool) -> Self {
+    /// Creates buyers for these shows; new ones start for `arrive_for`. With `in_one_request` they check out and pay in one request.
+    pub fn new(shows: &[Show], address: SocketAddr, arrive_for: Duration, in_one_request: bool) -> Self {
         Self {
             shows: shows.to_vec(),
             address,
             random: Random::fresh(),
-            until: come_for.as_nanos() as u64,
-            at_once,
+            arrive_until: arrive_for.as_nanos() as u64,
+            in_one_request,
             people: Vec::new(),
-            going_on: VecDeque::new(),
-            in_the_air: Vec::new(),
+            next_steps: VecDeque::new(),
+            in_flight: Vec::new(),
             open: 0,
             last_sale: 0,
             errors: BTreeMap::new(),
@@ -85,12 +86,12 @@ impl Buyers {
         }
     }
 
-    /// Buyers who were told CONFIRMED.
+    /// Returns the number of buyers whose booking is CONFIRMED.
     pub fn sales(&self) -> usize {
         self.people.iter().filter(|buyer| buyer.bought.is_some()).count()
     }
 
-    /// Seat and booking of everyone who was told CONFIRMED, for the show at this place.
+    /// Returns seat and booking of every CONFIRMED purchase in the show at this index.
     pub fn bought(&self, show: usize) -> Vec<(u32, Uuid)> {
         let buyers = self.people.iter().filter(|buyer| buyer.show == show);
         let seats = buyers.filter_map(|buyer| {
@@ -100,48 +101,48 @@ impl Buyers {
         seats.flatten().collect()
     }
 
-    /// From the start to the last sale, seconds.
+    /// Returns the seconds from the start to the last sale.
     pub fn selling_seconds(&self) -> f64 {
         self.last_sale as f64 / 1e9
     }
 
-    /// Buyers who began and got no ticket.
+    /// Returns the number of buyers who began and bought no seats.
     pub fn unfinished(&self) -> usize {
         self.people.len() - self.sales()
     }
 
-    /// Answers nobody should get.
+    /// Returns the number of unexpected answers.
     pub fn errors(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// These, in words.
-    pub fn errors_told(&self) -> Vec<String> {
+    /// Describes the unexpected answers.
+    pub fn error_lines(&self) -> Vec<String> {
         self.errors.iter().map(|(kind, count)| format!("{count} × {kind}")).collect()
     }
 
-    /// Somebody new with seats nobody has asked for; nobody when all are sold or the time is over.
-    fn newcomer(&mut self, now: u64) -> Option<Task> {
+    /// Creates a buyer for the next free seats; `None` when all are taken or the time is over.
+    fn start_buyer(&mut self, now: u64) -> Option<Task> {
         let number = self.people.len();
-        let (show, place) = (number % self.shows.len(), (number / self.shows.len()) as u32);
-        if now >= self.until || (place + 1) * SEATS_EACH > self.shows[show].seats {
+        let (show, index) = (number % self.shows.len(), (number / self.shows.len()) as u32);
+        if now >= self.arrive_until || (index + 1) * SEATS_EACH > self.shows[show].seats {
             return None;
         }
         let cookie = self.random.hex();
-        self.people.push(Buyer { cookie, show, first_seat: place * SEATS_EACH, came: now, bought: None });
+        self.people.push(Buyer { cookie, show, first_seat: index * SEATS_EACH, arrived: now, bought: None });
         self.open += 1;
         Some(Task { buyer: number as u32, step: Step::Hold, since: None, due: now, tries: 0 })
     }
 
-    fn go_on(&mut self, buyer: u32, step: Step, now: u64) {
-        self.going_on.push_back(Task { buyer, step, since: None, due: now, tries: 0 });
+    fn queue_step(&mut self, buyer: u32, step: Step, now: u64) {
+        self.next_steps.push_back(Task { buyer, step, since: None, due: now, tries: 0 });
     }
 
-    fn again(&mut self, task: Task, now: u64, why: &str) {
+    fn retry(&mut self, task: Task, now: u64, why: &str) {
         if task.tries >= MAX_TRIES {
             self.fail(format!("given up: {why}"));
         } else {
-            self.going_on.push_back(Task { due: now + AGAIN_AFTER_NS, tries: task.tries + 1, ..task });
+            self.next_steps.push_back(Task { due: now + RETRY_DELAY_NS, tries: task.tries + 1, ..task });
         }
     }
 
@@ -149,7 +150,7 @@ impl Buyers {
         self.paying.record(now.saturating_sub(task.since.unwrap_or(now)));
         let buyer = &mut self.people[task.buyer as usize];
         buyer.bought = Some(booking);
-        self.purchases.record(now.saturating_sub(buyer.came));
+        self.purchases.record(now.saturating_sub(buyer.arrived));
         self.last_sale = now;
         self.open -= 1;
     }
@@ -169,49 +170,49 @@ impl Buyers {
 
 impl Load for Buyers {
     fn next(&mut self, _: usize, now: u64, out: &mut Vec<u8>) -> Next {
-        let due = self.going_on.iter().position(|task| task.due <= now);
-        let task = due.and_then(|place| self.going_on.remove(place)).or_else(|| self.newcomer(now));
+        let due = self.next_steps.iter().position(|task| task.due <= now);
+        let task = due.and_then(|index| self.next_steps.remove(index)).or_else(|| self.start_buyer(now));
         let Some(mut task) = task else {
             if self.open == 0 {
                 return Next::Done;
             }
-            return self.going_on.iter().map(|task| task.due).min().map_or(Next::AfterAnswer, Next::At);
+            return self.next_steps.iter().map(|task| task.due).min().map_or(Next::AfterAnswer, Next::At);
         };
         self.write(&task, out);
         task.since.get_or_insert(now);
-        self.in_the_air.push(task);
-        Next::Send((self.in_the_air.len() - 1) as u32)
+        self.in_flight.push(task);
+        Next::Send((self.in_flight.len() - 1) as u32)
     }
 
     fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>) {
-        let task = self.in_the_air[ticket as usize];
+        let task = self.in_flight[ticket as usize];
         let took = now.saturating_sub(task.since.unwrap_or(now));
         let word = |name| text_after(answer.body, name);
         let id = word("id").and_then(|id| Uuid::parse_str(id).ok());
         let (code, state) = (word("code").unwrap_or("no code"), word("state"));
         match (task.step, answer.status, id) {
-            (_, 503, _) => self.again(task, now, code),
-            (_, 409, _) if code == "still_running" => self.again(task, now, code),
+            (_, 503, _) => self.retry(task, now, code),
+            (_, 409, _) if code == "still_running" => self.retry(task, now, code),
             (Step::Hold, 201, Some(hold)) => {
                 self.holding.record(took);
-                match amount_after(answer.body, "total").filter(|_| self.at_once) {
-                    Some(total) => self.go_on(task.buyer, Step::Buy { hold, total }, now),
-                    None => self.go_on(task.buyer, Step::Book { hold }, now),
+                match amount_after(answer.body, "total").filter(|_| self.in_one_request) {
+                    Some(total) => self.queue_step(task.buyer, Step::Buy { hold, total }, now),
+                    None => self.queue_step(task.buyer, Step::Book { hold }, now),
                 }
             }
             (Step::Book { .. }, 201, Some(booking)) => {
                 self.booking.record(took);
-                self.go_on(task.buyer, Step::Pay { booking }, now);
+                self.queue_step(task.buyer, Step::Pay { booking }, now);
             }
             (Step::Buy { .. }, 201, Some(booking)) if state == Some("CONFIRMED") => self.sold(task, booking, now),
             (Step::Buy { .. }, 201, Some(booking)) if state == Some("PAYMENT_PENDING") => {
-                self.again(Task { step: Step::Look { booking }, ..task }, now, "still pending");
+                self.retry(Task { step: Step::Poll { booking }, ..task }, now, "still pending");
             }
-            (Step::Pay { booking } | Step::Look { booking }, 200, _) if state == Some("CONFIRMED") => {
+            (Step::Pay { booking } | Step::Poll { booking }, 200, _) if state == Some("CONFIRMED") => {
                 self.sold(task, booking, now);
             }
-            (Step::Pay { booking } | Step::Look { booking }, 200, _) if state == Some("PAYMENT_PENDING") => {
-                self.again(Task { step: Step::Look { booking }, ..task }, now, "still pending");
+            (Step::Pay { booking } | Step::Poll { booking }, 200, _) if state == Some("PAYMENT_PENDING") => {
+                self.retry(Task { step: Step::Poll { booking }, ..task }, now, "still pending");
             }
             (step, status, _) => {
                 let step = format!("{step:?}");
@@ -221,9 +222,9 @@ impl Load for Buyers {
     }
 
     fn lost(&mut self, ticket: u32, now: u64, why: &str) {
-        // The key makes a repeat harmless.
-        let task = self.in_the_air[ticket as usize];
-        self.again(task, now, why);
+        // The idempotency key makes a retry safe.
+        let task = self.in_flight[ticket as usize];
+        self.retry(task, now, why);
     }
 }
 
@@ -232,9 +233,9 @@ mod tests {
     use super::*;
     use crate::purchase::TOKEN;
 
-    fn buyers(seats: u32, at_once: bool) -> Buyers {
+    fn buyers(seats: u32, in_one_request: bool) -> Buyers {
         let show = Show { id: Uuid::from_u128(1), seats };
-        Buyers::new(&[show], "127.0.0.1:3000".parse().expect("an address"), Duration::from_secs(1), at_once)
+        Buyers::new(&[show], "127.0.0.1:3000".parse().expect("an address"), Duration::from_secs(1), in_one_request)
     }
 
     fn request(buyers: &mut Buyers, now: u64) -> Option<(u32, String)> {
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buyer_holds_four_seats_checks_out_and_pays_and_the_next_has_the_next_four() {
+    fn a_buyer_buys_four_seats_in_three_steps_and_the_next_buyer_the_next_four() {
         let mut buyers = buyers(8, false);
         let id = Uuid::from_u128(9);
         for (path, body, status, answer) in [
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buyer_in_a_hurry_pays_what_the_hold_costs_in_the_request_that_checks_out() {
+    fn a_buyer_with_one_request_checks_out_and_pays_the_total_of_the_hold() {
         let mut buyers = buyers(4, true);
         let id = Uuid::from_u128(9);
         let hold = format!(r#"{{"id":"{id}","seats":[{{"price":{{"minor":900}}}}],"total":{{"minor":3600}}}}"#);
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_put_off_repeats_with_the_same_key_and_nobody_comes_after_the_end() {
+    fn a_503_is_retried_with_the_same_key_and_no_buyer_starts_after_the_end() {
         let mut buyers = buyers(400, true);
         let (ticket, first) = request(&mut buyers, 0).expect("a request");
         buyers.answered(ticket, 5, &Answer { status: 503, body: br#"{"code":"overloaded"}"# });

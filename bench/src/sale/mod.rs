@@ -1,10 +1,9 @@
-//! `sale`: from a tap to a ticket, as fast as the machine goes. Every buyer holds four seats, checks out and
-//! pays with a card that is approved at once, as the page of a show does: in one request. A sale counts when the buyer
-//! was told CONFIRMED.
+//! `sale`: throughput of complete purchases. Every buyer holds four seats, then checks out and pays in one request, as
+//! the page of a show does, with a card that is approved at once. A sale counts when the buyer got CONFIRMED.
 //!
-//! The server that commits many sales in a transaction takes turns with the same server that commits each by
-//! itself, and with itself where buyers check out first and pay in a request of its own. Money is taken by the payment simulator, over HTTP and with its signed webhooks, as in the demo:
-//! its CPU time is told beside the others'.
+//! The candidate commits many sales in a transaction. The baseline commits each sale in its own transaction. A third
+//! variant checks out and pays in two requests. The payment simulator takes the money over HTTP with signed webhooks,
+//! as in the demo; its CPU time is reported separately.
 
 use std::time::{Duration, Instant};
 
@@ -16,77 +15,77 @@ use crate::checker::{self, Findings};
 use crate::cpu::Cpu;
 use crate::http::{self, Limits};
 use crate::report::{Bound, Report, Row};
-use crate::world::{Places, Process, Server, Show, World};
+use crate::world::{Process, RunPaths, Server, Show, World};
 
 mod buyers;
 
 use buyers::{Buyers, SEATS_EACH};
 
-/// From the last sale begun to its answer.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Effects of the sales (marks on the map, mails, webhooks heard) may take this long after them.
-const QUIET_WITHIN: Duration = Duration::from_secs(120);
-/// How often it is looked whether they are done.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Sales a second that are promised, and those that are aimed at.
+/// Timeout of the last sale.
+const LAST_SALE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout after the sales for their effects: marks on the map, mails and webhooks.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Promised sales per second.
 const PROMISED_PER_S: f64 = 2_000.0;
 const GOAL_PER_S: f64 = 4_000.0;
-/// Times the rate of the baseline.
+/// Promised ratio to the rate of the baseline.
 const PROMISED_RATIO: f64 = 4.0;
-/// CPU of server, Redis and Postgres a sale, microseconds: a fifth of what a competent Node build took.
+/// Promised CPU time of server, Redis and Postgres per sale, microseconds: a fifth of a competent Node implementation's.
 const PROMISED_CPU_US: f64 = 320.0;
 
-/// One way to sell.
+/// A variant of server and buyers.
 #[derive(Clone, Copy)]
 struct Variant {
     name: &'static str,
-    /// Setting of the server.
+    /// The server's setting `COMMITS`.
     commits: &'static str,
-    /// Whether buyers check out and pay in one request.
-    at_once: bool,
+    /// Set when buyers check out and pay in one request.
+    in_one_request: bool,
 }
 
 const CANDIDATE: &str = "candidate";
 const BASELINE: &str = "interactive";
 const VARIANTS: [Variant; 3] = [
-    Variant { name: CANDIDATE, commits: "batched", at_once: true },
-    Variant { name: "two_requests", commits: "batched", at_once: false },
-    Variant { name: BASELINE, commits: "interactive", at_once: true },
+    Variant { name: CANDIDATE, commits: "batched", in_one_request: true },
+    Variant { name: "two_requests", commits: "batched", in_one_request: false },
+    Variant { name: BASELINE, commits: "interactive", in_one_request: true },
 ];
 
-/// What `sale` takes.
+/// Options of `sale`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// How long buyers come, seconds; whoever has begun then may finish.
+    /// Seconds in which new buyers start; started ones may finish.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Buyers at the same moment, each on a keep-alive connection.
+    /// Concurrent buyers, each on a keep-alive connection.
     #[arg(long, default_value_t = 1_024)]
     buyers: usize,
-    /// Shows on sale, filled one seat after the other, in turns.
+    /// Number of shows, filled in turns, one seat after the other.
     #[arg(long, default_value_t = 4)]
     shows: usize,
     /// Seats of a show.
     #[arg(long, default_value_t = 50_000)]
     seats: u32,
-    /// One variant alone.
+    /// Run this variant only.
     #[arg(long)]
     only: Option<String>,
 }
 
 /// Runs it.
-pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seconds, options.buyers, options.shows, options.seats) = (1.0, 32, 2, 10_000);
     }
-    let mut world = World::make(places)?;
+    let mut world = World::create(paths)?;
     for setting in ["synchronous_commit", "fsync", "full_page_writes"] {
         let value = world.postgres_setting(setting)?;
         ensure!(value == "on", "Postgres runs with {setting} = {value}: its sales would not be durable");
     }
     let (address, simulator) = world.simulator()?;
     for round in 1..=run.rounds {
-        // Who goes first has the emptier tables: they take turns at that, too.
+        // The first variant of a round has the emptiest tables, so the order rotates.
         let first = (round as usize - 1) % VARIANTS.len();
         for variant in (0..VARIANTS.len()).map(|place| VARIANTS[(first + place) % VARIANTS.len()]) {
             if options.only.as_ref().is_some_and(|only| only != variant.name) {
@@ -98,7 +97,7 @@ pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report
         }
     }
     report.summarise();
-    report.say("");
+    report.print_line("");
     promises(report);
     Ok(())
 }
@@ -114,7 +113,7 @@ fn promises(report: &mut Report) {
     report.promise("CPU of server, Redis and Postgres a sale, µs", cpu, Bound::AtMost(PROMISED_CPU_US));
 }
 
-/// CPU times of server, Redis, Postgres, simulator and generator.
+/// Reads the CPU times of server, Redis, Postgres, simulator and generator.
 fn readings(world: &World, server: &Server, simulator: &Process) -> Result<[Cpu; 5]> {
     let generator = Cpu::of_threads(std::process::id())?;
     Ok([server.process.cpu()?, world.store.cpu()?, world.postgres_cpu()?, simulator.cpu()?, generator])
@@ -129,17 +128,17 @@ fn one_round(
     report: &mut Report,
 ) -> Result<()> {
     let shows = world.shows(options.seats, options.shows)?;
-    // On sale day somebody has looked before the rush: the maps are there.
+    // The first request builds the map of a show; on a sale day that happens before the rush.
     for show in &shows {
         http::get(server.address, &show.seats_path())?;
     }
-    let come_for = Duration::from_secs_f64(options.seconds);
-    let mut buyers = Buyers::new(&shows, server.address, come_for, variant.at_once);
-    let patience = Duration::from_secs_f64(options.seconds) + PATIENCE;
+    let arrive_for = Duration::from_secs_f64(options.seconds);
+    let mut buyers = Buyers::new(&shows, server.address, arrive_for, variant.in_one_request);
+    let timeout = Duration::from_secs_f64(options.seconds) + LAST_SALE_TIMEOUT;
     let before = readings(world, server, simulator)?;
-    http::run(&[server.address], &Limits { connections: options.buyers, patience }, &mut buyers)?;
+    http::run(&[server.address], &Limits { connections: options.buyers, timeout }, &mut buyers)?;
     let last_sale = Instant::now();
-    let mut found = wait_until_quiet(world)?;
+    let mut found = wait_until_settled(world)?;
     let drained = last_sale.elapsed();
     let after = readings(world, server, simulator)?;
     found.join(check(world, server, &shows, &buyers)?);
@@ -153,7 +152,7 @@ fn one_round(
         .figure("bookings_per_s", sales / buyers.selling_seconds().max(1e-3))
         .latencies(&buyers.purchases)
         .figure("hold_p99_ms", buyers.holding.quantile_ms(0.99));
-    if !variant.at_once {
+    if !variant.in_one_request {
         row = row.figure("book_p99_ms", buyers.booking.quantile_ms(0.99));
     }
     row = row
@@ -164,12 +163,12 @@ fn one_round(
         row = row.figure(&format!("{name}_cpu_us_per_op"), *micros);
     }
     report.round(row.with("errors", buyers.errors()).with("violations", found.count()));
-    buyers.errors_told().iter().for_each(|told| report.say(&format!("        {told}")));
+    buyers.error_lines().iter().for_each(|line| report.print_line(&format!("        {line}")));
     report.findings(&found);
-    shows.iter().try_for_each(|show| world.store.forget(show))
+    shows.iter().try_for_each(|show| world.store.delete_show(show))
 }
 
-/// Compares what buyers were told with claims, tickets and payments, and with the map in Redis and at the server.
+/// Compares the confirmed purchases with claims, tickets and payments, and with the maps in Redis and at the server.
 fn check(world: &mut World, server: &Server, shows: &[Show], buyers: &Buyers) -> Result<Findings> {
     let mut found = Findings::default();
     for (place, show) in shows.iter().enumerate() {
@@ -181,31 +180,31 @@ fn check(world: &mut World, server: &Server, shows: &[Show], buyers: &Buyers) ->
         found.join(checker::view("the server", &seen, &stored.map));
         if !stored.holds.is_empty() {
             let left = stored.holds.len();
-            found.add(|| format!("{left} holds are left, and everybody has bought"));
+            found.add(|| format!("{left} holds are left after all purchases"));
         }
     }
     if buyers.unfinished() > 0 {
-        found.add(|| format!("{} buyers of {SEATS_EACH} seats do not know how it ended", buyers.unfinished()));
+        found.add(|| format!("{} buyers of {SEATS_EACH} seats have no final answer", buyers.unfinished()));
     }
     Ok(found)
 }
 
-/// Waits until every effect of the sales is done and the gateway has been heard about each: the CPU that takes is theirs.
-fn wait_until_quiet(world: &World) -> Result<Findings> {
+/// Waits until every effect of the sales is done and every webhook has arrived: their CPU time belongs to the sales.
+fn wait_until_settled(world: &World) -> Result<Findings> {
     let began = Instant::now();
     let mut found = Findings::default();
     loop {
-        let mut open = world.open_effects()?;
+        let mut open = world.pending_effects()?;
         if open == 0 {
-            open = world.unheard_charges()?;
+            open = world.charges_without_webhook()?;
         }
         if open == 0 {
             return Ok(found);
         }
-        if began.elapsed() > QUIET_WITHIN {
-            found.add(|| format!("{open} effects are open {} s after the last sale", QUIET_WITHIN.as_secs()));
+        if began.elapsed() > SETTLE_TIMEOUT {
+            found.add(|| format!("{open} effects are open {} s after the last sale", SETTLE_TIMEOUT.as_secs()));
             return Ok(found);
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -1,5 +1,5 @@
-//! `storm`: opening night. Everyone comes within a second, two servers share the stores, and the seats
-//! that are sold are exactly those there are.
+//! `storm`: 10,000 visitors arrive within a second at two servers that share the stores. Every seat must
+//! be sold exactly once.
 
 use std::time::{Duration, Instant};
 
@@ -11,34 +11,34 @@ use crate::arrivals::{Spacing, schedule};
 use crate::checker::{self, BOOKED, Findings};
 use crate::http::{self, Limits};
 use crate::report::{Bound, Report, Row};
-use crate::world::{Places, Server, Show, World};
+use crate::world::{RunPaths, Server, Show, World};
 
 mod visitors;
 
 use visitors::Visitors;
 
-/// A round may take this long.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Effects of a sale (marks on the map, mails) may take this long after it.
-const QUIET_WITHIN: Duration = Duration::from_secs(30);
-/// How often it is looked whether they are done.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Servers that share the stores.
+/// Timeout of a round.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// Timeout after the sale for its effects: marks on the map and mails.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Number of servers that share the stores.
 const SERVERS: usize = 2;
 
-/// What `storm` takes.
+/// Options of `storm`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Visitors, each after one seat.
+    /// Visitors, each of whom wants one seat.
     #[arg(long, default_value_t = 10_000)]
     visitors: u32,
     /// Seats.
     #[arg(long, default_value_t = 300)]
     seats: u32,
-    /// Rounds, each with a show of its own.
+    /// Rounds, each with a new show.
     #[arg(long, default_value_t = 50)]
     storms: u32,
-    /// Within how many seconds they all arrive.
+    /// Seconds within which all visitors arrive.
     #[arg(long, default_value_t = 1.0)]
     arrive_within: f64,
     /// Keep-alive connections to each server.
@@ -47,18 +47,18 @@ pub struct Options {
 }
 
 /// Runs it.
-pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.visitors, options.storms) = (1_000, 1);
     }
-    let mut world = World::make(places)?;
+    let mut world = World::create(paths)?;
     let (simulator, _payments) = world.simulator()?;
     let servers = [world.server("rowlock-1", Some(simulator))?, world.server("rowlock-2", Some(simulator))?];
     for round in 1..=options.storms {
         one_round(&mut world, &servers, &options, round, report)?;
     }
     report.summarise();
-    report.say("");
+    report.print_line("");
     let sold = report.extremes(&[("variant", json!("candidate"))], "sold");
     for (name, sold) in [("fewest", sold.map(|(least, _)| least)), ("most", sold.map(|(_, most)| most))] {
         let seats = f64::from(options.seats);
@@ -80,12 +80,12 @@ fn one_round(
         http::get(server.address, &show.seats_path())?;
     }
     let rate = f64::from(options.visitors) / options.arrive_within;
-    // A little longer than needed: the last of a random schedule may be late.
+    // Longer than needed: the last arrivals of a random schedule may be late.
     let arrivals = schedule(Spacing::Poisson, rate, options.arrive_within * 1.5 + 1.0, &mut world.random);
     let arrivals = arrivals.into_iter().take(options.visitors as usize).collect();
     let addresses = servers.each_ref().map(|server| server.address);
     let mut visitors = Visitors::new(arrivals, &show, &addresses);
-    let limits = Limits { connections: options.connections, patience: PATIENCE };
+    let limits = Limits { connections: options.connections, timeout: TIMEOUT };
     let cpu = |world: &World| -> Result<[crate::cpu::Cpu; 4]> {
         let [first, second] = servers.each_ref().map(|server| server.process.cpu());
         Ok([first?, second?, world.store.cpu()?, world.postgres_cpu()?])
@@ -94,10 +94,10 @@ fn one_round(
     http::run(&addresses, &limits, &mut visitors)?;
     let [first, second, redis, postgres] = cpu(world)?;
     let bought = visitors.bought();
-    let mut found = wait_until_quiet(world, servers, &show)?;
+    let mut found = wait_until_settled(world, servers, &show)?;
     let stored = world.store.stored(&show)?;
     found.join(checker::sale(&bought, &world.ledger(&show)?, &stored.map));
-    found.join(visitors.fates(options.visitors));
+    found.join(visitors.check_outcomes(options.visitors));
     for (number, server) in (1..).zip(servers) {
         found.join(checker::view(&format!("server {number}"), &states(server, &show)?, &stored.map));
     }
@@ -117,34 +117,34 @@ fn one_round(
             .with("errors", visitors.errors())
             .with("violations", found.count()),
     );
-    visitors.errors_told().iter().for_each(|told| report.say(&format!("        {told}")));
+    visitors.error_lines().iter().for_each(|line| report.print_line(&format!("        {line}")));
     report.findings(&found);
-    world.store.forget(&show)
+    world.store.delete_show(&show)
 }
 
-/// Waits until both servers show every seat as sold and no effect is left to be done.
-fn wait_until_quiet(world: &World, servers: &[Server; SERVERS], show: &Show) -> Result<Findings> {
+/// Waits until both servers show every seat as sold and no effect is pending.
+fn wait_until_settled(world: &World, servers: &[Server; SERVERS], show: &Show) -> Result<Findings> {
     let began = Instant::now();
     let mut found = Findings::default();
     loop {
-        let mut quiet = world.open_effects()? == 0;
+        let mut quiet = world.pending_effects()? == 0;
         for server in servers {
             quiet &= states(server, show)?.iter().all(|state| *state == BOOKED);
         }
         if quiet {
             return Ok(found);
         }
-        if began.elapsed() > QUIET_WITHIN {
-            let open = world.open_effects()?;
+        if began.elapsed() > SETTLE_TIMEOUT {
+            let open = world.pending_effects()?;
             found.add(|| {
                 format!(
                     "{} s after the sale the map is not sold out, and {open} effects are open",
-                    QUIET_WITHIN.as_secs()
+                    SETTLE_TIMEOUT.as_secs()
                 )
             });
             return Ok(found);
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Ten thousand people who each want one seat, and pay at once if they get it.
+//! A load of visitors who each try to hold one seat, and pay at once if they get it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -12,11 +12,11 @@ use crate::purchase::{Purchase, Step};
 use crate::random::Random;
 use crate::world::Show;
 
-/// A step that was put off (503, 429, or its twin still running) is tried again this much later.
-const AGAIN_AFTER_NS: u64 = 200_000_000;
-/// How often; then it is an error.
+/// Delay before a step is retried after 429, 503 or `still_running`.
+const RETRY_DELAY_NS: u64 = 200_000_000;
+/// Maximum number of retries; then the step is an error.
 const MAX_TRIES: u32 = 20;
-/// Neighbouring visitors want seats so far apart.
+/// Distance in seats between consecutive visitors.
 const STRIDE: u32 = 7;
 
 #[derive(Clone, Copy, Debug)]
@@ -31,48 +31,48 @@ struct Visitor {
     cookie: String,
     seat: u32,
     arrived: u64,
-    /// How it ended.
-    fate: Fate,
+    /// The outcome so far.
+    outcome: Outcome,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum Outcome {
     Open,
     Bought(Uuid),
-    ToldWhichSeat,
+    RefusedWithSeat,
     Error,
 }
 
-/// All of them.
+/// The visitors and their results.
 pub struct Visitors {
     people: Vec<Visitor>,
     addresses: Vec<SocketAddr>,
     show: Uuid,
     /// First steps by server, in order of arrival.
     arriving: Vec<VecDeque<Task>>,
-    /// Later steps by server: whoever holds a seat goes first.
-    going_on: Vec<VecDeque<Task>>,
-    in_the_air: Vec<Task>,
+    /// Later steps by server; they have priority over new visitors.
+    next_steps: Vec<VecDeque<Task>>,
+    in_flight: Vec<Task>,
     open: usize,
     last_sale: u64,
     errors: BTreeMap<String, u64>,
-    /// From arrival to the answer whether the seat is theirs.
+    /// From arrival to the answer to the hold.
     pub first_answers: Histogram,
     /// From arrival to a paid booking.
     pub purchases: Histogram,
 }
 
 impl Visitors {
-    /// One visitor per arrival; they spread over the seats and the servers.
+    /// Creates one visitor per arrival, spread over the seats and the servers.
     pub fn new(arrivals: Vec<u64>, show: &Show, addresses: &[SocketAddr]) -> Self {
         let mut random = Random::fresh();
         let servers = addresses.len();
         let mut arriving = vec![VecDeque::new(); servers];
         let mut people = Vec::new();
         for (number, arrived) in (0_u32..).zip(arrivals) {
-            // Two after each other want the same seat, at different servers.
+            // Two consecutive visitors want the same seat, at different servers.
             let seat = number / servers as u32 * STRIDE % show.seats;
-            people.push(Visitor { cookie: random.hex(), seat, arrived, fate: Fate::Open });
+            people.push(Visitor { cookie: random.hex(), seat, arrived, outcome: Outcome::Open });
             let task = Task { visitor: number, step: Step::Hold, due: arrived, tries: 0 };
             arriving[number as usize % servers].push_back(task);
         }
@@ -82,8 +82,8 @@ impl Visitors {
             addresses: addresses.to_vec(),
             show: show.id,
             arriving,
-            going_on: vec![VecDeque::new(); servers],
-            in_the_air: Vec::new(),
+            next_steps: vec![VecDeque::new(); servers],
+            in_flight: Vec::new(),
             last_sale: 0,
             errors: BTreeMap::new(),
             first_answers: Histogram::default(),
@@ -91,42 +91,43 @@ impl Visitors {
         }
     }
 
-    /// Seat and booking of everyone who was told that it is theirs.
+    /// Returns seat and booking of every confirmed purchase.
     pub fn bought(&self) -> Vec<(u32, Uuid)> {
-        let bought = self.people.iter().filter_map(|visitor| match visitor.fate {
-            Fate::Bought(booking) => Some((visitor.seat, booking)),
-            Fate::Open | Fate::ToldWhichSeat | Fate::Error => None,
+        let bought = self.people.iter().filter_map(|visitor| match visitor.outcome {
+            Outcome::Bought(booking) => Some((visitor.seat, booking)),
+            Outcome::Open | Outcome::RefusedWithSeat | Outcome::Error => None,
         });
         bought.collect()
     }
 
-    /// From the first arrival to the last sale, seconds.
+    /// Returns the seconds from the start to the last sale.
     pub fn selling_seconds(&self) -> f64 {
         self.last_sale as f64 / 1e9
     }
 
-    /// Answers nobody should get.
+    /// Returns the number of unexpected answers.
     pub fn errors(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// These, in words.
-    pub fn errors_told(&self) -> Vec<String> {
+    /// Describes the unexpected answers.
+    pub fn error_lines(&self) -> Vec<String> {
         self.errors.iter().map(|(kind, count)| format!("{count} × {kind}")).collect()
     }
 
-    /// Everyone bought a seat or was told which seat they did not get.
-    pub fn fates(&self, expected: u32) -> Findings {
+    /// Checks that every visitor bought a seat or got a refusal that names the seat.
+    pub fn check_outcomes(&self, expected: u32) -> Findings {
         let mut found = Findings::default();
-        let ended = self.people.iter().filter(|visitor| !matches!(visitor.fate, Fate::Open | Fate::Error)).count();
+        let ended =
+            self.people.iter().filter(|visitor| !matches!(visitor.outcome, Outcome::Open | Outcome::Error)).count();
         if ended != expected as usize {
-            found.add(|| format!("{ended} of {expected} visitors know how it ended"));
+            found.add(|| format!("{ended} of {expected} visitors have a final answer"));
         }
         found
     }
 
-    fn end(&mut self, visitor: u32, fate: Fate) {
-        self.people[visitor as usize].fate = fate;
+    fn end(&mut self, visitor: u32, outcome: Outcome) {
+        self.people[visitor as usize].outcome = outcome;
         self.open -= 1;
     }
 
@@ -134,17 +135,17 @@ impl Visitors {
         visitor as usize % self.addresses.len()
     }
 
-    fn go_on(&mut self, visitor: u32, step: Step, due: u64, tries: u32) {
+    fn queue_step(&mut self, visitor: u32, step: Step, due: u64, tries: u32) {
         let server = self.server_of(visitor);
-        self.going_on[server].push_back(Task { visitor, step, due, tries });
+        self.next_steps[server].push_back(Task { visitor, step, due, tries });
     }
 
-    fn again(&mut self, task: Task, now: u64, why: &str) {
+    fn retry(&mut self, task: Task, now: u64, why: &str) {
         if task.tries >= MAX_TRIES {
             *self.errors.entry(format!("given up: {why}")).or_default() += 1;
-            self.end(task.visitor, Fate::Error);
+            self.end(task.visitor, Outcome::Error);
         } else {
-            self.go_on(task.visitor, task.step, now + AGAIN_AFTER_NS, task.tries + 1);
+            self.queue_step(task.visitor, task.step, now + RETRY_DELAY_NS, task.tries + 1);
         }
     }
 
@@ -158,7 +159,7 @@ impl Visitors {
     fn sold(&mut self, visitor: u32, booking: Uuid, now: u64) {
         self.purchases.record(now.saturating_sub(self.people[visitor as usize].arrived));
         self.last_sale = now;
-        self.end(visitor, Fate::Bought(booking));
+        self.end(visitor, Outcome::Bought(booking));
     }
 }
 
@@ -167,14 +168,14 @@ impl Load for Visitors {
         if self.open == 0 {
             return Next::Done;
         }
-        let soonest = [self.going_on[server].front(), self.arriving[server].front()]
+        let soonest = [self.next_steps[server].front(), self.arriving[server].front()]
             .into_iter()
             .flatten()
             .map(|task| task.due)
             .min();
         let is_due = |task: &Task| task.due <= now;
-        let task = if self.going_on[server].front().is_some_and(is_due) {
-            self.going_on[server].pop_front()
+        let task = if self.next_steps[server].front().is_some_and(is_due) {
+            self.next_steps[server].pop_front()
         } else if self.arriving[server].front().is_some_and(is_due) {
             self.arriving[server].pop_front()
         } else {
@@ -182,12 +183,12 @@ impl Load for Visitors {
         };
         let Some(task) = task else { return soonest.map_or(Next::AfterAnswer, Next::At) };
         self.write(&task, out);
-        self.in_the_air.push(task);
-        Next::Send((self.in_the_air.len() - 1) as u32)
+        self.in_flight.push(task);
+        Next::Send((self.in_flight.len() - 1) as u32)
     }
 
     fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>) {
-        let task = self.in_the_air[ticket as usize];
+        let task = self.in_flight[ticket as usize];
         if matches!(task.step, Step::Hold) && task.tries == 0 {
             self.first_answers.record(now.saturating_sub(self.people[task.visitor as usize].arrived));
         }
@@ -195,35 +196,35 @@ impl Load for Visitors {
         let id = word("id").and_then(|id| Uuid::parse_str(id).ok());
         let code = word("code").unwrap_or("no code");
         match (task.step, answer.status, id) {
-            (_, 429 | 503, _) => self.again(task, now, code),
-            (_, 409, _) if code == "still_running" => self.again(task, now, code),
-            (Step::Hold, 409 | 423, _) if word("label").is_some() => self.end(task.visitor, Fate::ToldWhichSeat),
-            (Step::Hold, 201, Some(hold)) => self.go_on(task.visitor, Step::Book { hold }, now, 0),
-            (Step::Book { .. }, 201, Some(booking)) => self.go_on(task.visitor, Step::Pay { booking }, now, 0),
-            (Step::Pay { booking } | Step::Look { booking }, 200, _) if word("state") == Some("CONFIRMED") => {
+            (_, 429 | 503, _) => self.retry(task, now, code),
+            (_, 409, _) if code == "still_running" => self.retry(task, now, code),
+            (Step::Hold, 409 | 423, _) if word("label").is_some() => self.end(task.visitor, Outcome::RefusedWithSeat),
+            (Step::Hold, 201, Some(hold)) => self.queue_step(task.visitor, Step::Book { hold }, now, 0),
+            (Step::Book { .. }, 201, Some(booking)) => self.queue_step(task.visitor, Step::Pay { booking }, now, 0),
+            (Step::Pay { booking } | Step::Poll { booking }, 200, _) if word("state") == Some("CONFIRMED") => {
                 self.sold(task.visitor, booking, now);
             }
-            (Step::Pay { booking } | Step::Look { booking }, 200, _) if word("state") == Some("PAYMENT_PENDING") => {
-                self.again(Task { step: Step::Look { booking }, ..task }, now, "still pending");
+            (Step::Pay { booking } | Step::Poll { booking }, 200, _) if word("state") == Some("PAYMENT_PENDING") => {
+                self.retry(Task { step: Step::Poll { booking }, ..task }, now, "still pending");
             }
             (step, status, _) => {
                 let step = format!("{step:?}");
                 let step = step.split(' ').next().unwrap_or_default();
                 *self.errors.entry(format!("{step}: {status} {code}")).or_default() += 1;
-                self.end(task.visitor, Fate::Error);
+                self.end(task.visitor, Outcome::Error);
             }
         }
     }
 
     fn lost(&mut self, ticket: u32, now: u64, why: &str) {
-        // The key makes a repeat harmless.
-        let task = self.in_the_air[ticket as usize];
-        self.again(task, now, why);
+        // The idempotency key makes a retry safe.
+        let task = self.in_flight[ticket as usize];
+        self.retry(task, now, why);
     }
 }
 
 impl Visitors {
-    /// For tests of what comes next without a server.
+    /// Returns the next request, for tests without a server.
     #[cfg(test)]
     fn request(&mut self, server: usize, now: u64) -> Option<(u32, String)> {
         let mut out = Vec::new();
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn one_buys_in_three_steps_and_the_other_is_told_which_seat() {
+    fn one_visitor_buys_in_three_steps_and_the_other_is_refused_with_the_seat() {
         let mut visitors = two_visitors();
         let id = Uuid::from_u128(9);
         assert!(visitors.request(1, 4).is_none(), "the second has not arrived");
@@ -265,18 +266,18 @@ mod tests {
         let (ticket, _) = visitors.request(1, 10).expect("a request");
         answer(&mut visitors, ticket, 423, r#"{"code":"seats_locked","seats":[{"seat":0,"label":"A1"}]}"#);
         assert_eq!(visitors.bought(), [(0, id)]);
-        assert_eq!((visitors.fates(2).count(), visitors.errors()), (0, 0));
+        assert_eq!((visitors.check_outcomes(2).count(), visitors.errors()), (0, 0));
         assert!(matches!(visitors.next(0, 10, &mut Vec::new()), Next::Done));
     }
 
     #[test]
-    fn who_is_put_off_repeats_with_the_same_key() {
+    fn a_503_is_retried_with_the_same_key() {
         let mut visitors = two_visitors();
         let (ticket, first) = visitors.request(0, 0).expect("a request");
         answer(&mut visitors, ticket, 503, r#"{"code":"overloaded"}"#);
         assert!(visitors.request(0, 10).is_none());
-        let (_, second) = visitors.request(0, 10 + AGAIN_AFTER_NS).expect("a request");
+        let (_, second) = visitors.request(0, 10 + RETRY_DELAY_NS).expect("a request");
         assert_eq!(first, second);
-        assert_eq!(visitors.fates(2).count(), 1);
+        assert_eq!(visitors.check_outcomes(2).count(), 1);
     }
 }

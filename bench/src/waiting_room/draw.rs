@@ -1,18 +1,18 @@
-//! The draw of a waiting room once more, from its description in docs/api.md, and whether it is even.
+//! An independent implementation of the waiting room's draw, as docs/api.md describes it, and a test of its uniformity.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::checker::Findings;
 
-/// Groups of people by coming and by place.
+/// Number of groups of tickets, and of places, in the contingency table.
 const GROUPS: u64 = 20;
-/// People looked at, evenly chosen.
-const LOOKED_AT: u64 = 200_000;
-/// Deviations from even that are too many: one draw in a million is as odd.
-const MOST_DEVIATIONS: f64 = 5.0;
+/// Tickets in the sample, evenly chosen.
+const SAMPLE: u64 = 200_000;
+/// Maximum standard deviations from uniform: one uniform draw in a million exceeds them.
+const MAX_DEVIATIONS: f64 = 5.0;
 
-/// The place of one of `people` by a key.
+/// Computes the place of ticket `number` of `people` by the key.
 pub fn place_of(key: &[u8], people: u64, number: u64) -> u64 {
     let side = (people - 1).isqrt() + 1;
     let mut at = number;
@@ -34,24 +34,24 @@ pub fn place_of(key: &[u8], people: u64, number: u64) -> u64 {
     }
 }
 
-/// Whether when one came says anything about one's place, by the key of this round.
+/// Tests that the ticket number says nothing about the place (Pearson's chi-square), with a key derived from `round`.
 pub fn check(people: u64, round: u64) -> Findings {
     let mut found = Findings::default();
     let key = Sha256::digest(round.to_be_bytes());
     let mut cells = vec![0_u64; (GROUPS * GROUPS) as usize];
-    let step = (people / LOOKED_AT).max(1);
-    let mut looked_at = 0;
+    let step = (people / SAMPLE).max(1);
+    let mut sampled = 0;
     for number in (0..people).step_by(step as usize) {
         let place = place_of(&key, people, number);
         cells[(number * GROUPS / people * GROUPS + place * GROUPS / people) as usize] += 1;
-        looked_at += 1;
+        sampled += 1;
     }
-    let expected = looked_at as f64 / (GROUPS * GROUPS) as f64;
+    let expected = sampled as f64 / (GROUPS * GROUPS) as f64;
     let chi_square: f64 = cells.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum();
     let freedom = ((GROUPS - 1) * (GROUPS - 1)) as f64;
     let deviations = (chi_square - freedom) / (2.0 * freedom).sqrt();
-    if deviations.abs() > MOST_DEVIATIONS {
-        found.add(|| format!("the draw is {deviations:.1} deviations from even"));
+    if deviations.abs() > MAX_DEVIATIONS {
+        found.add(|| format!("the draw is {deviations:.1} deviations from uniform"));
     }
     found
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_of_the_description_are_what_is_drawn_and_a_draw_is_even() {
+    fn the_draw_matches_the_documented_examples_and_is_uniform() {
         let key: Vec<u8> = (0..32).collect();
         let documented = include_str!("../../../docs/api.md");
         for people in [10, 2_000_000] {

@@ -1,9 +1,8 @@
-//! `waiting-room`: what it costs Redis that two million people come to one door.
+//! `waiting-room`: CPU and memory cost in Redis of two million joins of one waiting room.
 //!
-//! The server's script, one step for all who come together, is compared with a sorted set, as many queues are built: a
-//! member per person, scored by when they came. Both get the same number of joins, as many on their way at a time; each
-//! round begins with neither. Then the draw is checked with Pearson's chi-square by sums of our own, as
-//! docs/api.md has them.
+//! The server's script, which serves a batch of joins per call, is compared with a sorted set, a common queue design:
+//! a member per person, scored by arrival. Both get the same number of joins with the same number in flight, and each
+//! starts without keys. Then Pearson's chi-square test checks the draw, computed as docs/api.md describes it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ use uuid::Uuid;
 use crate::Run;
 use crate::checker::Findings;
 use crate::report::{Bound, Report, Row};
-use crate::world::{Places, Store};
+use crate::world::{RunPaths, Store};
 
 mod draw;
 
@@ -24,111 +23,111 @@ pub use draw::place_of;
 
 /// The baseline: a member of a sorted set per person.
 pub const SORTED_SET: &str = "sorted_set";
-/// Bytes Redis may grow by.
-const MOST_GROWTH_BYTES: f64 = 3_000_000.0;
-/// Keys of a room, in the order of `join.lua`.
+/// Promised maximum growth of Redis, bytes.
+const MAX_GROWTH_BYTES: f64 = 3_000_000.0;
+/// Names of a room's keys, in the order of `join.lua`.
 const NAMES: [&str; 5] = ["room", "left", "inside", "entered", "lately"];
-/// An instant that has not come, ms: nobody opens this room.
+/// An opening time in the far future, ms: the room does not open.
 const NEVER: i64 = 4_000_000_000_000;
 
-/// Makes ids of numbers: odd, so that no two are the same.
+/// Odd multiplier that turns numbers into distinct ids.
 const SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 
-/// What `waiting-room` takes.
+/// Options of `waiting-room`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// People who join.
     #[arg(long, default_value_t = 2_000_000)]
     people: u64,
-    /// People who take a step together, as they do while a call is on its way.
+    /// Joins per call, as the server batches those that arrive during a call.
     #[arg(long, default_value_t = 64)]
     joins_per_call: u64,
-    /// Joins on their way at a time.
+    /// Joins in flight.
     #[arg(long, default_value_t = 1_024)]
-    in_the_air: u64,
-    /// The server's scripts of the waiting room: they are under test.
+    in_flight: u64,
+    /// Folder of the server's waiting-room scripts, which are under test.
     #[arg(long, default_value = "server/src/waiting_room/lua")]
     room_scripts: PathBuf,
 }
 
-/// All rounds.
-pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+/// Runs all rounds.
+pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
     if run.quick {
         options.people = 100_000;
     }
-    ensure!(options.joins_per_call > 0 && options.in_the_air >= options.joins_per_call, "calls carry joins");
-    ensure!(!places.redis_url.is_empty(), "REDIS_URL is not set; `cargo xtask bench` starts Redis and sets it");
+    ensure!(options.joins_per_call > 0 && options.in_flight >= options.joins_per_call, "calls carry joins");
+    ensure!(!paths.redis_url.is_empty(), "REDIS_URL is not set; `cargo xtask bench` starts Redis and sets it");
     let prefix = format!("w{}:", Uuid::from_u128(u128::from(std::process::id())).simple());
-    let mut store = Store::open(&places.redis_url, &prefix, &places.scripts)?;
+    let mut store = Store::open(&paths.redis_url, &prefix, &paths.scripts)?;
     let code = std::fs::read_to_string(options.room_scripts.join("join.lua")).context("the server's join.lua")?;
     let sha: String = cmd("SCRIPT").arg("LOAD").arg(code).query(store.connection())?;
     for round in 1..=run.rounds {
-        let ours = measure(&mut store, &options, Way::Script { sha: &sha, together: options.joins_per_call })?;
-        told(report, "candidate", round, &options, &ours);
+        let ours = measure(&mut store, &options, JoinMethod::Script { sha: &sha, per_call: options.joins_per_call })?;
+        report_cost(report, "candidate", round, &options, &ours);
         let single = Options { people: options.people / 10, ..options.clone() };
-        let alone = measure(&mut store, &single, Way::Script { sha: &sha, together: 1 })?;
-        told(report, "one_per_call", round, &single, &alone);
-        let theirs = measure(&mut store, &options, Way::SortedSet)?;
-        told(report, SORTED_SET, round, &options, &theirs);
+        let alone = measure(&mut store, &single, JoinMethod::Script { sha: &sha, per_call: 1 })?;
+        report_cost(report, "one_per_call", round, &single, &alone);
+        let theirs = measure(&mut store, &options, JoinMethod::SortedSet)?;
+        report_cost(report, SORTED_SET, round, &options, &theirs);
         report.findings(&draw::check(options.people, u64::from(round)));
     }
-    store.forget_all()?;
+    store.delete_all()?;
     report.summarise();
-    report.say("");
+    report.print_line("");
     promises(report);
     Ok(())
 }
 
-/// How people join.
+/// A method to join.
 #[derive(Clone, Copy)]
-enum Way<'a> {
-    /// By the script, so many a step.
-    Script { sha: &'a str, together: u64 },
-    /// ZADD NX of one's id, then ZRANK for one's place, as queues do that tell it.
+enum JoinMethod<'a> {
+    /// The script, with this many joins a call.
+    Script { sha: &'a str, per_call: u64 },
+    /// ZADD NX of the person's id, then ZRANK for the position.
     SortedSet,
 }
 
-/// What a round came to.
+/// The cost of a round.
 struct Cost {
     micros: f64,
     growth: u64,
     found: Findings,
 }
 
-fn measure(store: &mut Store, options: &Options, way: Way<'_>) -> Result<Cost> {
+fn measure(store: &mut Store, options: &Options, method: JoinMethod<'_>) -> Result<Cost> {
     let keys = NAMES.map(|name| format!("{}{{show:bench}}:queue:{name}", store.prefix()));
-    // Not UNLINK: what is freed later would be charged to nobody.
+    // DEL, not UNLINK: memory freed in the background would distort the measurement.
     cmd("DEL").arg(&keys).query::<i64>(store.connection())?;
-    // As a room that was just built, behind a mark far away.
+    // The state of a new room.
     cmd("HSET").arg(&keys[0]).arg("next").arg(0).query::<i64>(store.connection())?;
-    settle(store)?;
+    purge_freed_memory(store)?;
     let (memory, mut found) = (used_memory(store)?, Findings::default());
     let (mut micros, mut joined) = (0.0, 0_u64);
     let mut given: BTreeSet<(u64, u64)> = BTreeSet::new();
     while joined < options.people {
-        let people = options.in_the_air.min(options.people - joined);
-        let (packed, answers) = calls(&keys, way, joined, people, options.people);
+        let people = options.in_flight.min(options.people - joined);
+        let (packed, answer_count) = calls(&keys, method, joined, people, options.people);
         let before = store.cpu()?;
-        let told = store.send(&packed, answers)?;
+        let answers = store.send(&packed, answer_count)?;
         micros += store.cpu()?.micros_since(&before);
-        match way {
-            Way::Script { .. } => {
-                for answer in &told {
+        match method {
+            JoinMethod::Script { .. } => {
+                for answer in &answers {
                     let (first, count) = numbers(answer)?;
                     if !given.insert((first, count)) {
                         found.add(|| format!("the number {first} was given out twice"));
                     }
                 }
             }
-            Way::SortedSet => {
-                if told.iter().any(|answer| !matches!(answer, Value::Int(_))) {
-                    bail!("the sorted set answered {told:?}");
+            JoinMethod::SortedSet => {
+                if answers.iter().any(|answer| !matches!(answer, Value::Int(_))) {
+                    bail!("the sorted set answered {answers:?}");
                 }
             }
         }
         joined += people;
     }
-    if matches!(way, Way::Script { .. }) {
+    if matches!(method, JoinMethod::Script { .. }) {
         let mut next = 0;
         for (first, count) in &given {
             if *first != next {
@@ -144,15 +143,15 @@ fn measure(store: &mut Store, options: &Options, way: Way<'_>) -> Result<Cost> {
     Ok(Cost { micros: micros / options.people as f64, growth, found })
 }
 
-/// The calls of so many people, ready to send before the clock starts, and how many answers they get.
-fn calls(keys: &[String; 5], way: Way<'_>, joined: u64, people: u64, all: u64) -> (Vec<u8>, usize) {
+/// Encodes the calls of `people` joins before the clock starts. Returns them with the number of answers.
+fn calls(keys: &[String; 5], method: JoinMethod<'_>, joined: u64, people: u64, all: u64) -> (Vec<u8>, usize) {
     let mut packed = Vec::new();
     let mut answers = 0;
-    match way {
-        Way::Script { sha, together } => {
+    match method {
+        JoinMethod::Script { sha, per_call } => {
             let mut left = people;
             while left > 0 {
-                let count = together.min(left);
+                let count = per_call.min(left);
                 let mut call = cmd("EVALSHA");
                 call.arg(sha).arg(keys.len()).arg(keys).arg(count).arg(0).arg(all).arg(NEVER);
                 packed.extend(call.get_packed_command());
@@ -160,9 +159,9 @@ fn calls(keys: &[String; 5], way: Way<'_>, joined: u64, people: u64, all: u64) -
                 left -= count;
             }
         }
-        Way::SortedSet => {
+        JoinMethod::SortedSet => {
             for number in joined..joined + people {
-                // A UUID, as people have; when they came, as a score.
+                // A UUID as the person's id, scored by arrival.
                 let member = Uuid::from_u128(u128::from(number).wrapping_mul(SPREAD)).to_string();
                 let mut add = cmd("ZADD");
                 add.arg(&keys[2]).arg("NX").arg(number).arg(&member);
@@ -177,7 +176,7 @@ fn calls(keys: &[String; 5], way: Way<'_>, joined: u64, people: u64, all: u64) -
     (packed, answers)
 }
 
-/// First number and how many, of an answer of `join.lua`.
+/// Parses an answer of `join.lua`: first ticket number and count.
 fn numbers(answer: &Value) -> Result<(u64, u64)> {
     let Value::Array(parts) = answer else { bail!("join.lua answered {answer:?}") };
     match parts.as_slice() {
@@ -186,9 +185,9 @@ fn numbers(answer: &Value) -> Result<(u64, u64)> {
     }
 }
 
-/// Gives back what was freed, so that the next round is not charged less.
-fn settle(store: &mut Store) -> Result<()> {
-    // Not every allocator can.
+/// Returns freed memory to the system, so that the next round starts equally.
+fn purge_freed_memory(store: &mut Store) -> Result<()> {
+    // Not every allocator supports it.
     let _ = store.connection().req_command(cmd("MEMORY").arg("PURGE"));
     Ok(())
 }
@@ -196,10 +195,10 @@ fn settle(store: &mut Store) -> Result<()> {
 fn used_memory(store: &mut Store) -> Result<u64> {
     let info: String = cmd("INFO").arg("memory").query(store.connection())?;
     let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
-    line.and_then(|bytes| bytes.trim().parse().ok()).context("Redis does not tell its memory")
+    line.and_then(|bytes| bytes.trim().parse().ok()).context("Redis does not report its memory")
 }
 
-fn told(report: &mut Report, variant: &str, round: u32, options: &Options, cost: &Cost) {
+fn report_cost(report: &mut Report, variant: &str, round: u32, options: &Options, cost: &Cost) {
     let row = Row::of("waiting-room", variant).with("layer", "redis").with("round", round);
     let row = row.with("people", options.people).with("redis_growth_bytes", cost.growth);
     report.round(row.figure("redis_cpu_us_per_op", cost.micros));
@@ -209,7 +208,7 @@ fn told(report: &mut Report, variant: &str, round: u32, options: &Options, cost:
 fn promises(report: &mut Report) {
     let of = |variant: &str, key: &str, report: &Report| report.median(&[("variant", json!(variant))], key);
     let (ours, theirs) = (of("candidate", "redis_growth_bytes", report), of(SORTED_SET, "redis_growth_bytes", report));
-    report.promise("bytes Redis grows by", ours, Bound::AtMost(MOST_GROWTH_BYTES));
+    report.promise("bytes Redis grows by", ours, Bound::AtMost(MAX_GROWTH_BYTES));
     let memory = theirs.zip(ours).map(|(theirs, ours)| theirs / ours.max(1.0));
     report.promise("memory of a sorted set against ours", memory, Bound::AtLeast(100.0));
     let (ours, theirs) =
@@ -227,11 +226,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_spread_over_calls_and_nobody_is_left_out() {
+    fn joins_are_split_into_calls_without_a_remainder() {
         let keys = NAMES.map(str::to_owned);
-        let (_, answers) = calls(&keys, Way::Script { sha: "x", together: 64 }, 0, 130, 1_000);
+        let (_, answers) = calls(&keys, JoinMethod::Script { sha: "x", per_call: 64 }, 0, 130, 1_000);
         assert_eq!(answers, 3);
-        let (_, answers) = calls(&keys, Way::SortedSet, 0, 130, 1_000);
+        let (_, answers) = calls(&keys, JoinMethod::SortedSet, 0, 130, 1_000);
         assert_eq!(answers, 260);
         assert_eq!(numbers(&Value::Array(vec![Value::Int(1), Value::Int(7), Value::Int(3)])).ok(), Some((7, 3)));
         assert!(numbers(&Value::Array(vec![Value::Int(0)])).is_err());

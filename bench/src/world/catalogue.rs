@@ -1,4 +1,4 @@
-//! Shows to fight over, written straight into the catalogue's tables (migrations/).
+//! Shows for the benchmarks, inserted directly into the catalogue's tables (migrations/).
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -7,36 +7,36 @@ use uuid::Uuid;
 use super::World;
 use crate::http;
 
-/// Price of every seat, cents.
+/// Price of every seat, in cents.
 pub const PRICE: i64 = 1_000;
-/// Longest hold a show may give, milliseconds: none must run out while a round is measured.
+/// Duration of holds, milliseconds: none may expire during a round.
 const HOLD_MS: i64 = 3_600_000;
-/// Seats of a row; also rows of a room that is square enough.
+/// Seats per row.
 const SEATS_PER_ROW: u32 = 100;
 
-/// A show.
+/// A show under test.
 #[derive(Clone, Copy, Debug)]
 pub struct Show {
-    /// Its id.
+    /// The id.
     pub id: Uuid,
-    /// Its seats are `0..seats`.
+    /// Number of seats; they are numbered `0..seats`.
     pub seats: u32,
 }
 
 impl Show {
-    /// Where the states of its seats are read.
+    /// Returns the path of the seat states.
     pub fn seats_path(&self) -> String {
         format!("/api/v1/shows/{}/seats", self.id)
     }
 
-    /// Where its live map is followed.
+    /// Returns the path of the live map's WebSocket.
     pub fn live_path(&self) -> String {
         format!("/api/v1/shows/{}/live", self.id)
     }
 }
 
 impl World {
-    /// Shows whose maps are built in Redis already, by a server that is gone again.
+    /// Inserts shows and builds their maps in Redis with a temporary server.
     pub fn loaded_shows(&mut self, seats: u32, count: usize) -> Result<Vec<Show>> {
         let shows = self.shows(seats, count)?;
         let server = self.server("rowlock-once", None)?;
@@ -47,7 +47,7 @@ impl World {
         Ok(shows)
     }
 
-    /// Inserts `count` shows in one room of so many seats, a multiple of 100 or less than that.
+    /// Inserts `count` shows in one room of `seats` seats, a multiple of 100 or fewer than 100.
     pub fn shows(&mut self, seats: u32, count: usize) -> Result<Vec<Show>> {
         let per_row = SEATS_PER_ROW.min(seats);
         anyhow::ensure!(seats > 0 && seats.is_multiple_of(per_row), "{seats} seats make no rows of {per_row}");
@@ -81,7 +81,7 @@ impl World {
                 .bind(layout)
                 .execute(&self.pg)
                 .await?;
-            // Tomorrow, an hour apart: a screen has one show at a time.
+            // Tomorrow, one hour apart: shows of a screen must not overlap.
             sqlx::query(
                 "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format,
                                     currency, prices, hold_ms)
@@ -96,7 +96,7 @@ impl World {
             .bind(HOLD_MS)
             .execute(&self.pg)
             .await
-            .context("the shows cannot be written")?;
+            .context("the shows cannot be inserted")?;
             anyhow::Ok(())
         })?;
         Ok(shows)

@@ -1,4 +1,4 @@
-//! What Postgres has of a show, for the checker.
+//! Reads the state of a show in Postgres, for the checker.
 
 use anyhow::Result;
 use uuid::Uuid;
@@ -42,15 +42,15 @@ impl World {
         })
     }
 
-    /// Rows of the outbox: effects still to be done.
-    pub fn open_effects(&self) -> Result<u64> {
+    /// Returns the number of outbox rows: pending effects.
+    pub fn pending_effects(&self) -> Result<u64> {
         let count: i64 =
             self.runtime.block_on(sqlx::query_scalar("SELECT count(*) FROM outbox").fetch_one(&self.pg))?;
         Ok(count.unsigned_abs())
     }
 
-    /// Charges whose webhook has not been heard yet, where every charge has exactly one.
-    pub fn unheard_charges(&self) -> Result<u64> {
+    /// Returns the number of charges without a received webhook; every charge has exactly one.
+    pub fn charges_without_webhook(&self) -> Result<u64> {
         let count: i64 = self.runtime.block_on(
             sqlx::query_scalar(
                 "SELECT (SELECT count(*) FROM payments WHERE state = 'succeeded') - (SELECT count(*) FROM webhook_events)",

@@ -1,4 +1,4 @@
-//! The world of a run: a database and a Redis prefix of its own, servers under test, shows to fight over.
+//! The environment of a run: a private database and Redis prefix, servers under test, and shows.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -20,40 +20,40 @@ pub use store::{HOLD_MS, Script, Store};
 use crate::cpu;
 use crate::random::Random;
 
-/// Where things are; what every benchmark needs.
+/// Programs, stores and folders that every benchmark needs.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Places {
-    /// The server under test.
+pub struct RunPaths {
+    /// The server program under test.
     #[arg(long, env = "ROWLOCK_SERVER", default_value = "target/release/rowlock", global = true)]
     pub server: PathBuf,
-    /// The payment simulator.
+    /// The payment simulator program.
     #[arg(long, env = "ROWLOCK_SIMULATOR", default_value = "target/release/payment-simulator", global = true)]
     pub simulator: PathBuf,
-    /// The server's Lua scripts: they are under test as well.
+    /// Folder of the server's Lua scripts, which are under test.
     #[arg(long, default_value = "server/src/seat_locks/lua", global = true)]
     pub scripts: PathBuf,
-    /// Postgres, where a database is made for the run and dropped after it.
+    /// Postgres URL; a database is created for the run and dropped after it.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, default_value = "", global = true)]
     pub database_url: String,
-    /// Redis, on this machine: its CPU time is read from /proc.
+    /// Redis URL, on this machine: its CPU time is read from /proc.
     #[arg(long, env = "REDIS_URL", hide_env_values = true, default_value = "", global = true)]
     pub redis_url: String,
-    /// Folder for the logs of what is started.
+    /// Folder for the logs of started programs.
     #[arg(long, env = "ROWLOCK_BENCH_LOGS", default_value = "target/bench", global = true)]
     pub logs: PathBuf,
 }
 
-/// A run's world.
+/// The environment of a run.
 pub struct World {
-    /// Where things are.
-    pub places: Places,
-    /// Postgres, this run's database.
+    /// Programs, stores and folders.
+    pub paths: RunPaths,
+    /// Pool of this run's database.
     pub pg: PgPool,
-    /// Redis.
+    /// The Redis store.
     pub store: Store,
-    /// Numbers for keys and cookies.
+    /// Random numbers for keys and cookies.
     pub random: Random,
-    /// Runs what is asynchronous.
+    /// Runtime for asynchronous calls.
     pub runtime: Runtime,
     postmaster: u32,
     database: String,
@@ -61,17 +61,17 @@ pub struct World {
 }
 
 impl World {
-    /// Makes the database with its schema; `Drop` removes it.
-    pub fn make(places: &Places) -> Result<Self> {
+    /// Creates the database with its schema; `Drop` removes it.
+    pub fn create(paths: &RunPaths) -> Result<Self> {
         anyhow::ensure!(
-            !places.database_url.is_empty() && !places.redis_url.is_empty(),
+            !paths.database_url.is_empty() && !paths.redis_url.is_empty(),
             "DATABASE_URL and REDIS_URL are not set; `cargo xtask bench` starts both stores and sets them"
         );
         let mut random = Random::fresh();
         let name = random.hex();
         let database = format!("rowlock_bench_{name}");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let options: PgConnectOptions = places.database_url.parse().context("DATABASE_URL")?;
+        let options: PgConnectOptions = paths.database_url.parse().context("DATABASE_URL")?;
         let (pg, postmaster) = runtime.block_on(async {
             let mut admin = PgConnection::connect_with(&options).await.context("Postgres does not answer")?;
             let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {database}"));
@@ -81,25 +81,25 @@ impl World {
             let postmaster = cpu::parent_of(backend.unsigned_abs()).context("Postgres runs on another machine")?;
             anyhow::Ok((pg, postmaster))
         })?;
-        let database_url = with_database(&places.database_url, &database);
-        let store = Store::open(&places.redis_url, &format!("b{name}:"), &places.scripts)?;
-        let places = places.clone();
-        let world = Self { places, pg, store, random, runtime, postmaster, database, database_url };
+        let database_url = with_database(&paths.database_url, &database);
+        let store = Store::open(&paths.redis_url, &format!("b{name}:"), &paths.scripts)?;
+        let paths = paths.clone();
+        let world = Self { paths, pg, store, random, runtime, postmaster, database, database_url };
         processes::migrate(&world)?;
         Ok(world)
     }
 
-    /// A setting of Postgres.
+    /// Reads a setting of Postgres.
     pub fn postgres_setting(&self, name: &str) -> Result<String> {
         let asked = sqlx::query_scalar("SELECT current_setting($1)").bind(name.to_owned());
         Ok(self.runtime.block_on(asked.fetch_one(&self.pg))?)
     }
 
-    /// CPU time of all of Postgres.
+    /// Reads the CPU time of all Postgres processes.
     pub fn postgres_cpu(&self) -> Result<cpu::Cpu> {
         let mut pids = cpu::children_of(self.postmaster);
         pids.push(self.postmaster);
-        // One that ended between the two readings counts for nothing; the pools keep theirs.
+        // Skip backends that ended meanwhile; pooled connections keep theirs.
         pids.retain(|pid| cpu::parent_of(*pid).is_some());
         cpu::Cpu::of(&pids)
     }
@@ -109,21 +109,21 @@ impl Drop for World {
     fn drop(&mut self) {
         let drop_database = async {
             self.pg.close().await;
-            let mut admin = PgConnection::connect(&self.places.database_url).await?;
+            let mut admin = PgConnection::connect(&self.paths.database_url).await?;
             let drop = format!("DROP DATABASE {} WITH (FORCE)", self.database);
             sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut admin).await?;
             anyhow::Ok(())
         };
         if let Err(error) = self.runtime.block_on(drop_database) {
-            eprintln!("the database {} stays behind: {error:#}", self.database);
+            eprintln!("the database {} could not be dropped: {error:#}", self.database);
         }
-        if let Err(error) = self.store.forget_all() {
-            eprintln!("keys in Redis stay behind: {error:#}");
+        if let Err(error) = self.store.delete_all() {
+            eprintln!("keys in Redis could not be deleted: {error:#}");
         }
     }
 }
 
-/// The address with another database: what stands between the last `/` and a `?` is its name.
+/// Replaces the database name of a URL: the part between the last `/` and a `?`.
 fn with_database(url: &str, database: &str) -> String {
     let (address, query) = url.split_once('?').map_or((url, None), |(address, query)| (address, Some(query)));
     let host_from = address.find("://").map_or(0, |at| at + 3);
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_name_of_the_database_is_replaced() {
+    fn only_the_database_name_is_replaced() {
         assert_eq!(
             with_database("postgres://u:p@h:1/old?sslmode=disable", "new"),
             "postgres://u:p@h:1/new?sslmode=disable"

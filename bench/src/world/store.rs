@@ -1,6 +1,6 @@
-//! Redis as the checker and the script benchmarks see it: keys, scripts, CPU time.
+//! Access to Redis for the checker and the script benchmarks: keys, scripts, CPU time.
 //!
-//! Key names and scripts are read from the server's Lua folder at run time: they are what is under test.
+//! Key names and scripts are read from the server's Lua folder at run time, because they are under test.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,85 +10,85 @@ use redis::{Connection, ConnectionLike, Value, cmd};
 use uuid::Uuid;
 
 use super::Show;
-use crate::checker::Stored;
+use crate::checker::LockState;
 use crate::cpu::Cpu;
 
-/// Keys deleted per call when a show is forgotten.
+/// Keys per SCAN call.
 const SCAN_BATCH: usize = 500;
 
-/// A connection to Redis, and what is known about it.
+/// A connection to Redis, with key names and process id.
 pub struct Store {
     connection: Connection,
     prefix: String,
     folder: PathBuf,
-    /// Names of a show's keys, in the order scripts get them.
+    /// Names of a show's keys, in the order of the scripts' KEYS.
     names: Vec<String>,
     pid: u32,
     client: redis::Client,
 }
 
-/// How long holds last that a benchmark takes itself, milliseconds: longer than a round.
+/// Duration of holds that a benchmark takes directly in Redis, milliseconds: longer than a round.
 pub const HOLD_MS: &str = "600000";
-/// The longest life of such a hold, milliseconds.
+/// Maximum lifetime of such a hold with extensions, milliseconds.
 const LIFE_MS: &str = "900000";
-/// Seats a person may have in a show.
+/// Seat limit per person and show.
 const PER_PERSON: &str = "10";
 
-/// A script of the server, loaded.
+/// A loaded script of the server.
 #[derive(Clone, Debug)]
 pub struct Script {
     sha: String,
 }
 
 impl Store {
-    /// Connects and finds the process.
+    /// Connects and finds the Redis process.
     pub fn open(url: &str, prefix: &str, folder: &Path) -> Result<Self> {
         let client = redis::Client::open(url).context("REDIS_URL")?;
         let mut connection = client.get_connection().context("Redis does not answer")?;
         let info: String = cmd("INFO").arg("server").query(&mut connection)?;
         let pid = info.lines().find_map(|line| line.strip_prefix("process_id:")?.trim().parse().ok());
-        let pid = pid.context("Redis does not tell its process id")?;
+        let pid = pid.context("Redis does not report its process id")?;
         Cpu::of_threads(pid).context("Redis runs on another machine: its CPU time cannot be read")?;
         let prelude = std::fs::read_to_string(folder.join("prelude.lua"))
             .with_context(|| format!("the server's scripts are not in {}", folder.display()))?;
         let names = declared_keys(&prelude);
-        anyhow::ensure!(names.first().is_some_and(|name| name == "map"), "prelude.lua declares no keys we know");
+        anyhow::ensure!(names.first().is_some_and(|name| name == "map"), "prelude.lua declares no known keys");
         Ok(Self { connection, prefix: prefix.to_owned(), folder: folder.to_owned(), names, pid, client })
     }
 
-    /// The same at another server, which has taken over.
+    /// Opens the same store at another Redis, after a failover.
     pub fn at(&self, url: &str) -> Result<Self> {
         Self::open(url, &self.prefix, &self.folder)
     }
 
-    /// The same on a connection of its own, for another thread.
-    pub fn another(&self) -> Result<Self> {
+    /// Opens a second connection, for another thread.
+    pub fn second_connection(&self) -> Result<Self> {
         let (client, connection) = (self.client.clone(), self.client.get_connection()?);
         let (prefix, folder, names) = (self.prefix.clone(), self.folder.clone(), self.names.clone());
         Ok(Self { connection, prefix, folder, names, pid: self.pid, client })
     }
 
-    /// What all keys of this run begin with.
+    /// Returns the prefix of all keys of this run.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// CPU time of Redis.
+    /// Reads the CPU time of Redis.
     pub fn cpu(&self) -> Result<Cpu> {
         Cpu::of_threads(self.pid)
     }
 
-    /// The connection, for commands of a benchmark's own.
+    /// Returns the connection, for other commands.
     pub const fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
-    /// A key of a show.
+    /// Returns a key of a show.
     pub fn key(&self, show: &Show, name: &str) -> String {
         format!("{}{{show:{}}}:{name}", self.prefix, show.id)
     }
 
-    /// Loads a script of the server behind its prelude.
+    /// Loads a script of the server, prefixed with the prelude.
     pub fn script(&mut self, name: &str) -> Result<Script> {
         let read =
             |name: &str| std::fs::read_to_string(self.folder.join(name)).with_context(|| format!("no script {name}"));
@@ -97,14 +97,14 @@ impl Store {
         Ok(Script { sha })
     }
 
-    /// A call of a script for a show, ready to send; `arguments` are the script's own.
+    /// Builds a script call for a show; `arguments` follow the common ones.
     pub fn call(&self, script: &Script, show: &Show, arguments: &[&[u8]]) -> redis::Cmd {
         let mut call = cmd("EVALSHA");
         call.arg(&script.sha).arg(self.names.len());
         self.names.iter().for_each(|name| {
             call.arg(self.key(show, name));
         });
-        // The channel for changes, how to publish there, and no epoch or version seen so far.
+        // Common arguments: channel of changes, publish command, and no known epoch or version.
         call.arg(self.key(show, "changes")).arg("PUBLISH").arg(0).arg(0);
         arguments.iter().for_each(|argument| {
             call.arg(*argument);
@@ -112,27 +112,27 @@ impl Store {
         call
     }
 
-    /// A call of `lock.lua` (its head documents the arguments) for attempts at one seat each: hold id, owner, seat.
+    /// Builds a call of `lock.lua`, whose header documents the arguments. An attempt is (hold id, owner, seat).
     pub fn lock_call(&self, script: &Script, show: &Show, attempts: &[(&str, &str, u32)]) -> redis::Cmd {
         let [limit, length, life] = [PER_PERSON, HOLD_MS, LIFE_MS].map(str::to_owned);
-        let mut words = vec![limit, length, life, attempts.len().to_string()];
+        let mut arguments = vec![limit, length, life, attempts.len().to_string()];
         for (hold, owner, seat) in attempts {
-            // No house seats, one seat, no areas. The digest stands for the request; any hex will do.
+            // No house seats, one seat, no areas. Any hex serves as the digest of the request.
             let [no, one, none] = ["0", "1", "0"].map(str::to_owned);
             let digest = hold.replace('-', "");
-            words.extend([(*hold).to_owned(), digest, (*owner).to_owned(), no, one, none, seat.to_string()]);
+            arguments.extend([(*hold).to_owned(), digest, (*owner).to_owned(), no, one, none, seat.to_string()]);
         }
-        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-        self.call(script, show, &words)
+        let arguments: Vec<&[u8]> = arguments.iter().map(String::as_bytes).collect();
+        self.call(script, show, &arguments)
     }
 
-    /// Sends packed commands at once and waits for all `count` answers.
+    /// Sends packed commands in one write and waits for all `count` answers.
     pub fn send(&mut self, packed: &[u8], count: usize) -> Result<Vec<Value>> {
         Ok(self.connection.req_packed_commands(packed, 0, count)?)
     }
 
-    /// Remembers a show's keys as they are now…
-    pub fn keep(&mut self, show: &Show) -> Result<()> {
+    /// Copies a show's keys, for [`Self::restore_show`].
+    pub fn save_show(&mut self, show: &Show) -> Result<()> {
         for name in self.names.clone() {
             let key = self.key(show, &name);
             cmd("COPY").arg(&key).arg(format!("{key}:kept")).arg("REPLACE").query::<i64>(&mut self.connection)?;
@@ -140,8 +140,8 @@ impl Store {
         Ok(())
     }
 
-    /// …and puts them back.
-    pub fn restore(&mut self, show: &Show) -> Result<()> {
+    /// Restores a show's keys from the copies.
+    pub fn restore_show(&mut self, show: &Show) -> Result<()> {
         for name in self.names.clone() {
             let key = self.key(show, &name);
             let kept =
@@ -153,13 +153,13 @@ impl Store {
         Ok(())
     }
 
-    /// The version a show's map is at.
+    /// Reads the version of a show's map.
     pub fn version(&mut self, show: &Show) -> Result<u64> {
         Ok(cmd("GET").arg(self.key(show, "version")).query(&mut self.connection)?)
     }
 
-    /// The map and the holds of a show.
-    pub fn stored(&mut self, show: &Show) -> Result<Stored> {
+    /// Reads the map and the holds of a show.
+    pub fn stored(&mut self, show: &Show) -> Result<LockState> {
         let map = cmd("GET").arg(self.key(show, "map")).query(&mut self.connection)?;
         let texts: BTreeMap<String, String> =
             cmd("HGETALL").arg(self.key(show, "holds")).query(&mut self.connection)?;
@@ -168,11 +168,11 @@ impl Store {
             let id = Uuid::parse_str(&id).with_context(|| format!("a hold is called {id:?}"))?;
             holds.insert(id, seats_of_hold(&text).with_context(|| format!("the hold {id} reads {text:?}"))?);
         }
-        Ok(Stored { map, holds })
+        Ok(LockState { map, holds })
     }
 
-    /// Deletes all keys of a show, kept copies as well.
-    pub fn forget(&mut self, show: &Show) -> Result<()> {
+    /// Deletes all keys of a show, copies included.
+    pub fn delete_show(&mut self, show: &Show) -> Result<()> {
         for name in self.names.clone() {
             let key = self.key(show, &name);
             cmd("UNLINK").arg(&key).arg(format!("{key}:kept")).query::<i64>(&mut self.connection)?;
@@ -181,7 +181,7 @@ impl Store {
     }
 
     /// Deletes every key of this run.
-    pub fn forget_all(&mut self) -> Result<()> {
+    pub fn delete_all(&mut self) -> Result<()> {
         let pattern = format!("{}*", self.prefix);
         let mut cursor = 0_u64;
         loop {
@@ -203,7 +203,7 @@ impl Store {
     }
 }
 
-/// The keys a prelude declares: lines like `--   1 map      string, …`, the numbers in one column.
+/// Parses the keys a prelude declares: lines like `--   1 map      string, …`, the numbers in one column.
 fn declared_keys(prelude: &str) -> Vec<String> {
     const COLUMN_ENDS: usize = "--   1".len();
     let declared = prelude.lines().filter_map(|line| {
@@ -214,10 +214,10 @@ fn declared_keys(prelude: &str) -> Vec<String> {
     declared.collect()
 }
 
-/// The seats of a hold: numbers with commas between, the part of its text with this place.
+/// Parses the seats of a hold: comma-separated numbers in field `FIELD` of its text.
 fn seats_of_hold(text: &str) -> Option<Vec<u32>> {
-    const PLACE: usize = 6;
-    text.split(':').nth(PLACE)?.split(',').map(|seat| seat.parse().ok()).collect()
+    const FIELD: usize = 6;
+    text.split(':').nth(FIELD)?.split(',').map(|seat| seat.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_holds_read_as_the_scripts_document_them() {
+    fn declared_keys_and_holds_are_parsed() {
         let prelude = "-- KEYS, the same:\n--   1 map      string\n--   2 holds    hash, id -> \"a:b\"\n\
                        --              3 more\n--  10 due      set\n-- ARGV: 1 channel\nlocal x";
         assert_eq!(declared_keys(prelude), ["map", "holds", "due"]);

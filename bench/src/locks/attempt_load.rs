@@ -1,4 +1,4 @@
-//! Many visitors, one attempt each, on a schedule.
+//! A load of many visitors with one attempt each, on a schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,43 +10,43 @@ use crate::histogram::Histogram;
 use crate::http::{Answer, Load, Next, number_after, text_after};
 use crate::random::Random;
 
-/// What an attempt should be answered with.
+/// The expected answer to every attempt of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// The seat: 201.
+    /// 201: the seat is granted.
     Granted,
-    /// That somebody else holds it: 423.
+    /// 423: another visitor holds the seat.
     Refused,
 }
 
-/// Kinds of unexpected answers told at the end.
-const KINDS_TOLD: usize = 5;
+/// Kinds of unexpected answers printed at the end.
+const MAX_ERROR_LINES: usize = 5;
 
-/// Attempts at seats, one after the other as they fall due.
-pub struct Rush<'a> {
-    /// Which show (by place) and which seat, with the instant to send at.
-    wishes: Vec<(usize, u32, u64)>,
+/// Attempts at seats, sent in order when they fall due.
+pub struct AttemptLoad<'a> {
+    /// Show (by index), seat, and instant to send at, nanoseconds from the start.
+    attempts: Vec<(usize, u32, u64)>,
     templates: &'a [Template],
     expected: Expected,
     random: Random,
     sent: usize,
     /// From the intended instant to the last byte of the answer.
     pub latencies: Histogram,
-    /// From the intended instant to the sending: the generator was busy, or all connections were.
+    /// From the intended instant to the sending. A delay means that the generator or all connections were busy.
     pub delays: Histogram,
     /// Grants by show.
     pub grants: Vec<Vec<Grant>>,
     /// Seats of attempts that got no answer, by show.
-    pub unsure: Vec<BTreeSet<u32>>,
+    pub unanswered: Vec<BTreeSet<u32>>,
     /// Unexpected answers, by kind.
     pub errors: BTreeMap<String, u64>,
 }
 
-impl<'a> Rush<'a> {
-    /// A rush at these seats.
-    pub fn new(wishes: Vec<(usize, u32, u64)>, templates: &'a [Template], expected: Expected) -> Self {
+impl<'a> AttemptLoad<'a> {
+    /// Creates a load of these attempts.
+    pub fn new(attempts: Vec<(usize, u32, u64)>, templates: &'a [Template], expected: Expected) -> Self {
         Self {
-            wishes,
+            attempts,
             templates,
             expected,
             random: Random::fresh(),
@@ -54,26 +54,26 @@ impl<'a> Rush<'a> {
             latencies: Histogram::default(),
             delays: Histogram::default(),
             grants: vec![Vec::new(); templates.len()],
-            unsure: vec![BTreeSet::new(); templates.len()],
+            unanswered: vec![BTreeSet::new(); templates.len()],
             errors: BTreeMap::new(),
         }
     }
 
-    /// How many attempts there are.
+    /// Returns the number of attempts.
     pub const fn attempts(&self) -> usize {
-        self.wishes.len()
+        self.attempts.len()
     }
 
-    /// How many were not answered as expected.
+    /// Returns the number of unexpected answers.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// The most frequent unexpected answers, in words.
-    pub fn errors_told(&self) -> Vec<String> {
+    /// Describes the most frequent unexpected answers.
+    pub fn error_lines(&self) -> Vec<String> {
         let mut kinds: Vec<_> = self.errors.iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        kinds.iter().take(KINDS_TOLD).map(|(kind, count)| format!("{count} × {kind}")).collect()
+        kinds.iter().take(MAX_ERROR_LINES).map(|(kind, count)| format!("{count} × {kind}")).collect()
     }
 
     fn error(&mut self, kind: String) {
@@ -81,9 +81,9 @@ impl<'a> Rush<'a> {
     }
 }
 
-impl Load for Rush<'_> {
+impl Load for AttemptLoad<'_> {
     fn next(&mut self, _: usize, now: u64, out: &mut Vec<u8>) -> Next {
-        let Some((show, seat, due)) = self.wishes.get(self.sent).copied() else { return Next::Done };
+        let Some((show, seat, due)) = self.attempts.get(self.sent).copied() else { return Next::Done };
         if due > now {
             return Next::At(due);
         }
@@ -94,11 +94,11 @@ impl Load for Rush<'_> {
     }
 
     fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>) {
-        let (show, seat, due) = self.wishes[ticket as usize];
+        let (show, seat, due) = self.attempts[ticket as usize];
         self.latencies.record(now.saturating_sub(due));
         let right = match answer.status {
             201 => {
-                // Every grant is written down, the unexpected ones above all.
+                // The checker needs every grant, unexpected ones too.
                 let hold = text_after(answer.body, "id").and_then(|id| Uuid::parse_str(id).ok());
                 match hold {
                     Some(hold) => self.grants[show].push(Grant { seat, hold }),
@@ -113,15 +113,15 @@ impl Load for Rush<'_> {
             let code = text_after(answer.body, "code").unwrap_or("no code");
             self.error(format!("{} {code}", answer.status));
             if answer.status >= 500 {
-                self.unsure[show].insert(seat);
+                self.unanswered[show].insert(seat);
             }
         }
     }
 
     fn lost(&mut self, ticket: u32, now: u64, why: &str) {
-        let (show, seat, due) = self.wishes[ticket as usize];
+        let (show, seat, due) = self.attempts[ticket as usize];
         self.latencies.record(now.saturating_sub(due));
-        self.unsure[show].insert(seat);
+        self.unanswered[show].insert(seat);
         self.error(format!("no answer: {why}"));
     }
 }
