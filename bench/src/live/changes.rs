@@ -22,6 +22,8 @@ const SLEEP: Duration = Duration::from_millis(1);
 const STRIDE: u64 = 7_919;
 /// First element of a script's successful answer.
 const OK: &[u8] = b"OK";
+/// Index of the first attempt in an answer, after code, clock, epoch, version and expired holds.
+const FIRST_ATTEMPT: usize = 5;
 
 /// The source of changes of one show. It keeps its holds between runs.
 pub struct ChangeSource {
@@ -113,7 +115,7 @@ fn check(answer: &Value) -> Result<()> {
     let Value::Array(parts) = answer else { anyhow::bail!("a script answered {answer:?}") };
     let code = parts.first().context("a script answered nothing")?;
     anyhow::ensure!(*code == Value::BulkString(OK.to_vec()), "a script answered {answer:?}");
-    if let Some(Value::Array(attempt)) = parts.get(4) {
+    if let Some(Value::Array(attempt)) = parts.get(FIRST_ATTEMPT) {
         anyhow::ensure!(
             attempt.first() == Some(&Value::BulkString(b"HELD".to_vec())),
             "a lock was answered {attempt:?}"

@@ -22,7 +22,7 @@ pub const ONE_PER_CALL: &str = "one_per_call";
 /// The baseline that keeps a key per seat.
 pub const KEY_PER_SEAT: &str = "key_per_seat";
 /// Elements of an answer before those of the attempts: code, clock, epoch, version, expired holds.
-const HEAD: usize = 4;
+const HEAD: usize = 5;
 /// Distance in seats between consecutive attempts.
 const STRIDE: u32 = 7_919;
 
