@@ -26,7 +26,7 @@ pub const SORTED_SET: &str = "sorted_set";
 /// Promised maximum growth of Redis, bytes.
 const MAX_GROWTH_BYTES: f64 = 3_000_000.0;
 /// Names of a room's keys, in the order of `join.lua`.
-const NAMES: [&str; 5] = ["room", "left", "inside", "entered", "lately"];
+const NAMES: [&str; 6] = ["room", "left", "inside", "entered", "lately", "present"];
 /// An opening time in the far future, ms: the room does not open.
 const NEVER: i64 = 4_000_000_000_000;
 
@@ -144,7 +144,7 @@ fn measure(store: &mut Store, options: &Options, method: JoinMethod<'_>) -> Resu
 }
 
 /// Encodes the calls of `people` joins before the clock starts. Returns them with the number of answers.
-fn calls(keys: &[String; 5], method: JoinMethod<'_>, joined: u64, people: u64, all: u64) -> (Vec<u8>, usize) {
+fn calls(keys: &[String; 6], method: JoinMethod<'_>, joined: u64, people: u64, all: u64) -> (Vec<u8>, usize) {
     let mut packed = Vec::new();
     let mut answers = 0;
     match method {
@@ -154,6 +154,8 @@ fn calls(keys: &[String; 5], method: JoinMethod<'_>, joined: u64, people: u64, a
                 let count = per_call.min(left);
                 let mut call = cmd("EVALSHA");
                 call.arg(sha).arg(keys.len()).arg(keys).arg(count).arg(0).arg(all).arg(NEVER);
+                // Everyone may wait at once, and there are as many numbers as people.
+                call.arg(all).arg(all);
                 packed.extend(call.get_packed_command());
                 answers += 1;
                 left -= count;
@@ -180,7 +182,9 @@ fn calls(keys: &[String; 5], method: JoinMethod<'_>, joined: u64, people: u64, a
 fn numbers(answer: &Value) -> Result<(u64, u64)> {
     let Value::Array(parts) = answer else { bail!("join.lua answered {answer:?}") };
     match parts.as_slice() {
-        [Value::Int(1), Value::Int(first), Value::Int(count)] => Ok((first.unsigned_abs(), count.unsigned_abs())),
+        [Value::Int(1), Value::Int(first), Value::Int(count), Value::Int(_is_full)] => {
+            Ok((first.unsigned_abs(), count.unsigned_abs()))
+        }
         _ => bail!("join.lua answered {answer:?}"),
     }
 }
@@ -232,7 +236,7 @@ mod tests {
         assert_eq!(answers, 3);
         let (_, answers) = calls(&keys, JoinMethod::SortedSet, 0, 130, 1_000);
         assert_eq!(answers, 260);
-        assert_eq!(numbers(&Value::Array(vec![Value::Int(1), Value::Int(7), Value::Int(3)])).ok(), Some((7, 3)));
+        assert_eq!(numbers(&Value::Array([1, 7, 3, 0].map(Value::Int).to_vec())).ok(), Some((7, 3)));
         assert!(numbers(&Value::Array(vec![Value::Int(0)])).is_err());
     }
 }
