@@ -1,4 +1,4 @@
-//! The cards: one for every way a payment can go.
+//! The test cards: one for each outcome of a payment.
 //!
 //! | card (page)          | token (API)             | what happens                                              |
 //! |----------------------|-------------------------|-----------------------------------------------------------|
@@ -7,94 +7,94 @@
 //! | `pending_paid`       | `tok_pending_paid`      | pending, then succeeds                                    |
 //! | `pending_failed`     | `tok_pending_failed`    | pending, then fails, `bank_declined`                      |
 //! | `slow`               | `tok_slow`              | succeeds, but the answer takes the slow time              |
-//! | `no_answer_paid`     | `tok_no_answer_paid`    | never answers the first asker; pending, then succeeds     |
-//! | `duplicate_webhooks` | `tok_duplicate_webhooks`| succeeds at once, and says so three times                 |
-//! | `late_webhook`       | `tok_late_webhook`      | succeeds at once, and says so long afterwards             |
-//! | `reordered_webhooks` | `tok_reordered_webhooks`| fails, then succeeds, and says so in the wrong order      |
-//! | `another_amount`     | `tok_another_amount`    | succeeds with one minor unit less than asked for          |
+//! | `no_answer_paid`     | `tok_no_answer_paid`    | no answer to the first request; pending, then succeeds    |
+//! | `duplicate_webhooks` | `tok_duplicate_webhooks`| succeeds at once, sends the webhook three times           |
+//! | `late_webhook`       | `tok_late_webhook`      | succeeds at once, sends the webhook late                  |
+//! | `reordered_webhooks` | `tok_reordered_webhooks`| fails, then succeeds, sends the webhooks out of order     |
+//! | `another_amount`     | `tok_another_amount`    | succeeds with one minor unit less than requested          |
 //!
-//! The payment page shows the same table. In Stripe's words (`crate::stripe`) a token is `pm_` and the card.
+//! The payment page shows the same table. In Stripe's API (`crate::stripe`) a payment method is `pm_` and the card.
 //!
-//! A token may say which card of that kind it stands for: behind an `@` the card's number, and behind a full stop what
-//! tells it from other tokens of the same card. So `tok_paid@1111.a`, `tok_paid@1111.b` and `tok_declined@1111` are three
-//! tokens of one card, `tok_paid@2222` is another card's, and without an `@` it is the card with the ending of the page.
-//! Of `tok_paid@`, with no number, the gateway cannot tell whose it is. [`fingerprint`] says so, and so does the payment
-//! once it is paid. The page takes a card's name with such an ending as well, from programs.
+//! A token may name a card number after `@`, and after a full stop a suffix that distinguishes tokens of one card. So
+//! `tok_paid@1111.a`, `tok_paid@1111.b` and `tok_declined@1111` are three tokens of one card, and `tok_paid@2222` is a
+//! token of another card. Without `@` the number is the ending on the page. `tok_paid@` has no number, so its card is
+//! unknown. [`fingerprint`] identifies the card, and a paid payment carries it. Programs may also submit a card name
+//! with such a suffix to the page.
 //!
-//! Not here: real card numbers. The page shows the made-up endings, nothing is typed in.
+//! There are no real card numbers: the page shows invented endings and has no input for numbers.
 
 use sha2::{Digest, Sha256};
 
-/// Length of a fingerprint.
+/// Length of a fingerprint, hex digits.
 const FINGERPRINT_DIGITS: usize = 16;
 
-/// How a payment with a card goes.
+/// A test card and its behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// Value of the page's radio button; the token is `tok_` and this.
+    /// Value of the page's radio button; the token is `tok_` and this name.
     pub name: &'static str,
-    /// In plain words, for the page.
-    pub words: &'static str,
-    /// What happens, in a sentence.
-    pub explains: &'static str,
-    /// Last four digits of the made-up number.
+    /// Title on the page.
+    pub title: &'static str,
+    /// Explanation on the page, one sentence.
+    pub explanation: &'static str,
+    /// Last four digits of the invented number.
     pub ending: &'static str,
-    /// What the bank says first.
+    /// The bank's first verdict.
     pub first: Verdict,
-    /// What it says after the pending time, when it said [`Verdict::Pending`] first.
+    /// The bank's verdict after the pending time, if the first one is [`Verdict::Pending`].
     pub later: Verdict,
-    /// How the asker is answered.
-    pub answer: Answer,
-    /// How the merchant is told.
-    pub telling: Telling,
+    /// Timing of the answer to the request.
+    pub answer: AnswerTiming,
+    /// Delivery of the webhooks.
+    pub webhooks: WebhookDelivery,
 }
 
-/// What the bank says about a charge.
+/// The bank's verdict on a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The money is there.
+    /// Charged in full.
     Paid,
-    /// So it is, but one minor unit is missing.
+    /// Charged one minor unit less.
     PaidLess,
-    /// No, for this reason.
+    /// Declined, with the reason.
     Declined(&'static str),
-    /// It will say later.
+    /// Decided later.
     Pending,
 }
 
-/// How the one who asked for a charge is answered.
+/// Timing of the answer to a charge request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// At once.
+pub enum AnswerTiming {
+    /// Immediately.
     Prompt,
     /// After the slow time.
     Slow,
-    /// Not until everybody has given up.
+    /// Only after the client's timeout.
     Never,
 }
 
-/// How webhooks about a charge are sent.
+/// Delivery of the webhooks about a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Telling {
-    /// Each once.
+pub enum WebhookDelivery {
+    /// Each event once.
     Once,
-    /// Each three times, the same event.
+    /// Each event three times.
     Thrice,
-    /// Each once, after the late time.
+    /// Each event once, after the late time.
     Late,
-    /// There was a failure before the success; the merchant hears of the success first.
+    /// The event of the success before the event of an earlier failure.
     Reordered,
 }
 
 const PAID: Card = Card {
     name: "paid",
-    words: "Paid at once",
-    explains: "The bank says yes.",
+    title: "Paid at once",
+    explanation: "The bank approves the payment.",
     ending: "4242",
     first: Verdict::Paid,
     later: Verdict::Paid,
-    answer: Answer::Prompt,
-    telling: Telling::Once,
+    answer: AnswerTiming::Prompt,
+    webhooks: WebhookDelivery::Once,
 };
 
 /// All cards, in the order of the page; the first is preselected.
@@ -102,24 +102,24 @@ pub const CARDS: [Card; 10] = [
     PAID,
     Card {
         name: "declined",
-        words: "Declined",
-        explains: "The bank says no.",
+        title: "Declined",
+        explanation: "The bank declines the payment.",
         ending: "0002",
         first: Verdict::Declined("card_declined"),
         ..PAID
     },
     Card {
         name: "pending_paid",
-        words: "Pending, then paid",
-        explains: "The bank takes a few seconds, then says yes.",
+        title: "Pending, then paid",
+        explanation: "The bank takes a few seconds, then approves.",
         ending: "3220",
         first: Verdict::Pending,
         ..PAID
     },
     Card {
         name: "pending_failed",
-        words: "Pending, then fails",
-        explains: "The bank takes a few seconds, then says no.",
+        title: "Pending, then fails",
+        explanation: "The bank takes a few seconds, then declines.",
         ending: "9235",
         first: Verdict::Pending,
         later: Verdict::Declined("bank_declined"),
@@ -127,90 +127,90 @@ pub const CARDS: [Card; 10] = [
     },
     Card {
         name: "slow",
-        words: "Paid, slow to answer",
-        explains: "Yes, but the answer takes its time.",
+        title: "Paid, slow to answer",
+        explanation: "The bank approves, but its answer is slow.",
         ending: "5126",
-        answer: Answer::Slow,
+        answer: AnswerTiming::Slow,
         ..PAID
     },
     Card {
         name: "no_answer_paid",
-        words: "No answer, then paid",
-        explains: "A program gets no answer; the payment goes through all the same.",
+        title: "No answer, then paid",
+        explanation: "A program gets no answer, and the payment succeeds anyway.",
         ending: "6090",
         first: Verdict::Pending,
-        answer: Answer::Never,
+        answer: AnswerTiming::Never,
         ..PAID
     },
     Card {
         name: "duplicate_webhooks",
-        words: "Paid, told three times",
-        explains: "The cinema gets the same message three times.",
+        title: "Paid, three webhooks",
+        explanation: "The cinema gets the same message three times.",
         ending: "7726",
-        telling: Telling::Thrice,
+        webhooks: WebhookDelivery::Thrice,
         ..PAID
     },
     Card {
         name: "late_webhook",
-        words: "Paid, told late",
-        explains: "The cinema's message comes long afterwards.",
+        title: "Paid, late webhook",
+        explanation: "The cinema gets the message much later.",
         ending: "8431",
-        telling: Telling::Late,
+        webhooks: WebhookDelivery::Late,
         ..PAID
     },
     Card {
         name: "reordered_webhooks",
-        words: "Paid at the second try, told in the wrong order",
-        explains: "The cinema hears that it was paid, and then that an earlier try failed.",
+        title: "Paid at the second try, webhooks out of order",
+        explanation: "The cinema gets the success first, then the earlier failure.",
         ending: "5904",
-        telling: Telling::Reordered,
+        webhooks: WebhookDelivery::Reordered,
         ..PAID
     },
     Card {
         name: "another_amount",
-        words: "Another amount",
-        explains: "The bank takes a cent less than asked for. The cinema sends it back.",
+        title: "Another amount",
+        explanation: "The bank takes one cent less. The cinema refunds it.",
         ending: "1209",
         first: Verdict::PaidLess,
         ..PAID
     },
 ];
 
-/// How many of [`CARDS`] the page shows at first; the others unfold.
+/// Number of [`CARDS`] that the page shows first; the others are collapsed.
 pub const EVERYDAY_CARDS: usize = 4;
 
-/// The card of this name on the page.
+/// Finds a card by its name on the page.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Card> {
     CARDS.iter().find(|card| card.name == name)
 }
 
-/// The card this token of the API stands for.
+/// Finds the card of an API token.
 #[must_use]
 pub fn by_token(token: &str) -> Option<&'static Card> {
     by_name(kind_of(token.strip_prefix("tok_")?))
 }
 
-/// The card this payment method of Stripe's API stands for.
+/// Finds the card of a payment method of Stripe's API.
 #[must_use]
 pub fn by_payment_method(method: &str) -> Option<&'static Card> {
     by_name(kind_of(method.strip_prefix("pm_")?))
 }
 
-/// What tells a token's card from all others, the same for all of its tokens; `None` where nobody can tell.
+/// Returns the fingerprint of a token's card, equal for all of its tokens; `None` when the card is unknown.
 #[must_use]
 pub fn fingerprint(token: &str) -> Option<String> {
     let card = by_token(token).or_else(|| by_payment_method(token))?;
     let number = match token.split_once('@') {
         None => card.ending,
-        Some((_, behind)) => behind.split('.').next().filter(|number| !number.is_empty())?,
+        Some((_, number)) => number.split('.').next().filter(|number| !number.is_empty())?,
     };
     let mut name = hex::encode(Sha256::digest(number));
     name.truncate(FINGERPRINT_DIGITS);
     Some(name)
 }
 
-/// The name of a card without what says which one of them it is.
+/// Strips the number from a card name.
 fn kind_of(name: &str) -> &str {
     name.split_once('@').map_or(name, |(kind, _)| kind)
 }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_card_is_found_by_its_name_and_its_token_and_ends_somewhere() {
+    fn every_card_is_found_by_name_and_token_and_has_a_final_verdict() {
         for card in &CARDS {
             assert_eq!(by_name(card.name), Some(card));
             assert_eq!(by_token(&format!("tok_{}", card.name)), Some(card));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn two_tokens_can_be_of_one_card_and_two_cards_behave_alike() {
+    fn tokens_of_one_card_share_a_fingerprint_and_other_cards_do_not() {
         let one = fingerprint("tok_paid@1111.a");
         assert!(one.as_ref().is_some_and(|name| name.len() == FINGERPRINT_DIGITS && !name.contains("1111")));
         for same in ["tok_paid@1111", "tok_paid@1111.b", "tok_declined@1111", "pm_paid@1111"] {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_above_has_every_card() {
+    fn the_module_table_lists_every_card() {
         let rows: Vec<&str> = include_str!("cards.rs").lines().filter(|line| line.starts_with("//! | `")).collect();
         let named = |row: &&str, card: &Card| row.starts_with(&format!("//! | `{}`", card.name));
         assert_eq!(rows.len(), CARDS.len());

@@ -1,5 +1,5 @@
-//! What happens when a card meets a payment: the bank's verdict now, its verdict later, and who is
-//! told. The ledger decides; here is the order of things and the waiting.
+//! Charging: the bank's first verdict on a payment, its later verdict, and the webhooks. The ledger
+//! decides; this module orders the steps and waits.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,197 +9,197 @@ use axum::http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use crate::cards::{Answer, Card, Telling, Verdict};
-use crate::ledger::{Ledger, MAX_PAYMENTS, Movement, Outcome, Refused};
-use crate::payment::{Dialect, GAVE_UP, Payment, RefundStatus, Status};
-use crate::webhooks::{Courier, Event, EventKind, Letter, Place};
+use crate::cards::{AnswerTiming, Card, Verdict, WebhookDelivery};
+use crate::ledger::{Ledger, LedgerError, MAX_PAYMENTS, Movement, Outcome};
+use crate::payment::{CANCELLED_BY_PAYER, Dialect, Payment, RefundStatus, Status};
+use crate::webhooks::{Event, EventKind, QueueSlot, WebhookRequest, WebhookSender};
 use crate::{clock, stripe};
 
-/// Copies of an event for [`Telling::Thrice`].
+/// Copies of an event for [`WebhookDelivery::Thrice`].
 const THRICE: u32 = 3;
-/// How long before the second try the first one was, for [`Telling::Reordered`], milliseconds.
+/// Time between the first and the second try, for [`WebhookDelivery::Reordered`], milliseconds.
 const FIRST_TRY_AGO_MS: i64 = 1_000;
 
-/// How the simulator is set up.
+/// Settings of the simulator.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Merchants send it as a bearer token.
+    /// The key merchants send as a bearer token.
     pub api_key: String,
-    /// Webhooks are signed with it.
+    /// The secret that signs webhooks.
     pub webhook_secret: String,
-    /// Where our pages are, without a slash at the end.
+    /// Base URL of the pages, without a slash at the end.
     pub public_url: String,
     /// The merchant's name on the page.
     pub merchant: String,
-    /// How long the bank thinks about a pending payment.
+    /// Time until a pending payment is decided.
     pub pending: Duration,
-    /// How long the slow card's answer takes.
+    /// Delay of the slow card's answer.
     pub slow: Duration,
-    /// How long the one who never gets an answer is kept on the line.
+    /// Delay of the answer that a client is meant to give up on.
     pub no_answer: Duration,
-    /// How late a late webhook is.
+    /// Delay of a late webhook.
     pub late: Duration,
-    /// The first repeat of a webhook comes within this time.
+    /// Maximum back-off before the first retry of a webhook.
     pub backoff_base: Duration,
 }
 
-/// The whole service; cheap to clone.
+/// The simulator service; cheap to clone.
 #[derive(Clone)]
 pub struct Simulator {
-    /// How it is set up.
+    /// The settings.
     pub settings: Arc<Settings>,
-    /// Its payments.
+    /// The payments.
     pub ledger: Arc<Ledger>,
-    courier: Courier,
-    /// Where events in Stripe's words go, once the merchant said so.
+    webhook_sender: WebhookSender,
+    /// URL of Stripe events, once the merchant registered one.
     stripe_endpoint: Arc<Mutex<Option<String>>>,
 }
 
-/// Why a payment could not be moved.
+/// The reason why an operation on a payment failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotNow {
-    /// The ledger's reason.
-    Refused(Refused),
-    /// Too many events are waiting to be delivered.
+pub enum ChargingError {
+    /// The ledger refused it.
+    Refused(LedgerError),
+    /// The webhook queue is full.
     QueueFull,
 }
 
-impl From<Refused> for NotNow {
-    fn from(refused: Refused) -> Self {
+impl From<LedgerError> for ChargingError {
+    fn from(refused: LedgerError) -> Self {
         Self::Refused(refused)
     }
 }
 
 impl Simulator {
-    /// An empty simulator.
+    /// Creates a simulator without payments.
     ///
     /// # Errors
-    /// When the webhooks' HTTP client cannot be set up.
+    /// When the HTTP client of the webhooks cannot be created.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let courier = Courier::new(&settings.webhook_secret, settings.backoff_base)?;
+        let webhook_sender = WebhookSender::new(&settings.webhook_secret, settings.backoff_base)?;
         let ledger = Arc::new(Ledger::new(MAX_PAYMENTS));
-        Ok(Self { settings: Arc::new(settings), ledger, courier, stripe_endpoint: Arc::default() })
+        Ok(Self { settings: Arc::new(settings), ledger, webhook_sender, stripe_endpoint: Arc::default() })
     }
 
-    /// From now on, events in Stripe's words go to this address.
+    /// Sets the URL of Stripe events.
     pub fn tell_stripe_events_to(&self, url: String) {
         *self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner) = Some(url);
     }
 
-    /// True if no event is on its way to the merchant: each was accepted, or given up.
+    /// Returns `true` when the webhook queue is empty: each event was accepted or given up.
     #[must_use]
     pub fn has_delivered_all(&self) -> bool {
-        self.courier.is_idle()
+        self.webhook_sender.is_idle()
     }
 
-    /// Whether a request comes from the merchant: whether it has the key as its bearer token.
+    /// Returns `true` when a request has the merchant's key as its bearer token.
     #[must_use]
     pub fn is_merchant(&self, headers: &HeaderMap) -> bool {
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-        // Digests are compared, so the time it takes says nothing about the key.
+        // Digests are compared, so the duration reveals nothing about the key.
         Sha256::digest(given) == Sha256::digest(&self.settings.api_key)
     }
 
-    /// Waits as long as the answer about a card takes; whether one comes at all while somebody still listens.
-    pub async fn answers(&self, card: &Card) -> bool {
+    /// Waits for the answer time of a card. Returns `false` when the client must get no answer.
+    pub async fn wait_for_answer(&self, card: &Card) -> bool {
         match card.answer {
-            Answer::Prompt => {}
-            Answer::Slow => sleep(self.settings.slow).await,
-            Answer::Never => sleep(self.settings.no_answer).await,
+            AnswerTiming::Prompt => {}
+            AnswerTiming::Slow => sleep(self.settings.slow).await,
+            AnswerTiming::Never => sleep(self.settings.no_answer).await,
         }
-        card.answer != Answer::Never
+        card.answer != AnswerTiming::Never
     }
 
-    /// The payer, or a token in their place, pays with `card`.
+    /// Charges `card`, chosen by the payer or given as a token.
     ///
     /// # Errors
-    /// [`NotNow`]. A payment decided earlier is no error: the outcome says that nothing changed.
-    pub fn pay(&self, id: &str, card: &'static Card, fingerprint: Option<String>) -> Result<Outcome, NotNow> {
-        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
-        self.ledger.give_card(id, fingerprint)?;
+    /// [`ChargingError`]. A payment that was already decided is no error: the outcome has `changed` unset.
+    pub fn pay(&self, id: &str, card: &'static Card, fingerprint: Option<String>) -> Result<Outcome, ChargingError> {
+        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
+        self.ledger.set_card(id, fingerprint)?;
         let outcome = self.ledger.decide(id, card.first, clock::now_ms())?;
         if outcome.changed {
             tracing::debug!(payment = id, card = card.name, status = ?outcome.payment.status, "paid with a card");
             if card.first == Verdict::Pending {
-                // The place is taken again when there is something to tell.
-                drop(place);
+                // A slot is acquired again when there is an event to send.
+                drop(slot);
                 self.settle_later(id.to_owned(), card);
             } else {
                 self.note_charge(&outcome.payment);
-                self.tell(place, &outcome.payment, card.telling);
+                self.send_event(slot, &outcome.payment, card.webhooks);
             }
         }
         Ok(outcome)
     }
 
-    /// The payer pressed Cancel.
+    /// Cancels a payment on behalf of the payer.
     ///
     /// # Errors
-    /// [`NotNow`].
-    pub fn give_up(&self, id: &str) -> Result<Outcome, NotNow> {
+    /// [`ChargingError`].
+    pub fn cancel_by_payer(&self, id: &str) -> Result<Outcome, ChargingError> {
         let payment = self.ledger.get(id)?;
-        if payment.may_be_tried_again() {
-            // The page stays open for whoever comes back to it, until the merchant closes it.
+        if payment.allows_retry() {
+            // The page stays open for another try until the merchant closes it.
             return Ok(Outcome { payment, changed: false });
         }
-        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
-        let outcome = self.ledger.decide(id, Verdict::Declined(GAVE_UP), clock::now_ms())?;
+        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
+        let outcome = self.ledger.decide(id, Verdict::Declined(CANCELLED_BY_PAYER), clock::now_ms())?;
         if outcome.changed {
             tracing::info!(payment = id, "cancelled by the payer");
-            self.tell(place, &outcome.payment, Telling::Once);
+            self.send_event(slot, &outcome.payment, WebhookDelivery::Once);
         }
         Ok(outcome)
     }
 
-    /// The merchant calls a payment off.
+    /// Voids a payment on behalf of the merchant.
     ///
     /// # Errors
-    /// [`NotNow`].
-    pub fn void(&self, id: &str) -> Result<Payment, NotNow> {
-        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
+    /// [`ChargingError`].
+    pub fn void(&self, id: &str) -> Result<Payment, ChargingError> {
+        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
         let outcome = self.ledger.void(id)?;
         if outcome.changed {
             tracing::info!(payment = id, "voided");
-            self.tell(place, &outcome.payment, Telling::Once);
+            self.send_event(slot, &outcome.payment, WebhookDelivery::Once);
         }
         Ok(outcome.payment)
     }
 
-    /// The merchant sends money back.
+    /// Refunds a payment on behalf of the merchant.
     ///
     /// # Errors
-    /// [`NotNow`].
+    /// [`ChargingError`].
     pub fn refund(
         &self,
         id: &str,
         key: &str,
         amount_minor: i64,
         metadata: &BTreeMap<String, String>,
-    ) -> Result<Payment, NotNow> {
-        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
-        let outcome = self.ledger.refund_noted(id, key, amount_minor, metadata)?;
+    ) -> Result<Payment, ChargingError> {
+        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
+        let outcome = self.ledger.refund_with_metadata(id, key, amount_minor, metadata)?;
         if outcome.changed {
             tracing::info!(payment = id, amount_minor, "refunded");
             let last = outcome.payment.refunds.len().saturating_sub(1);
             self.ledger.note_movement(id, Movement::Refund(last), clock::now_ms());
-            let letters = self.letters(EventKind::RefundSucceeded, &outcome.payment, clock::now_ms());
-            self.courier.send(place, letters, 1, Duration::ZERO);
+            let webhook_requests = self.webhook_requests(EventKind::RefundSucceeded, &outcome.payment, clock::now_ms());
+            self.webhook_sender.send(slot, webhook_requests, 1, Duration::ZERO);
         }
         Ok(outcome.payment)
     }
 
-    /// The bank's word on a refund, told to a merchant who speaks Stripe's words; the others hear of refunds once.
+    /// Sets the bank's status of a refund. Only Stripe events report it; the other API reports a refund once.
     ///
     /// # Errors
-    /// [`NotNow`].
-    pub fn refund_becomes(&self, id: &str, refund: usize, status: RefundStatus) -> Result<Payment, NotNow> {
-        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
+    /// [`ChargingError`].
+    pub fn refund_becomes(&self, id: &str, refund: usize, status: RefundStatus) -> Result<Payment, ChargingError> {
+        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
         let outcome = self.ledger.refund_becomes(id, refund, status)?;
         let endpoint = self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(url) = endpoint.filter(|_| outcome.changed) {
-            let letters = stripe::refund_letters(&outcome.payment, refund, clock::now_ms(), &url);
-            self.courier.send(place, letters, 1, Duration::ZERO);
+            let webhook_requests = stripe::refund_webhooks(&outcome.payment, refund, clock::now_ms(), &url);
+            self.webhook_sender.send(slot, webhook_requests, 1, Duration::ZERO);
         }
         Ok(outcome.payment)
     }
@@ -208,12 +208,12 @@ impl Simulator {
         let simulator = self.clone();
         tokio::spawn(async move {
             sleep(simulator.settings.pending).await;
-            let place = simulator.courier.place().await;
-            // Voided meanwhile, or forgotten: then there is nothing left to say.
+            let slot = simulator.webhook_sender.acquire_slot().await;
+            // A payment that was voided or evicted meanwhile has no event.
             if let Ok(Outcome { payment, changed: true }) = simulator.ledger.settle(&id, card.later) {
                 tracing::info!(payment = id, status = ?payment.status, "settled");
                 simulator.note_charge(&payment);
-                simulator.tell(place, &payment, card.telling);
+                simulator.send_event(slot, &payment, card.webhooks);
             }
         });
     }
@@ -224,7 +224,7 @@ impl Simulator {
         }
     }
 
-    fn tell(&self, place: Place, payment: &Payment, telling: Telling) {
+    fn send_event(&self, slot: QueueSlot, payment: &Payment, delivery: WebhookDelivery) {
         let kind = match payment.status {
             Status::Succeeded => EventKind::PaymentSucceeded,
             Status::Failed => EventKind::PaymentFailed,
@@ -233,31 +233,35 @@ impl Simulator {
             Status::RequiresPayer | Status::Pending => return,
         };
         let now_ms = clock::now_ms();
-        let mut letters = self.letters(kind, payment, now_ms);
-        if telling == Telling::Reordered {
-            letters.extend(self.letters(EventKind::PaymentFailed, &first_try(payment), now_ms - FIRST_TRY_AGO_MS));
+        let mut webhook_requests = self.webhook_requests(kind, payment, now_ms);
+        if delivery == WebhookDelivery::Reordered {
+            webhook_requests.extend(self.webhook_requests(
+                EventKind::PaymentFailed,
+                &first_try(payment),
+                now_ms - FIRST_TRY_AGO_MS,
+            ));
         }
-        let (copies, delay) = match telling {
-            Telling::Once | Telling::Reordered => (1, Duration::ZERO),
-            Telling::Thrice => (THRICE, Duration::ZERO),
-            Telling::Late => (1, self.settings.late),
+        let (copies, delay) = match delivery {
+            WebhookDelivery::Once | WebhookDelivery::Reordered => (1, Duration::ZERO),
+            WebhookDelivery::Thrice => (THRICE, Duration::ZERO),
+            WebhookDelivery::Late => (1, self.settings.late),
         };
-        self.courier.send(place, letters, copies, delay);
+        self.webhook_sender.send(slot, webhook_requests, copies, delay);
     }
 
-    /// What the merchant is told, in the words it used. Nothing, if those are Stripe's and it never said
-    /// where events go.
-    fn letters(&self, kind: EventKind, payment: &Payment, created_ms: i64) -> Vec<Letter> {
+    /// Builds the webhooks of an event in the API the merchant used. There are none for Stripe's API without a
+    /// registered URL.
+    fn webhook_requests(&self, kind: EventKind, payment: &Payment, created_ms: i64) -> Vec<WebhookRequest> {
         let Dialect::Stripe(terms) = &payment.asked.dialect else {
-            return vec![Event::new(kind, payment, created_ms).letter(&payment.asked.webhook_url)];
+            return vec![Event::new(kind, payment, created_ms).to_webhook(&payment.asked.webhook_url)];
         };
         let endpoint = self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        endpoint.map(|url| stripe::letters(kind, payment, terms, created_ms, &url)).unwrap_or_default()
+        endpoint.map(|url| stripe::webhooks(kind, payment, terms, created_ms, &url)).unwrap_or_default()
     }
 }
 
-/// The payment as it stood after a try that failed.
+/// Returns the payment as it was after a failed first try.
 fn first_try(payment: &Payment) -> Payment {
-    let status = if payment.may_be_tried_again() { Status::RequiresPayer } else { Status::Failed };
+    let status = if payment.allows_retry() { Status::RequiresPayer } else { Status::Failed };
     Payment { status, failure: Some("card_declined"), taken_minor: 0, ..payment.clone() }
 }

@@ -1,11 +1,11 @@
-//! The edge: the one place of this crate that reads a clock or draws randomness.
+//! Clock and randomness: the only module of this crate that uses them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rand::Rng;
 use uuid::Uuid;
 
-/// Now, milliseconds since 1970.
+/// Returns the current time, milliseconds since 1970.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this is the edge where time comes in")]
 pub fn now_ms() -> i64 {
@@ -13,14 +13,14 @@ pub fn now_ms() -> i64 {
     i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// An id that cannot be guessed, with a prefix that says what it names: `pay_…`, `evt_…`.
+/// Creates an unguessable id with a type prefix: `pay_…`, `evt_…`.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this is the edge where ids are made")]
 pub fn new_id(prefix: &str) -> String {
     format!("{prefix}_{}", Uuid::new_v4().simple())
 }
 
-/// A number drawn evenly from `0..=limit`.
+/// Draws a uniform number from `0..=limit`.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this is the edge where randomness comes in")]
 pub fn jitter(limit: u64) -> u64 {

@@ -1,9 +1,10 @@
-//! All payments, in memory: this service plays a third party, and a restart may forget its games.
+//! The in-memory ledger of all payments; a restart loses them.
 //!
-//! Pure of clocks and channels: every method takes the time and answers what changed, under one
-//! mutex that is never held across an await. What is told to whom is `charging`'s business.
+//! It uses no clock and sends nothing: every method takes the time and returns what changed, under one
+//! mutex that is never held across an await. `charging` sends the webhooks.
 //!
-//! Bounded: the oldest finished payments go first; when nothing is finished, new ones are refused.
+//! The ledger is bounded: the oldest finished payments are evicted first; when none is finished, new
+//! payments are refused.
 
 mod movements;
 mod refunds;
@@ -14,87 +15,87 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::cards::Verdict;
 use crate::payment::{Dialect, NewPayment, Payment, Status};
 
-pub use movements::{Line, Movement};
+pub use movements::{Movement, MovementRecord};
 
-/// Most payments remembered.
+/// Maximum number of payments in the ledger.
 pub const MAX_PAYMENTS: usize = 200_000;
-/// Payments forgotten at once when the ledger is full: dropping one by one would search every time.
-const FORGET_AT_ONCE: usize = 1_000;
+/// Payments evicted at once when the ledger is full: evicting one by one would search every time.
+const EVICTION_BATCH: usize = 1_000;
 
-/// Why the ledger refuses.
+/// The reason of a refusal by the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// No such payment.
+pub enum LedgerError {
+    /// There is no such payment.
     Unknown,
     /// The key was used for another request.
     KeyReused,
-    /// Every payment remembered is still going on.
+    /// The ledger is full of unfinished payments.
     Full,
-    /// It has been charged: it cannot be voided.
+    /// A charged payment cannot be voided.
     AlreadyCharged,
-    /// Only what was charged can be refunded.
+    /// Only a charged payment can be refunded.
     NotCharged,
-    /// More than what is left of the charge.
+    /// The amount is above the rest of the charge.
     AboveCharge,
-    /// One payment cannot be refunded in so many pieces.
+    /// The payment has the maximum number of refunds.
     TooManyRefunds,
 }
 
-/// A payment after a call, and whether this call made it what it is.
+/// A payment after a call, and whether the call changed it.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// As it stands now.
+    /// The payment after the call.
     pub payment: Payment,
-    /// False when the call was a repeat, or came too late to matter.
+    /// False when the call was a retry, or too late to have an effect.
     pub changed: bool,
 }
 
-/// The payments.
+/// The ledger of payments.
 pub struct Ledger {
-    book: Mutex<Book>,
+    state: Mutex<LedgerState>,
     capacity: usize,
 }
 
 #[derive(Default)]
-struct Book {
+struct LedgerState {
     payments: HashMap<String, Payment>,
     /// Idempotency key of a payment → its id.
     by_key: HashMap<String, String>,
     /// Id and key in the order of arrival.
     arrivals: VecDeque<(String, String)>,
-    /// Refunds asked for from now on are accepted, and on their way for a while.
-    refunds_wait: bool,
+    /// New refunds stay pending.
+    holds_refunds: bool,
     movements: movements::Movements,
 }
 
 impl Ledger {
-    /// An empty ledger for at most `capacity` payments.
+    /// Creates an empty ledger for at most `capacity` payments.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { book: Mutex::default(), capacity }
+        Self { state: Mutex::default(), capacity }
     }
 
-    /// Nothing under the lock can panic half way, so a poisoned lock still guards a whole book.
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the state. No code under the lock can panic half-way, so a poisoned lock still guards a consistent state.
+    fn state(&self) -> MutexGuard<'_, LedgerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a payment under `key`, or finds the one that was.
+    /// Opens a payment under `key`, or returns the one already opened.
     ///
     /// # Errors
-    /// [`Refused::KeyReused`], [`Refused::Full`].
-    pub fn open(&self, key: &str, asked: NewPayment, fresh_id: String, now_ms: i64) -> Result<Outcome, Refused> {
-        let mut book = self.book();
-        if let Some(payment) = book.by_key.get(key).and_then(|id| book.payments.get(id)) {
+    /// [`LedgerError::KeyReused`], [`LedgerError::Full`].
+    pub fn open(&self, key: &str, asked: NewPayment, fresh_id: String, now_ms: i64) -> Result<Outcome, LedgerError> {
+        let mut state = self.state();
+        if let Some(payment) = state.by_key.get(key).and_then(|id| state.payments.get(id)) {
             if payment.asked != asked {
-                return Err(Refused::KeyReused);
+                return Err(LedgerError::KeyReused);
             }
             return Ok(Outcome { payment: payment.clone(), changed: false });
         }
-        if book.payments.len() >= self.capacity {
-            book.forget_finished(now_ms);
-            if book.payments.len() >= self.capacity {
-                return Err(Refused::Full);
+        if state.payments.len() >= self.capacity {
+            state.evict_finished(now_ms);
+            if state.payments.len() >= self.capacity {
+                return Err(LedgerError::Full);
             }
         }
         let payment = Payment {
@@ -106,81 +107,88 @@ impl Ledger {
             taken_minor: 0,
             refunds: Vec::new(),
         };
-        book.by_key.insert(key.to_owned(), payment.id.clone());
-        book.arrivals.push_back((payment.id.clone(), key.to_owned()));
-        book.payments.insert(payment.id.clone(), payment.clone());
+        state.by_key.insert(key.to_owned(), payment.id.clone());
+        state.arrivals.push_back((payment.id.clone(), key.to_owned()));
+        state.payments.insert(payment.id.clone(), payment.clone());
         Ok(Outcome { payment, changed: true })
     }
 
-    /// A payment by its id.
+    /// Returns a payment by its id.
     ///
     /// # Errors
-    /// [`Refused::Unknown`].
-    pub fn get(&self, id: &str) -> Result<Payment, Refused> {
-        self.book().payments.get(id).cloned().ok_or(Refused::Unknown)
+    /// [`LedgerError::Unknown`].
+    pub fn get(&self, id: &str) -> Result<Payment, LedgerError> {
+        self.state().payments.get(id).cloned().ok_or(LedgerError::Unknown)
     }
 
-    /// A payment by the key it was opened under.
+    /// Returns a payment by the key it was opened under.
     ///
     /// # Errors
-    /// [`Refused::Unknown`].
-    pub fn get_by_key(&self, key: &str) -> Result<Payment, Refused> {
-        let book = self.book();
-        book.by_key.get(key).and_then(|id| book.payments.get(id)).cloned().ok_or(Refused::Unknown)
+    /// [`LedgerError::Unknown`].
+    pub fn get_by_key(&self, key: &str) -> Result<Payment, LedgerError> {
+        let state = self.state();
+        state.by_key.get(key).and_then(|id| state.payments.get(id)).cloned().ok_or(LedgerError::Unknown)
     }
 
-    /// The payments with this reference, in no order. Looks at every one: for questions asked rarely.
+    /// Returns the payments with this reference, unordered. Scans all payments: for rare queries.
     #[must_use]
     pub fn with_reference(&self, reference: &str) -> Vec<Payment> {
-        self.book().payments.values().filter(|payment| payment.asked.reference == reference).cloned().collect()
+        self.state().payments.values().filter(|payment| payment.asked.reference == reference).cloned().collect()
     }
 
-    /// Every payment remembered, in no order: for whoever balances the books.
+    /// Returns every payment, unordered, for reconciliation.
     #[must_use]
     pub fn all(&self) -> Vec<Payment> {
-        self.book().payments.values().cloned().collect()
+        self.state().payments.values().cloned().collect()
     }
 
-    /// The bank's first word on a payment that waits for its payer. One payer, one word: a second
-    /// press on Pay changes nothing, and neither does the first one after the payment's time. It then
-    /// goes on waiting, in vain, until the merchant voids it: the time was theirs.
+    /// Applies the bank's first verdict to a payment that waits for its payer. A second verdict changes
+    /// nothing, and neither does one after the payment expired. An expired payment keeps waiting until the
+    /// merchant voids it, because the merchant set the expiry.
     ///
     /// # Errors
-    /// [`Refused::Unknown`].
-    pub fn decide(&self, id: &str, verdict: Verdict, now_ms: i64) -> Result<Outcome, Refused> {
-        self.rule(id, verdict, |payment| payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms))
+    /// [`LedgerError::Unknown`].
+    pub fn decide(&self, id: &str, verdict: Verdict, now_ms: i64) -> Result<Outcome, LedgerError> {
+        self.apply_verdict(id, verdict, |payment| {
+            payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms)
+        })
     }
 
-    /// Notes the fingerprint of the card that is given to a payment that waits for one.
+    /// Sets the card fingerprint of a payment that waits for its payer.
     ///
     /// # Errors
-    /// [`Refused::Unknown`].
-    pub fn give_card(&self, id: &str, fingerprint: Option<String>) -> Result<(), Refused> {
-        let mut book = self.book();
-        let payment = book.payment(id)?;
+    /// [`LedgerError::Unknown`].
+    pub fn set_card(&self, id: &str, fingerprint: Option<String>) -> Result<(), LedgerError> {
+        let mut state = self.state();
+        let payment = state.payment(id)?;
         if payment.status == Status::RequiresPayer {
             payment.fingerprint = fingerprint;
         }
         Ok(())
     }
 
-    /// The bank's last word on a pending payment, in time or not. Nothing changes when it was voided
-    /// meanwhile.
+    /// Applies the bank's final verdict to a pending payment, expired or not. A payment voided meanwhile
+    /// does not change.
     ///
     /// # Errors
-    /// [`Refused::Unknown`].
-    pub fn settle(&self, id: &str, verdict: Verdict) -> Result<Outcome, Refused> {
-        self.rule(id, verdict, |payment| payment.status == Status::Pending)
+    /// [`LedgerError::Unknown`].
+    pub fn settle(&self, id: &str, verdict: Verdict) -> Result<Outcome, LedgerError> {
+        self.apply_verdict(id, verdict, |payment| payment.status == Status::Pending)
     }
 
-    fn rule(&self, id: &str, verdict: Verdict, applies: impl FnOnce(&Payment) -> bool) -> Result<Outcome, Refused> {
-        let mut book = self.book();
-        let payment = book.payment(id)?;
+    fn apply_verdict(
+        &self,
+        id: &str,
+        verdict: Verdict,
+        applies: impl FnOnce(&Payment) -> bool,
+    ) -> Result<Outcome, LedgerError> {
+        let mut state = self.state();
+        let payment = state.payment(id)?;
         let changed = applies(payment);
         if changed {
             (payment.status, payment.failure) = match verdict {
                 Verdict::Paid | Verdict::PaidLess => (Status::Succeeded, None),
-                Verdict::Declined(why) if payment.may_be_tried_again() => (Status::RequiresPayer, Some(why)),
+                Verdict::Declined(why) if payment.allows_retry() => (Status::RequiresPayer, Some(why)),
                 Verdict::Declined(why) => (Status::Failed, Some(why)),
                 Verdict::Pending => (Status::Pending, None),
             };
@@ -193,16 +201,16 @@ impl Ledger {
         Ok(Outcome { payment: payment.clone(), changed })
     }
 
-    /// Never charge this. A payment that failed keeps that state: it will not be charged either.
+    /// Voids a payment, so that it is never charged. A failed payment keeps its status.
     ///
     /// # Errors
-    /// [`Refused::AlreadyCharged`], [`Refused::Unknown`].
-    pub fn void(&self, id: &str) -> Result<Outcome, Refused> {
-        let mut book = self.book();
-        let payment = book.payment(id)?;
+    /// [`LedgerError::AlreadyCharged`], [`LedgerError::Unknown`].
+    pub fn void(&self, id: &str) -> Result<Outcome, LedgerError> {
+        let mut state = self.state();
+        let payment = state.payment(id)?;
         let changed = match payment.status {
-            Status::Succeeded => return Err(Refused::AlreadyCharged),
-            // Stripe's word for a failed payment that nobody may try again is "canceled" as well.
+            Status::Succeeded => return Err(LedgerError::AlreadyCharged),
+            // Stripe reports a failed payment without another try as "canceled" as well.
             Status::Failed if matches!(payment.asked.dialect, Dialect::Stripe(_)) => true,
             Status::Failed | Status::Voided => false,
             Status::RequiresPayer | Status::Pending => true,
@@ -214,19 +222,19 @@ impl Ledger {
     }
 }
 
-impl Book {
-    fn payment(&mut self, id: &str) -> Result<&mut Payment, Refused> {
-        self.payments.get_mut(id).ok_or(Refused::Unknown)
+impl LedgerState {
+    fn payment(&mut self, id: &str) -> Result<&mut Payment, LedgerError> {
+        self.payments.get_mut(id).ok_or(LedgerError::Unknown)
     }
 
-    fn forget_finished(&mut self, now_ms: i64) {
+    fn evict_finished(&mut self, now_ms: i64) {
         let mut unfinished = VecDeque::new();
-        let mut forgotten = 0;
+        let mut evicted = 0;
         while let Some((id, key)) = self.arrivals.pop_front() {
-            let waits_in_vain = |p: &Payment| p.status == Status::RequiresPayer && p.is_overdue(now_ms);
-            let finished = self.payment(&id).is_ok_and(|p| p.status.is_final() || waits_in_vain(p));
-            if finished && forgotten < FORGET_AT_ONCE {
-                forgotten += 1;
+            let has_expired = |p: &Payment| p.status == Status::RequiresPayer && p.is_overdue(now_ms);
+            let finished = self.payment(&id).is_ok_and(|p| p.status.is_final() || has_expired(p));
+            if finished && evicted < EVICTION_BATCH {
+                evicted += 1;
                 self.payments.remove(&id);
                 self.by_key.remove(&key);
             } else {
@@ -264,13 +272,13 @@ mod tests {
     }
 
     #[test]
-    fn one_key_is_one_payment_and_only_for_one_request() {
+    fn one_key_is_one_payment_and_another_request_is_refused() {
         let ledger = Ledger::new(10);
         let first = open(&ledger, "k");
         let again = ledger.open("k", asked(), "another".to_owned(), NOW).expect("the same");
         assert_eq!((again.payment.id, again.changed), (first.id, false));
         let dearer = NewPayment { amount_minor: 2501, ..asked() };
-        assert_eq!(ledger.open("k", dearer, "x".to_owned(), NOW).expect_err("reused"), Refused::KeyReused);
+        assert_eq!(ledger.open("k", dearer, "x".to_owned(), NOW).expect_err("reused"), LedgerError::KeyReused);
     }
 
     #[test]
@@ -294,11 +302,11 @@ mod tests {
 
         let id = open(&ledger, "paid").id;
         ledger.decide(&id, Verdict::Paid, NOW).expect("known");
-        assert_eq!(ledger.void(&id).expect_err("too late"), Refused::AlreadyCharged);
+        assert_eq!(ledger.void(&id).expect_err("too late"), LedgerError::AlreadyCharged);
     }
 
     #[test]
-    fn nobody_pays_after_the_time_but_a_pending_payment_still_settles() {
+    fn an_expired_payment_is_not_charged_but_a_pending_one_settles() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
         let late = ledger.decide(&id, Verdict::Paid, 5_000).expect("known");
@@ -310,32 +318,32 @@ mod tests {
     }
 
     #[test]
-    fn refunds_never_exceed_the_charge_and_happen_once_per_key() {
+    fn refunds_stay_within_the_charge_and_are_once_per_key() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
-        assert_eq!(ledger.refund(&id, "r", 1).expect_err("not yet"), Refused::NotCharged);
+        assert_eq!(ledger.refund(&id, "r", 1).expect_err("not yet"), LedgerError::NotCharged);
         ledger.decide(&id, Verdict::Paid, NOW).expect("known");
         assert!(ledger.refund(&id, "r1", 2000).expect("covered").changed);
         assert!(!ledger.refund(&id, "r1", 2000).expect("replayed").changed);
-        assert_eq!(ledger.refund(&id, "r1", 1).expect_err("reused"), Refused::KeyReused);
+        assert_eq!(ledger.refund(&id, "r1", 1).expect_err("reused"), LedgerError::KeyReused);
         for too_much in [501, 0, -1, i64::MAX, i64::MIN] {
-            assert_eq!(ledger.refund(&id, "r2", too_much).expect_err("too much"), Refused::AboveCharge);
+            assert_eq!(ledger.refund(&id, "r2", too_much).expect_err("too much"), LedgerError::AboveCharge);
         }
         assert_eq!(ledger.refund(&id, "r2", 500).expect("the rest").payment.refunded_minor(), 2500);
     }
 
     #[test]
-    fn what_goes_back_is_bounded_by_what_was_taken() {
+    fn refunds_are_bounded_by_the_amount_charged() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
         let less = ledger.decide(&id, Verdict::PaidLess, NOW).expect("known").payment;
         assert_eq!((less.taken_minor, less.amount_minor()), (2499, 2499));
-        assert_eq!(ledger.refund(&id, "r1", 2500).expect_err("more than there is"), Refused::AboveCharge);
+        assert_eq!(ledger.refund(&id, "r1", 2500).expect_err("more than there is"), LedgerError::AboveCharge);
         assert!(ledger.refund(&id, "r2", 2499).expect("all of it").changed);
     }
 
     #[test]
-    fn on_stripes_page_a_payer_may_try_again() {
+    fn a_declined_checkout_session_can_be_retried() {
         let ledger = Ledger::new(10);
         let dialect = Dialect::Stripe(StripeTerms { checkout: true, ..StripeTerms::default() });
         let id = ledger.open("k", NewPayment { dialect, ..asked() }, "cs_1".to_owned(), NOW).expect("room").payment.id;
@@ -346,15 +354,15 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ledger_forgets_the_finished_and_refuses_when_nothing_is() {
+    fn a_full_ledger_evicts_finished_payments_or_refuses_new_ones() {
         let ledger = Ledger::new(2);
         let (first, second) = (open(&ledger, "a").id, open(&ledger, "b").id);
-        assert_eq!(ledger.open("c", asked(), "c".to_owned(), NOW).expect_err("full"), Refused::Full);
+        assert_eq!(ledger.open("c", asked(), "c".to_owned(), NOW).expect_err("full"), LedgerError::Full);
         ledger.decide(&first, Verdict::Paid, NOW).expect("known");
         open(&ledger, "c");
-        assert_eq!(ledger.get(&first).expect_err("forgotten"), Refused::Unknown);
+        assert_eq!(ledger.get(&first).expect_err("forgotten"), LedgerError::Unknown);
         assert!(ledger.get(&second).is_ok());
-        // Both others wait for payers who come too late.
+        // Both other payments have expired by then.
         ledger.open("d", asked(), "d".to_owned(), 5_000).expect("room again");
     }
 }

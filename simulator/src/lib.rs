@@ -1,11 +1,11 @@
-//! A payment gateway to practise against. It plays a third party: its own process, its own page, its
-//! own memory, reached by HTTP only, so that the demo and the tests take the road a real one takes.
+//! A simulated payment gateway. It is a separate process with its own page and memory, reached by HTTP
+//! only, so that the demo and the tests use it like a real gateway.
 //!
-//! What is not here: real money, real card numbers, anything that survives a restart.
+//! It has no real money, no real card numbers, and no state that survives a restart.
 //!
-//! - [`cards`] how a payment can go · [`ledger`] all payments · [`charging`] what happens when
-//! - `api` the merchant's JSON · [`stripe`] the same in Stripe's words · `page` the payer's page ·
-//!   [`webhooks`] telling the merchant
+//! - [`cards`] test cards · [`ledger`] all payments · [`charging`] order of verdicts and webhooks
+//! - `api` the merchant API · [`stripe`] the same as Stripe's API · `page` the payer's page ·
+//!   [`webhooks`] webhook delivery
 
 mod api;
 pub mod cards;
@@ -28,12 +28,12 @@ use tokio::sync::oneshot;
 
 pub use charging::{Settings, Simulator};
 
-/// Largest request body, bytes.
+/// Maximum size of a request body, bytes.
 const MAX_BODY_BYTES: usize = 16 * 1024;
-/// How long requests under way may take after the signal to stop.
+/// Timeout of running requests after the stop signal.
 const STOP_DEADLINE: Duration = Duration::from_secs(2);
 
-/// All routes.
+/// Builds all routes.
 pub fn router(simulator: Simulator) -> Router {
     Router::new()
         .merge(api::routes(&simulator))
@@ -45,7 +45,7 @@ pub fn router(simulator: Simulator) -> Router {
         .with_state(simulator)
 }
 
-/// Serves until `stop` is done, then gives requests under way [`STOP_DEADLINE`].
+/// Serves until `stop` completes, then waits up to [`STOP_DEADLINE`] for running requests.
 ///
 /// # Errors
 /// When the listener fails.
@@ -60,7 +60,7 @@ pub async fn serve(
         let _server_is_gone = stopping.send(());
     });
     let overdue = async {
-        // Never, when the server ended by itself.
+        // Wait forever when the server ended by itself.
         if stopped.await.is_err() {
             std::future::pending::<()>().await;
         }

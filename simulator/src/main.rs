@@ -1,4 +1,4 @@
-//! `payment-simulator`: starts the service, says where, and stops on Ctrl-C or SIGTERM.
+//! `payment-simulator`: starts the service, prints its address, and stops on Ctrl-C or SIGTERM.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -14,38 +14,38 @@ use tokio::signal::unix::{SignalKind, signal};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The first repeat of a webhook comes within this time.
+/// Maximum back-off before the first retry of a webhook.
 const WEBHOOK_BACKOFF_BASE: Duration = Duration::from_millis(500);
 
-/// A payment gateway to practise against.
+/// A simulated payment gateway.
 #[derive(Parser)]
 #[command(name = "payment-simulator")]
 struct Arguments {
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen at; port 0 takes a free one.
     #[arg(long, env = "LISTEN", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// The address payers type; by default the one we listen at.
+    /// Public base URL of the payment pages; by default the listen address.
     #[arg(long, env = "PUBLIC_URL")]
     public_url: Option<String>,
-    /// The merchant's key.
+    /// API key of the merchant.
     #[arg(long, env = "SIMULATOR_API_KEY", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     api_key: String,
-    /// Webhooks are signed with this.
+    /// Secret that signs webhooks.
     #[arg(long, env = "SIMULATOR_WEBHOOK_SECRET", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     webhook_secret: String,
-    /// The merchant's name on the page.
+    /// Name of the merchant on the page.
     #[arg(long, env = "SIMULATOR_MERCHANT", default_value = "Rowlock Cinemas")]
     merchant: String,
-    /// How long the bank thinks about a pending payment, seconds.
+    /// Time until a pending payment is decided, seconds.
     #[arg(long, default_value_t = 4)]
     pending_seconds: u64,
-    /// How long the slow card's answer takes, seconds.
+    /// Delay of the slow card's answer, seconds.
     #[arg(long, default_value_t = 5)]
     slow_seconds: u64,
-    /// How long nobody answers the card that gets no answer, seconds.
+    /// Delay of the answer for the card without an answer, seconds.
     #[arg(long, default_value_t = 60)]
     no_answer_seconds: u64,
-    /// How late a late webhook is, seconds.
+    /// Delay of a late webhook, seconds.
     #[arg(long, default_value_t = 30)]
     late_seconds: u64,
 }
@@ -62,7 +62,7 @@ async fn main() -> anyhow::Result<()> {
     let listener =
         TcpListener::bind(arguments.listen).await.with_context(|| format!("cannot listen at {}", arguments.listen))?;
     let address = format!("http://{}", listener.local_addr()?);
-    // On standard output, for whoever started us with port 0.
+    // The parent process reads the address from standard output when the port is 0.
     println!("payment-simulator listening on {address}");
     let simulator = Simulator::new(Settings {
         api_key: arguments.api_key,

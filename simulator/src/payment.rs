@@ -1,95 +1,95 @@
-//! A payment and its states, as the API shows them.
+//! A payment and its states, as the API returns them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a payment stands. `succeeded`, `failed` and `voided` are final.
+/// Status of a payment. `succeeded`, `failed` and `voided` are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Waits for the payer on the page, after its time in vain.
+    /// Waits for the payer on the page; after the expiry it cannot be paid.
     RequiresPayer,
-    /// The bank is thinking.
+    /// The bank has not decided.
     Pending,
-    /// We have the money.
+    /// Charged.
     Succeeded,
-    /// We do not and never will have it.
+    /// Not charged, finally.
     Failed,
-    /// The merchant called it off before it was charged.
+    /// Voided by the merchant before it was charged.
     Voided,
 }
 
 impl Status {
-    /// Whether nothing follows but refunds.
+    /// Returns `true` when only refunds can follow.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Voided)
     }
 }
 
-/// Whose words a merchant used: it hears of its payment in the same.
+/// The API a merchant used for a payment; its events use the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// Our own, `/v1/payments`.
+    /// The simulator's own API, `/v1/payments`.
     #[default]
     Own,
-    /// Stripe's, see [`crate::stripe`].
+    /// Stripe's API, see [`crate::stripe`].
     Stripe(StripeTerms),
 }
 
-/// What only Stripe's words can say.
+/// Terms of a payment that only Stripe's API has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StripeTerms {
-    /// A Checkout Session with a page, or else a PaymentIntent by itself.
+    /// True for a Checkout Session with a page, false for a PaymentIntent.
     pub checkout: bool,
-    /// The merchant's own notes, sent back with every event.
+    /// The merchant's metadata, sent with every event.
     pub metadata: BTreeMap<String, String>,
 }
 
-/// What a merchant asks for: the body of `POST /v1/payments`. Two requests with one key must be equal.
+/// The body of `POST /v1/payments`. Two requests with one key must be equal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewPayment {
-    /// How much, minor units, at least 1.
+    /// Amount in minor units, at least 1.
     pub amount_minor: i64,
     /// ISO 4217 code.
     pub currency: String,
-    /// The merchant's own name for it, sent back with every event.
+    /// The merchant's reference, sent with every event.
     pub reference: String,
-    /// What for, shown to the payer.
+    /// Description shown to the payer.
     pub description: String,
-    /// Where the payer goes afterwards.
+    /// URL the payer returns to.
     pub return_url: String,
-    /// Where the payer goes who gives up; the same when left out.
+    /// URL for a payer who cancels; `return_url` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_url: Option<String>,
-    /// Where events go.
+    /// URL of the webhooks.
     pub webhook_url: String,
-    /// The page takes no payment from this instant on, milliseconds since 1970.
+    /// Expiry, milliseconds since 1970: the page takes no payment from then on.
     pub expires_at_ms: i64,
-    /// A card's token: charge it at once, without a page.
+    /// Token of a card to charge at once, without a page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// The words it was asked in.
+    /// The API it was requested by.
     #[serde(skip)]
     pub dialect: Dialect,
 }
 
-/// Most that can be charged at once, minor units: a million of a currency with two digits.
+/// Maximum amount, minor units: a million of a currency with two digits.
 const MAX_AMOUNT_MINOR: i64 = 100_000_000;
-/// Longest reference, bytes.
+/// Maximum length of a reference, bytes.
 const MAX_REFERENCE_BYTES: usize = 200;
-/// Longest description, bytes.
+/// Maximum length of a description, bytes.
 const MAX_DESCRIPTION_BYTES: usize = 1_000;
-/// Longest address, bytes.
+/// Maximum length of a URL, bytes.
 const MAX_URL_BYTES: usize = 2_000;
 
 impl NewPayment {
-    /// Whether we can work with it.
+    /// Validates the request.
     ///
     /// # Errors
-    /// The stable name of the first field that is wrong, with what is wrong.
+    /// The stable code of the first invalid field, with a message.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         if !(1..=MAX_AMOUNT_MINOR).contains(&self.amount_minor) {
             return Err(("amount_invalid", "amount_minor must be between 1 and 100000000"));
@@ -113,16 +113,16 @@ impl NewPayment {
             return Err(("webhook_url_invalid", "webhook_url must be an http or https address"));
         }
         if self.token.as_deref().is_some_and(|token| crate::cards::by_token(token).is_none()) {
-            return Err(("token_unknown", "token stands for no card"));
+            return Err(("token_unknown", "token names no card"));
         }
         Ok(())
     }
 }
 
-/// Why a payment failed whose payer gave up.
-pub const GAVE_UP: &str = "cancelled_by_payer";
+/// Failure code of a payment that the payer cancelled.
+pub const CANCELLED_BY_PAYER: &str = "cancelled_by_payer";
 
-/// Strictly what goes into a `Location` header as it stands.
+/// Returns `true` for an absolute http or https URL that is safe in a `Location` header.
 fn is_web_address(text: &str) -> bool {
     text.len() <= MAX_URL_BYTES
         && text.bytes().all(|b| b.is_ascii_graphic())
@@ -132,114 +132,115 @@ fn is_web_address(text: &str) -> bool {
 /// A payment.
 #[derive(Clone, Debug)]
 pub struct Payment {
-    /// Its id, also the secret in the page's address.
+    /// The id, also the secret in the URL of the page.
     pub id: String,
-    /// What was asked for.
+    /// The request.
     pub asked: NewPayment,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// Why it failed, or why the payer's last try did, where they may try again.
+    /// Failure code of the payment, or of the last try when the payer may retry.
     pub failure: Option<&'static str>,
-    /// Fingerprint of the card that was given last; `None` for a card without one.
+    /// Fingerprint of the last card; `None` for a card without one.
     pub fingerprint: Option<String>,
-    /// What the bank took, minor units; nothing until it succeeded.
+    /// Amount charged, minor units; 0 until it succeeded.
     pub taken_minor: i64,
-    /// What went back, in the order it was asked for.
+    /// The refunds, in order of request.
     pub refunds: Vec<Refund>,
 }
 
-/// How a refund stands.
+/// Status of a refund.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefundStatus {
-    /// Accepted, and on its way.
+    /// Accepted, not yet transferred.
     Pending,
-    /// It reached the payer.
+    /// Transferred to the payer.
     Succeeded,
-    /// It did not: the merchant has the money.
+    /// Not transferred: the merchant keeps the money.
     Failed,
 }
 
-/// Money that went back.
+/// A refund.
 #[derive(Clone, Debug)]
 pub struct Refund {
-    /// Its idempotency key, as long as that is known.
+    /// The idempotency key, until it is forgotten.
     pub key: Option<String>,
-    /// How much, minor units.
+    /// Amount in minor units.
     pub amount_minor: i64,
-    /// The merchant's own notes on it.
+    /// The merchant's metadata on the refund.
     pub metadata: BTreeMap<String, String>,
-    /// What the merchant was answered first, and is whenever it repeats the key.
+    /// Status in the first answer, and in the answer to a retry.
     pub answered: RefundStatus,
-    /// How it stands now.
+    /// The current status.
     pub status: RefundStatus,
 }
 
-/// A payment as `GET /v1/payments/{id}` shows it.
+/// A payment as `GET /v1/payments/{id}` returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaymentView {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// The merchant's name for it.
+    /// The merchant's reference.
     pub reference: String,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// Our page, where the payer pays.
+    /// URL of the payment page.
     pub page_url: String,
-    /// How much, minor units: what was asked for, and once it succeeded what was taken.
+    /// Amount in minor units: requested, or charged once it succeeded.
     pub amount_minor: i64,
     /// ISO 4217 code.
     pub currency: String,
-    /// How much went back.
+    /// Amount refunded, minor units.
     pub refunded_minor: i64,
     /// Fingerprint of the card that paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// Why it failed, a stable word.
+    /// Stable failure code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
 impl Payment {
-    /// Whether its time is over: then the page takes no payment any more.
+    /// Returns `true` after the expiry: the page takes no payment any more.
     #[must_use]
     pub fn is_overdue(&self, now_ms: i64) -> bool {
         now_ms >= self.asked.expires_at_ms
     }
 
-    /// How much it is about, minor units: what was taken, or what was asked for while nothing was.
+    /// Returns the amount in minor units: charged, or requested while it is not charged.
     #[must_use]
     pub fn amount_minor(&self) -> i64 {
         if self.status == Status::Succeeded { self.taken_minor } else { self.asked.amount_minor }
     }
 
-    /// Whether the payer may try again after a failure, as on Stripe's page.
+    /// Returns `true` when the payer may retry after a failure, as on Stripe's page.
     #[must_use]
-    pub fn may_be_tried_again(&self) -> bool {
+    pub fn allows_retry(&self) -> bool {
         matches!(&self.asked.dialect, Dialect::Stripe(terms) if terms.checkout)
     }
 
-    /// The way back to the merchant: for whoever gave a card, whatever came of it, or else for whoever gave up.
+    /// Returns the URL back to the merchant: `cancel_url` for a payer who gave no card, else `return_url`.
     #[must_use]
-    pub fn way_back(&self) -> &str {
-        let gave_up = matches!(self.status, Status::RequiresPayer | Status::Voided) || self.failure == Some(GAVE_UP);
+    pub fn back_url(&self) -> &str {
+        let was_cancelled =
+            matches!(self.status, Status::RequiresPayer | Status::Voided) || self.failure == Some(CANCELLED_BY_PAYER);
         let asked = &self.asked;
-        asked.cancel_url.as_deref().filter(|_| gave_up).unwrap_or(&asked.return_url)
+        asked.cancel_url.as_deref().filter(|_| was_cancelled).unwrap_or(&asked.return_url)
     }
 
-    /// How much went back in all, minor units; never above the charge.
+    /// Returns the sum of all refunds that did not fail, minor units; never above the charge.
     #[must_use]
     pub fn refunded_minor(&self) -> i64 {
-        let back = self.refunds.iter().filter(|refund| refund.status != RefundStatus::Failed);
-        back.map(|refund| refund.amount_minor).sum()
+        let counted = self.refunds.iter().filter(|refund| refund.status != RefundStatus::Failed);
+        counted.map(|refund| refund.amount_minor).sum()
     }
 
-    /// The place of the refund that was asked for under this key.
+    /// Returns the index of the refund requested under this key.
     #[must_use]
     pub fn refund_under(&self, key: &str) -> Option<usize> {
         self.refunds.iter().position(|refund| refund.key.as_deref() == Some(key))
     }
 
-    /// As the API shows it; `public_url` is where our pages are.
+    /// Converts the payment for the API; `public_url` is the base URL of the pages.
     #[must_use]
     pub fn view(&self, public_url: &str) -> PaymentView {
         PaymentView {

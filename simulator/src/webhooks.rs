@@ -1,10 +1,9 @@
-//! Telling merchants what happened: signed, repeated until they say yes, bounded.
+//! Webhooks: signed, retried until the merchant accepts them, in a bounded queue.
 //!
-//! `Payment-Signature: t=<unix seconds>,v1=<hex HMAC-SHA-256 of "<t>.<raw body>">`, made anew for
-//! every attempt because merchants refuse old ones; for payments in Stripe's words the header has its
-//! name, and the body its shape. A place in the queue is taken *before* a payment
-//! changes, so that nothing is charged that could not be told. Events of one payment may overtake
-//! each other, as everywhere.
+//! `Payment-Signature: t=<unix seconds>,v1=<hex HMAC-SHA-256 of "<t>.<raw body>">`, computed for every
+//! attempt because merchants refuse old signatures. Payments of Stripe's API use Stripe's header name and
+//! body. A queue slot is acquired *before* a payment changes, so that every charge can be reported.
+//! Events of one payment may arrive out of order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,74 +18,74 @@ use tokio::time::sleep;
 use crate::clock;
 use crate::payment::{Payment, Status};
 
-/// Name of the signature's header.
+/// Name of the signature header.
 pub const SIGNATURE_HEADER: &str = "payment-signature";
-/// Most events not yet delivered; beyond that new payments are refused for a while.
+/// Capacity of the queue of undelivered events; beyond it new payments are refused.
 const MAX_UNDELIVERED: usize = 10_000;
-/// Deliveries under way at once.
-const MAX_UNDER_WAY: usize = 256;
-/// Attempts before an event is given up.
+/// Maximum number of concurrent deliveries.
+const MAX_CONCURRENT: usize = 256;
+/// Maximum number of attempts per event.
 const MAX_ATTEMPTS: u32 = 8;
-/// Longest wait between two attempts.
+/// Maximum back-off between two attempts.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// How long a merchant may take to answer.
+/// Timeout of a merchant's answer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
-/// How long connecting may take.
+/// Timeout of a connection attempt.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// What is told.
+/// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {
-    /// The money is there.
+    /// The payment was charged.
     #[serde(rename = "payment.succeeded")]
     PaymentSucceeded,
-    /// It will not come.
+    /// The payment failed.
     #[serde(rename = "payment.failed")]
     PaymentFailed,
-    /// Called off by the merchant.
+    /// The merchant voided the payment.
     #[serde(rename = "payment.voided")]
     PaymentVoided,
-    /// Money went back.
+    /// A refund was made.
     #[serde(rename = "refund.succeeded")]
     RefundSucceeded,
 }
 
-/// An event: the webhook's body.
+/// An event: the body of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its id, the same at every attempt.
+    /// The id, the same for every attempt.
     pub id: String,
-    /// What happened.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: EventKind,
-    /// When, milliseconds since 1970.
+    /// Time of the event, milliseconds since 1970.
     pub created_ms: i64,
-    /// The payment, as it was then.
+    /// The payment at that time.
     pub payment: EventPayment,
 }
 
-/// The payment inside an event.
+/// The payment in an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventPayment {
-    /// Our id.
+    /// The payment id.
     pub id: String,
-    /// The merchant's name for it.
+    /// The merchant's reference.
     pub reference: String,
-    /// How much, minor units.
+    /// Amount in minor units.
     pub amount_minor: i64,
     /// ISO 4217 code.
     pub currency: String,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// How much went back.
+    /// Amount refunded, minor units.
     pub refunded_minor: i64,
-    /// Why it failed, a stable word.
+    /// Stable failure code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
 impl Event {
-    /// That `kind` happened to `payment` at `created_ms`.
+    /// Creates the event `kind` of `payment` at `created_ms`.
     #[must_use]
     pub fn new(kind: EventKind, payment: &Payment, created_ms: i64) -> Self {
         Self {
@@ -105,10 +104,10 @@ impl Event {
         }
     }
 
-    /// Ready to be sent to the merchant's address.
+    /// Builds the webhook request to the merchant's URL.
     #[must_use]
-    pub fn letter(&self, url: &str) -> Letter {
-        Letter {
+    pub fn to_webhook(&self, url: &str) -> WebhookRequest {
+        WebhookRequest {
             url: url.to_owned(),
             body: serde_json::to_string(self).expect("an event is plain data"),
             event_id: self.id.clone(),
@@ -117,20 +116,20 @@ impl Event {
     }
 }
 
-/// An event on its way.
+/// A webhook request to send.
 #[derive(Clone, Debug)]
-pub struct Letter {
-    /// Where to.
+pub struct WebhookRequest {
+    /// The URL.
     pub url: String,
-    /// The bytes that are signed.
+    /// The signed body.
     pub body: String,
-    /// The event's id, for the log.
+    /// The event id, for the log.
     pub event_id: String,
-    /// Name of the signature's header.
+    /// Name of the signature header.
     pub header: &'static str,
 }
 
-/// The header's value for these bytes, signed at `now_s` seconds since 1970.
+/// Computes the signature header of a body, signed at `now_s` seconds since 1970.
 #[must_use]
 pub fn sign(secret: &str, now_s: i64, body: &[u8]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
@@ -140,29 +139,29 @@ pub fn sign(secret: &str, now_s: i64, body: &[u8]) -> String {
     format!("t={now_s},v1={}", hex::encode(mac.finalize().into_bytes()))
 }
 
-/// A place in the queue of undelivered events.
+/// A slot in the queue of undelivered events.
 #[derive(Debug)]
-pub struct Place {
+pub struct QueueSlot {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Delivers events; cheap to clone.
+/// Delivers webhooks; cheap to clone.
 #[derive(Clone)]
-pub struct Courier {
+pub struct WebhookSender {
     http: Client,
     secret: Arc<str>,
-    places: Arc<Semaphore>,
-    lines: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
+    deliveries: Arc<Semaphore>,
     backoff_base: Duration,
 }
 
-impl Courier {
-    /// A courier that signs with `secret`; the first repeat comes within `backoff_base`.
+impl WebhookSender {
+    /// Creates a sender that signs with `secret`; the first retry follows within `backoff_base`.
     ///
     /// # Errors
-    /// When the HTTP client cannot be set up.
+    /// When the HTTP client cannot be created.
     pub fn new(secret: &str, backoff_base: Duration) -> anyhow::Result<Self> {
-        // One crypto provider for the whole process; whoever comes second finds it in place.
+        // One crypto provider for the whole process; later installations fail harmlessly.
         let _already_there = rustls::crypto::ring::default_provider().install_default();
         let http = Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
@@ -173,59 +172,58 @@ impl Courier {
         Ok(Self {
             http,
             secret: secret.into(),
-            places: Arc::new(Semaphore::new(MAX_UNDELIVERED)),
-            lines: Arc::new(Semaphore::new(MAX_UNDER_WAY)),
+            slots: Arc::new(Semaphore::new(MAX_UNDELIVERED)),
+            deliveries: Arc::new(Semaphore::new(MAX_CONCURRENT)),
             backoff_base,
         })
     }
 
-    /// A place, if one is free now.
+    /// Acquires a slot if one is free.
     #[must_use]
-    pub fn try_place(&self) -> Option<Place> {
-        Arc::clone(&self.places).try_acquire_owned().ok().map(|permit| Place { _permit: permit })
+    pub fn try_acquire_slot(&self) -> Option<QueueSlot> {
+        Arc::clone(&self.slots).try_acquire_owned().ok().map(|permit| QueueSlot { _permit: permit })
     }
 
-    /// True if no event is on its way.
+    /// Returns `true` when the queue is empty.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.places.available_permits() == MAX_UNDELIVERED
+        self.slots.available_permits() == MAX_UNDELIVERED
     }
 
-    /// A place, as soon as one is free.
-    pub async fn place(&self) -> Place {
-        let permit = Arc::clone(&self.places).acquire_owned().await.expect("the queue is never closed");
-        Place { _permit: permit }
+    /// Waits for a free slot.
+    pub async fn acquire_slot(&self) -> QueueSlot {
+        let permit = Arc::clone(&self.slots).acquire_owned().await.expect("the queue is never closed");
+        QueueSlot { _permit: permit }
     }
 
-    /// Delivers `letters` in the background, one after the other, each `copies` times, the first after
-    /// `delay`.
-    pub fn send(&self, place: Place, letters: Vec<Letter>, copies: u32, delay: Duration) {
-        let courier = self.clone();
+    /// Delivers `requests` in the background, in order, each `copies` times, starting after `delay`.
+    pub fn send(&self, slot: QueueSlot, requests: Vec<WebhookRequest>, copies: u32, delay: Duration) {
+        let sender = self.clone();
         tokio::spawn(async move {
             sleep(delay).await;
-            for letter in &letters {
+            for request in &requests {
                 for _ in 0..copies {
-                    courier.deliver(letter).await;
+                    sender.deliver(request).await;
                 }
             }
-            drop(place);
+            drop(slot);
         });
     }
 
-    async fn deliver(&self, letter: &Letter) {
-        let event_id = letter.event_id.as_str();
+    async fn deliver(&self, request: &WebhookRequest) {
+        let event_id = request.event_id.as_str();
         for attempt in 1..=MAX_ATTEMPTS {
-            let line = self.lines.acquire().await.expect("the lines are never closed");
-            let signature = sign(&self.secret, clock::now_ms() / 1_000, letter.body.as_bytes());
+            let permit = self.deliveries.acquire().await.expect("the semaphore is never closed");
+            let signature = sign(&self.secret, clock::now_ms() / 1_000, request.body.as_bytes());
             let sent = self
                 .http
-                .post(&letter.url)
+                .post(&request.url)
                 .header("content-type", "application/json")
-                .header(letter.header, signature)
-                .body(letter.body.clone())
+                .header(request.header, signature)
+                .body(request.body.clone())
                 .send()
                 .await;
-            drop(line);
+            drop(permit);
             match sent {
                 Ok(response) if response.status().is_success() => return,
                 Ok(response) => tracing::warn!(event_id, attempt, status = %response.status(), "webhook not accepted"),
@@ -238,7 +236,7 @@ impl Courier {
         tracing::error!(event_id, attempts = MAX_ATTEMPTS, "webhook given up");
     }
 
-    /// Full jitter: anything up to a bound that doubles, so that many events do not come back at once.
+    /// Draws a back-off with full jitter below a doubling bound, so that retries spread out.
     fn backoff(&self, attempt: u32) -> Duration {
         let bound = self.backoff_base.saturating_mul(1 << (attempt - 1)).min(MAX_BACKOFF);
         Duration::from_millis(clock::jitter(u64::try_from(bound.as_millis()).unwrap_or(u64::MAX)))
@@ -250,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_signature_is_hmac_sha_256_over_time_dot_body() {
+    fn the_signature_is_hmac_sha_256_of_time_dot_body() {
         // Computed with: printf '1795000000.hello' | openssl dgst -sha256 -hmac secret
         let expected = "t=1795000000,v1=5386974c8d502619b331b6c9d13406991398c847eba91e921e6f93a6b6edcca9";
         assert_eq!(sign("secret", 1_795_000_000, b"hello"), expected);

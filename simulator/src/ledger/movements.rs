@@ -1,12 +1,12 @@
-//! Money as it moved: every charge and every refund, in order, to be listed page by page.
+//! Money movements: every charge and every refund, in order, listed page by page.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::{Book, Ledger, MAX_PAYMENTS};
+use super::{Ledger, LedgerState, MAX_PAYMENTS};
 use crate::payment::Payment;
 
-/// Movements remembered; the oldest go first.
+/// Maximum number of movements; the oldest are evicted first.
 const MAX_MOVEMENTS: usize = 2 * MAX_PAYMENTS;
 
 /// The kind of a movement.
@@ -14,108 +14,113 @@ const MAX_MOVEMENTS: usize = 2 * MAX_PAYMENTS;
 pub enum Movement {
     /// A payment was charged.
     Charge,
-    /// The refund at that place of the payment was asked for.
+    /// The refund with this index was requested.
     Refund(usize),
 }
 
-/// A movement and the payment as it stands now.
+/// A movement with the current state of its payment.
 #[derive(Clone, Debug)]
-pub struct Line {
-    /// Grows with every movement.
+pub struct MovementRecord {
+    /// Sequence number.
     pub number: u64,
-    /// When, milliseconds since 1970.
+    /// Time of the movement, milliseconds since 1970.
     pub at_ms: i64,
-    /// Its kind.
+    /// The kind.
     pub movement: Movement,
-    /// The payment, as it stands now.
+    /// The current state of the payment.
     pub payment: Payment,
 }
 
-/// Movements in the order of time.
+/// The movements in order of time.
 #[derive(Default)]
 pub(super) struct Movements {
-    lines: VecDeque<(i64, String, Movement)>,
-    /// Movements that were forgotten before the first line.
-    forgotten: u64,
+    entries: VecDeque<(i64, String, Movement)>,
+    /// Number of evicted movements.
+    evicted: u64,
 }
 
 impl Movements {
     fn push(&mut self, id: &str, movement: Movement, now_ms: i64) {
-        if self.lines.len() == MAX_MOVEMENTS {
-            self.lines.pop_front();
-            self.forgotten += 1;
+        if self.entries.len() == MAX_MOVEMENTS {
+            self.entries.pop_front();
+            self.evicted += 1;
         }
-        // Two requests may read the clock in one order and get here in the other.
-        let at_ms = self.lines.back().map_or(now_ms, |(last, ..)| now_ms.max(*last));
-        self.lines.push_back((at_ms, id.to_owned(), movement));
+        // Two requests may read the clock and arrive here in different orders.
+        let at_ms = self.entries.back().map_or(now_ms, |(last, ..)| now_ms.max(*last));
+        self.entries.push_back((at_ms, id.to_owned(), movement));
     }
 }
 
-impl Book {
-    fn line(&self, place: usize) -> Option<Line> {
-        let (at_ms, id, movement) = self.movements.lines.get(place)?;
+impl LedgerState {
+    fn record(&self, index: usize) -> Option<MovementRecord> {
+        let (at_ms, id, movement) = self.movements.entries.get(index)?;
         let payment = self.payments.get(id)?.clone();
-        Some(Line { number: self.movements.forgotten + place as u64, at_ms: *at_ms, movement: *movement, payment })
+        Some(MovementRecord {
+            number: self.movements.evicted + index as u64,
+            at_ms: *at_ms,
+            movement: *movement,
+            payment,
+        })
     }
 
-    /// Places of the movements in these milliseconds.
-    fn places(&self, window_ms: &Range<i64>) -> Range<usize> {
-        let lines = &self.movements.lines;
-        let start = lines.partition_point(|(at_ms, ..)| *at_ms < window_ms.start);
-        start..lines.partition_point(|(at_ms, ..)| *at_ms < window_ms.end).max(start)
+    /// Returns the indexes of the movements in the window.
+    fn indexes(&self, window_ms: &Range<i64>) -> Range<usize> {
+        let entries = &self.movements.entries;
+        let start = entries.partition_point(|(at_ms, ..)| *at_ms < window_ms.start);
+        start..entries.partition_point(|(at_ms, ..)| *at_ms < window_ms.end).max(start)
     }
 }
 
 impl Ledger {
-    /// Notes that money of a payment moved.
+    /// Appends a movement of a payment.
     pub fn note_movement(&self, id: &str, movement: Movement, now_ms: i64) {
-        self.book().movements.push(id, movement, now_ms);
+        self.state().movements.push(id, movement, now_ms);
     }
 
-    /// Up to `limit` movements in these milliseconds that `is_asked_for` and that come after the one of that number, the
-    /// oldest first. The flag says if there are more.
+    /// Returns up to `limit` matching movements of the window after number `after`, the oldest first, and whether there
+    /// are more.
     #[must_use]
     pub fn movements_after(
         &self,
         window_ms: &Range<i64>,
         after: Option<u64>,
         limit: usize,
-        is_asked_for: impl Fn(&Line) -> bool,
-    ) -> (Vec<Line>, bool) {
-        let book = self.book();
-        let mut places = book.places(window_ms);
+        matches: impl Fn(&MovementRecord) -> bool,
+    ) -> (Vec<MovementRecord>, bool) {
+        let state = self.state();
+        let mut indexes = state.indexes(window_ms);
         if let Some(after) = after {
-            let next = usize::try_from((after + 1).saturating_sub(book.movements.forgotten)).unwrap_or(usize::MAX);
-            places.start = places.start.max(next).min(places.end);
+            let next = usize::try_from((after + 1).saturating_sub(state.movements.evicted)).unwrap_or(usize::MAX);
+            indexes.start = indexes.start.max(next).min(indexes.end);
         }
-        page(places.filter_map(|place| book.line(place)).filter(is_asked_for), limit)
+        page(indexes.filter_map(|index| state.record(index)).filter(matches), limit)
     }
 
-    /// The same with the newest first, beginning after the first that `is_last` selects.
+    /// Returns the same with the newest first, after the first movement that `is_last` selects.
     #[must_use]
     pub fn movements_before(
         &self,
         window_ms: &Range<i64>,
-        is_last: Option<impl Fn(&Line) -> bool>,
+        is_last: Option<impl Fn(&MovementRecord) -> bool>,
         limit: usize,
-        is_asked_for: impl Fn(&Line) -> bool,
-    ) -> (Vec<Line>, bool) {
-        let book = self.book();
-        let mut lines = book.places(window_ms).rev().filter_map(|place| book.line(place)).filter(is_asked_for);
+        matches: impl Fn(&MovementRecord) -> bool,
+    ) -> (Vec<MovementRecord>, bool) {
+        let state = self.state();
+        let mut entries = state.indexes(window_ms).rev().filter_map(|index| state.record(index)).filter(matches);
         if let Some(is_last) = is_last {
-            lines.by_ref().find(is_last);
+            entries.by_ref().find(is_last);
         }
-        page(lines, limit)
+        page(entries, limit)
     }
 
-    /// Makes every movement older by so many milliseconds.
+    /// Makes every movement older by `by_ms` milliseconds.
     pub fn time_passes(&self, by_ms: i64) {
-        self.book().movements.lines.iter_mut().for_each(|(at_ms, ..)| *at_ms -= by_ms);
+        self.state().movements.entries.iter_mut().for_each(|(at_ms, ..)| *at_ms -= by_ms);
     }
 }
 
-fn page(mut lines: impl Iterator<Item = Line>, limit: usize) -> (Vec<Line>, bool) {
-    let listed: Vec<Line> = lines.by_ref().take(limit).collect();
-    let has_more = lines.next().is_some();
+fn page(mut entries: impl Iterator<Item = MovementRecord>, limit: usize) -> (Vec<MovementRecord>, bool) {
+    let listed: Vec<MovementRecord> = entries.by_ref().take(limit).collect();
+    let has_more = entries.next().is_some();
     (listed, has_more)
 }

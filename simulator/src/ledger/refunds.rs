@@ -1,77 +1,77 @@
-//! Money that goes back, and what the ledger remembers of it.
+//! Refunds in the ledger.
 
 use std::collections::BTreeMap;
 
-use super::{Ledger, Outcome, Refused};
+use super::{Ledger, LedgerError, Outcome};
 use crate::payment::{Refund, RefundStatus, Status};
 
-/// Most refunds of one payment.
+/// Maximum number of refunds of one payment.
 const MAX_REFUNDS: usize = 50;
 
 impl Ledger {
-    /// Sends money back, once per `key`.
+    /// Refunds a payment, once per `key`.
     ///
     /// # Errors
-    /// [`Refused::AboveCharge`], [`Refused::NotCharged`], [`Refused::KeyReused`],
-    /// [`Refused::TooManyRefunds`], [`Refused::Unknown`].
-    pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<Outcome, Refused> {
-        self.refund_noted(id, key, amount_minor, &BTreeMap::new())
+    /// [`LedgerError::AboveCharge`], [`LedgerError::NotCharged`], [`LedgerError::KeyReused`],
+    /// [`LedgerError::TooManyRefunds`], [`LedgerError::Unknown`].
+    pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<Outcome, LedgerError> {
+        self.refund_with_metadata(id, key, amount_minor, &BTreeMap::new())
     }
 
-    /// The same, with the merchant's own notes on the refund.
+    /// Refunds a payment with the merchant's metadata on the refund.
     ///
     /// # Errors
     /// As [`Ledger::refund`].
-    pub fn refund_noted(
+    pub fn refund_with_metadata(
         &self,
         id: &str,
         key: &str,
         amount_minor: i64,
         metadata: &BTreeMap<String, String>,
-    ) -> Result<Outcome, Refused> {
-        let mut book = self.book();
-        let status = if book.refunds_wait { RefundStatus::Pending } else { RefundStatus::Succeeded };
-        let payment = book.payment(id)?;
-        match payment.refund_under(key).map(|place| &payment.refunds[place]) {
+    ) -> Result<Outcome, LedgerError> {
+        let mut state = self.state();
+        let status = if state.holds_refunds { RefundStatus::Pending } else { RefundStatus::Succeeded };
+        let payment = state.payment(id)?;
+        match payment.refund_under(key).map(|index| &payment.refunds[index]) {
             Some(earlier) if earlier.amount_minor == amount_minor && earlier.metadata == *metadata => {
                 return Ok(Outcome { payment: payment.clone(), changed: false });
             }
-            Some(_) => return Err(Refused::KeyReused),
-            None if payment.refunds.len() == MAX_REFUNDS => return Err(Refused::TooManyRefunds),
+            Some(_) => return Err(LedgerError::KeyReused),
+            None if payment.refunds.len() == MAX_REFUNDS => return Err(LedgerError::TooManyRefunds),
             None => {}
         }
         if payment.status != Status::Succeeded {
-            return Err(Refused::NotCharged);
+            return Err(LedgerError::NotCharged);
         }
         if amount_minor < 1 || amount_minor > payment.taken_minor - payment.refunded_minor() {
-            return Err(Refused::AboveCharge);
+            return Err(LedgerError::AboveCharge);
         }
         let (key, metadata) = (Some(key.to_owned()), metadata.clone());
         payment.refunds.push(Refund { key, amount_minor, metadata, answered: status, status });
         Ok(Outcome { payment: payment.clone(), changed: true })
     }
 
-    /// Whether refunds asked for from now on are only accepted, and wait for [`Ledger::refund_becomes`].
+    /// With `wait`, new refunds stay pending until [`Ledger::refund_becomes`].
     pub fn let_refunds_wait(&self, wait: bool) {
-        self.book().refunds_wait = wait;
+        self.state().holds_refunds = wait;
     }
 
-    /// The bank's word on the refund at that place. One that failed did not go back after all.
+    /// Sets the status of the refund at `index`. A failed refund did not reach the payer.
     ///
     /// # Errors
-    /// [`Refused::Unknown`].
-    pub fn refund_becomes(&self, id: &str, place: usize, status: RefundStatus) -> Result<Outcome, Refused> {
-        let mut book = self.book();
-        let payment = book.payment(id)?;
-        let refund = payment.refunds.get_mut(place).ok_or(Refused::Unknown)?;
+    /// [`LedgerError::Unknown`].
+    pub fn refund_becomes(&self, id: &str, index: usize, status: RefundStatus) -> Result<Outcome, LedgerError> {
+        let mut state = self.state();
+        let payment = state.payment(id)?;
+        let refund = payment.refunds.get_mut(index).ok_or(LedgerError::Unknown)?;
         let changed = refund.status != status;
         refund.status = status;
         Ok(Outcome { payment: payment.clone(), changed })
     }
 
-    /// A day goes by: no key of a refund is known any more. The refunds are.
+    /// Forgets the idempotency keys of all refunds, as after a day. The refunds stay.
     pub fn forget_refund_keys(&self) {
-        for payment in self.book().payments.values_mut() {
+        for payment in self.state().payments.values_mut() {
             payment.refunds.iter_mut().for_each(|refund| refund.key = None);
         }
     }

@@ -1,49 +1,58 @@
-//! The page's HTML, from a payment to text. Every foreign text goes through [`escape`].
+//! Renders the page of a payment as HTML. Every external text is passed through [`escape`].
 
 use domain::money::{Currency, Money};
 
 use crate::cards::{CARDS, Card, EVERYDAY_CARDS};
 use crate::payment::{Payment, Status};
 
-/// The page of a payment: the form while it waits for its payer, else what became of it.
+/// Renders the page of a payment: the form while it waits for its payer, else the outcome.
 pub fn payment(merchant: &str, payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
     match payment.status {
-        Status::RequiresPayer if payment.is_overdue(now_ms) => {
-            over(merchant, payment, "Time is over", "This payment was not made in time. Nothing was charged.")
-        }
+        Status::RequiresPayer if payment.is_overdue(now_ms) => outcome_page(
+            merchant,
+            payment,
+            "Time is over",
+            "This payment was not made in time. Nothing was charged.",
+        ),
         Status::RequiresPayer => {
             let declined = payment.failure.map(|_| "That card was declined. Nothing was charged; try another one.");
-            frame(merchant, "Pay", &form(payment, now_ms, notice.or(declined)))
+            page_frame(merchant, "Pay", &form(payment, now_ms, notice.or(declined)))
         }
-        Status::Pending => over(merchant, payment, "Your bank is thinking", "You need not wait here."),
-        Status::Succeeded => over(merchant, payment, "Paid", "Thank you. This payment is complete."),
+        Status::Pending => {
+            outcome_page(merchant, payment, "Your bank is still deciding", "You do not need to wait here.")
+        }
+        Status::Succeeded => outcome_page(merchant, payment, "Paid", "Thank you. This payment is complete."),
         Status::Voided => {
-            over(merchant, payment, "Nothing to pay", "This payment was called off. Nothing was charged.")
+            outcome_page(merchant, payment, "Nothing to pay", "This payment was cancelled. Nothing was charged.")
         }
-        Status::Failed => over(merchant, payment, "Not paid", "This payment did not go through. Nothing was charged."),
+        Status::Failed => {
+            outcome_page(merchant, payment, "Not paid", "This payment did not go through. Nothing was charged.")
+        }
     }
 }
 
-/// The page for an address that names no payment.
+/// Renders the page for an unknown payment id.
 pub fn unknown(merchant: &str) -> String {
-    let body = "<h1>No such payment</h1><p class=\"quiet\">The address is incomplete, or the payment is long over.</p>";
-    frame(merchant, "No such payment", body)
+    let body =
+        "<h1>No such payment</h1><p class=\"quiet\">The address is incomplete, or the payment no longer exists.</p>";
+    page_frame(merchant, "No such payment", body)
 }
 
-fn over(merchant: &str, payment: &Payment, title: &str, words: &str) -> String {
+fn outcome_page(merchant: &str, payment: &Payment, title: &str, words: &str) -> String {
     let body = format!(
         "<h1 id=\"outcome\">{title}</h1><p class=\"quiet\">{words}</p>{}<a class=\"button\" id=\"back\" href=\"{}\">Back to {}</a>",
         bill(payment),
-        escape(payment.way_back()),
+        escape(payment.back_url()),
         escape(merchant),
     );
-    frame(merchant, title, &body)
+    page_frame(merchant, title, &body)
 }
 
 fn form(payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
     let notice = notice.map(|words| format!("<p class=\"notice\" role=\"alert\">{words}</p>")).unwrap_or_default();
-    let everyday: String = CARDS[..EVERYDAY_CARDS].iter().enumerate().map(|(at, card)| choice(card, at == 0)).collect();
-    let unusual: String = CARDS[EVERYDAY_CARDS..].iter().map(|card| choice(card, false)).collect();
+    let everyday: String =
+        CARDS[..EVERYDAY_CARDS].iter().enumerate().map(|(at, card)| card_option(card, at == 0)).collect();
+    let unusual: String = CARDS[EVERYDAY_CARDS..].iter().map(|card| card_option(card, false)).collect();
     format!(
         r#"{bill}{notice}
 <form method="post">
@@ -63,14 +72,14 @@ fn form(payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
     )
 }
 
-fn choice(card: &Card, first: bool) -> String {
+fn card_option(card: &Card, first: bool) -> String {
     let checked = if first { " checked" } else { "" };
     format!(
-        r#"<label class="card"><input type="radio" name="card" value="{name}" required{checked}><span class="words"><strong>{words}</strong><small>{explains}</small></span><span class="ending">•••• {ending}</span></label>
+        r#"<label class="card"><input type="radio" name="card" value="{name}" required{checked}><span class="words"><strong>{title}</strong><small>{explanation}</small></span><span class="ending">•••• {ending}</span></label>
 "#,
         name = card.name,
-        words = card.words,
-        explains = card.explains,
+        title = card.title,
+        explanation = card.explanation,
         ending = card.ending,
     )
 }
@@ -90,7 +99,7 @@ fn amount(payment: &Payment) -> String {
     }
 }
 
-/// In words that stay true while somebody reads them.
+/// Describes the remaining time in words that stay true while the page is read.
 fn time_left(remaining_ms: i64) -> String {
     match remaining_ms / 60_000 {
         ..1 => "Less than a minute left to pay".to_owned(),
@@ -99,7 +108,7 @@ fn time_left(remaining_ms: i64) -> String {
     }
 }
 
-fn frame(merchant: &str, title: &str, body: &str) -> String {
+fn page_frame(merchant: &str, title: &str, body: &str) -> String {
     let merchant = escape(merchant);
     format!(
         r#"<!doctype html>
@@ -168,11 +177,11 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_form_offers_every_card_with_the_first_one_chosen() {
+    fn the_form_offers_every_card_with_the_first_one_selected() {
         let page = payment("Rialto", &payment_of("C7, C8"), 0, None);
         for card in &CARDS {
             assert!(page.contains(&format!("value=\"{}\"", card.name)), "{}", card.name);
-            assert!(page.contains(card.words) && page.contains(card.explains), "{}", card.name);
+            assert!(page.contains(card.title) && page.contains(card.explanation), "{}", card.name);
         }
         assert_eq!(page.matches(" checked>").count(), 1);
         assert!(page.contains("value=\"paid\" required checked"));
@@ -182,7 +191,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn hostile_texts_stay_text() {
+    fn external_texts_are_escaped() {
         let hostile = "</title><script>alert('1')</script><img src=x onerror=\"y\">";
         for status in [Status::RequiresPayer, Status::Failed, Status::Voided, Status::Pending, Status::Succeeded] {
             let page = payment(hostile, &Payment { status, ..payment_of(hostile) }, 0, None);
@@ -192,10 +201,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_payment_that_is_over_says_so_and_leads_back() {
+    fn an_ended_payment_shows_its_outcome_and_a_link_back() {
         let page = payment("Rialto", &payment_of("C7"), 420_000, None);
         assert!(page.contains("Time is over") && page.contains("id=\"back\"") && !page.contains("<form"));
-        // Whoever gave no card comes back another way than whoever did.
+        // A payer who gave no card returns to the cancel URL.
         assert!(page.contains("/?c="), "{page}");
         let paid = Payment { status: Status::Succeeded, ..payment_of("C7") };
         assert!(payment("Rialto", &paid, 0, None).contains("/?a=1"));

@@ -1,5 +1,5 @@
-//! The payer's page: `GET /pay/{id}` shows it, `POST /pay/{id}` pays or cancels and leads back to the
-//! merchant, whatever happened. No scripts; the address is the payer's only secret.
+//! The payer's page: `GET /pay/{id}` shows it, `POST /pay/{id}` pays or cancels and redirects to the
+//! merchant. It has no scripts; the URL is the payer's only secret.
 
 mod html;
 
@@ -13,15 +13,15 @@ use reqwest::Url;
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::cards::{self, Answer};
-use crate::charging::{NotNow, Simulator};
+use crate::cards::{self, AnswerTiming};
+use crate::charging::{ChargingError, Simulator};
 use crate::clock;
 use crate::payment::{NewPayment, Payment, Status};
 
 const STYLESHEET: &str = include_str!("pay.css");
 const ICON: &str = include_str!("icon.svg");
 
-/// The routes of the page.
+/// Builds the routes of the page.
 pub fn routes() -> Router<Simulator> {
     Router::new()
         .route("/pay/{id}", get(show).post(submit))
@@ -41,12 +41,12 @@ async fn show(State(simulator): State<Simulator>, Path(id): Path<String>) -> Res
     let now_ms = clock::now_ms();
     match simulator.ledger.get(&id) {
         Ok(payment) => page_of(&simulator, &payment, now_ms, None, StatusCode::OK),
-        Err(_) => nothing_here(&simulator),
+        Err(_) => not_found_page(&simulator),
     }
 }
 
 #[derive(Deserialize)]
-struct Pressed {
+struct PaymentForm {
     #[serde(default)]
     card: String,
     #[serde(default)]
@@ -56,39 +56,43 @@ struct Pressed {
 async fn submit(
     State(simulator): State<Simulator>,
     Path(id): Path<String>,
-    form: Result<Form<Pressed>, FormRejection>,
+    form: Result<Form<PaymentForm>, FormRejection>,
 ) -> Response {
     let now_ms = clock::now_ms();
-    let Ok(payment) = simulator.ledger.get(&id) else { return nothing_here(&simulator) };
-    let again = |words, status| page_of(&simulator, &payment, now_ms, Some(words), status);
-    let Ok(Form(pressed)) = form else {
-        return again("That could not be read. Please choose again.", StatusCode::BAD_REQUEST);
+    let Ok(payment) = simulator.ledger.get(&id) else { return not_found_page(&simulator) };
+    let show_form_again = |words, status| page_of(&simulator, &payment, now_ms, Some(words), status);
+    let Ok(Form(submitted)) = form else {
+        return show_form_again(
+            "We could not read your choice. Please choose again.",
+            StatusCode::BAD_REQUEST,
+        );
     };
-    let (outcome, answer) = if pressed.action == "cancel" {
-        (simulator.give_up(&id), Answer::Prompt)
-    } else if let Some(card) = cards::by_token(&format!("tok_{}", pressed.card)) {
-        // Behind an `@` a program says which card of that kind it is, as in a token.
-        let fingerprint = cards::fingerprint(&format!("tok_{}", pressed.card));
+    let (outcome, answer) = if submitted.action == "cancel" {
+        (simulator.cancel_by_payer(&id), AnswerTiming::Prompt)
+    } else if let Some(card) = cards::by_token(&format!("tok_{}", submitted.card)) {
+        // A program may name the card number after `@`, as in a token.
+        let fingerprint = cards::fingerprint(&format!("tok_{}", submitted.card));
         (simulator.pay(&id, card, fingerprint), card.answer)
     } else {
-        return again("Please choose a card.", StatusCode::UNPROCESSABLE_ENTITY);
+        return show_form_again("Please choose a card.", StatusCode::UNPROCESSABLE_ENTITY);
     };
     match outcome {
         Ok(outcome) => {
-            // A person is not left without an answer: only programs meet the card that never gives one.
-            if outcome.changed && answer == Answer::Slow {
+            // The page always answers: only API requests may stay without an answer.
+            if outcome.changed && answer == AnswerTiming::Slow {
                 sleep(simulator.settings.slow).await;
             }
-            // Still waiting for its payer: the press came after the time, or another try is possible.
+            // The payment still waits for its payer: it has expired, or another try is possible.
             let open = matches!(outcome.payment.status, Status::Voided | Status::RequiresPayer);
-            let left = pressed.action == "cancel" && outcome.payment.may_be_tried_again();
-            let next = if open && !left { format!("/pay/{id}") } else { outcome.payment.way_back().to_owned() };
-            (private(), Redirect::to(&next)).into_response()
+            let left = submitted.action == "cancel" && outcome.payment.allows_retry();
+            let next = if open && !left { format!("/pay/{id}") } else { outcome.payment.back_url().to_owned() };
+            (private_headers(), Redirect::to(&next)).into_response()
         }
-        Err(NotNow::QueueFull) => {
-            again("Very many people are paying right now. Please try again.", StatusCode::SERVICE_UNAVAILABLE)
-        }
-        Err(NotNow::Refused(_)) => nothing_here(&simulator),
+        Err(ChargingError::QueueFull) => show_form_again(
+            "Very many people are paying right now. Please try again.",
+            StatusCode::SERVICE_UNAVAILABLE,
+        ),
+        Err(ChargingError::Refused(_)) => not_found_page(&simulator),
     }
 }
 
@@ -100,19 +104,20 @@ fn page_of(
     status: StatusCode,
 ) -> Response {
     let body = html::payment(&simulator.settings.merchant, payment, now_ms, notice);
-    let mut headers = private();
+    let mut headers = private_headers();
     let policy = content_policy(&payment.asked);
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy).unwrap_or_else(|_| none_allowed()));
+    headers
+        .insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy).unwrap_or_else(|_| strictest_policy()));
     let remaining_ms = payment.asked.expires_at_ms - now_ms;
     if payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms) {
-        // The page turns into "time is over" by itself, and never in the middle of a choice before that.
+        // The page reloads once, at the expiry, so that no choice is interrupted before it.
         headers.insert(header::REFRESH, HeaderValue::from(remaining_ms / 1_000 + 1));
     }
     (status, headers, Html(body)).into_response()
 }
 
-fn nothing_here(simulator: &Simulator) -> Response {
-    let mut headers = private();
+fn not_found_page(simulator: &Simulator) -> Response {
+    let mut headers = private_headers();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(BASE_POLICY));
     (StatusCode::NOT_FOUND, headers, Html(html::unknown(&simulator.settings.merchant))).into_response()
 }
@@ -120,20 +125,20 @@ fn nothing_here(simulator: &Simulator) -> Response {
 const BASE_POLICY: &str =
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-fn none_allowed() -> HeaderValue {
+fn strictest_policy() -> HeaderValue {
     HeaderValue::from_static("default-src 'none'")
 }
 
-/// The form may lead back to the merchant: in Chromium `form-action` applies to redirects as well. A
-/// policy cannot name an IPv6 address, so there the scheme has to do.
+/// Builds the content security policy. The form may redirect to the merchant: in Chromium `form-action`
+/// applies to redirects as well. A policy cannot name an IPv6 address, so it allows the scheme there.
 fn content_policy(asked: &NewPayment) -> String {
-    let mut ways = vec![source_of(&asked.return_url)];
-    ways.extend(asked.cancel_url.as_deref().map(source_of));
-    ways.dedup();
-    format!("{BASE_POLICY}; form-action 'self' {}", ways.join(" "))
+    let mut sources = vec![source_of(&asked.return_url)];
+    sources.extend(asked.cancel_url.as_deref().map(source_of));
+    sources.dedup();
+    format!("{BASE_POLICY}; form-action 'self' {}", sources.join(" "))
 }
 
-/// What an address is called in a policy.
+/// Returns the policy source of a URL.
 fn source_of(address: &str) -> String {
     match Url::parse(address) {
         Ok(url) if url.host_str().is_some_and(|host| host.starts_with('[')) => format!("{}:", url.scheme()),
@@ -142,8 +147,8 @@ fn source_of(address: &str) -> String {
     }
 }
 
-/// Nobody keeps the page, nobody learns its address.
-fn private() -> HeaderMap {
+/// Headers against caching and against leaking the URL of the page.
+fn private_headers() -> HeaderMap {
     HeaderMap::from_iter([
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
         (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
@@ -157,13 +162,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_may_lead_back_to_the_merchant_and_nowhere_else() {
+    fn the_form_may_redirect_to_the_merchant_only() {
         let policy = |return_url: &str, cancel_url: Option<&str>| {
             let (return_url, cancel_url) = (return_url.to_owned(), cancel_url.map(str::to_owned));
             content_policy(&NewPayment { return_url, cancel_url, ..html::tests::payment_of("C7").asked })
         };
-        let at_home = policy("https://rowlock.example/b/7?x=1", Some("https://rowlock.example/b/7"));
-        assert!(at_home.ends_with("form-action 'self' https://rowlock.example"), "{at_home}");
+        let same_origin = policy("https://rowlock.example/b/7?x=1", Some("https://rowlock.example/b/7"));
+        assert!(same_origin.ends_with("form-action 'self' https://rowlock.example"), "{same_origin}");
         assert!(policy("http://127.0.0.1:3000/b", None).ends_with("'self' http://127.0.0.1:3000"));
         assert!(policy("http://[::1]:3000/b", None).ends_with("'self' http:"));
         let two = policy("https://rowlock.example/b", Some("https://other.example/c"));

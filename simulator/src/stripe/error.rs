@@ -1,30 +1,30 @@
-//! Errors as Stripe words them: `{"error": {"type", "code", "message", …}}`.
+//! Errors in Stripe's format: `{"error": {"type", "code", "message", …}}`.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::charging::NotNow;
-use crate::ledger::Refused;
+use crate::charging::ChargingError;
+use crate::ledger::LedgerError;
 use crate::payment::Payment;
 
 use super::objects;
 
-/// An error on its way to the merchant.
+/// An error answer of Stripe's API.
 #[derive(Debug)]
 pub struct Error {
     status: StatusCode,
     body: Value,
 }
 
-/// An `invalid_request_error`.
+/// Creates an `invalid_request_error`.
 pub fn invalid(status: StatusCode, message: &str) -> Error {
     Error { status, body: json!({ "type": "invalid_request_error", "message": message }) }
 }
 
 impl Error {
-    /// There is no such object.
+    /// The object does not exist.
     pub fn missing(what: &str, id: &str) -> Self {
         let message = format!("No such {what}: '{id}'");
         let body =
@@ -32,7 +32,7 @@ impl Error {
         Self { status: StatusCode::NOT_FOUND, body }
     }
 
-    /// A parameter nobody knows.
+    /// The parameter is unknown.
     pub fn unknown(name: &str) -> Self {
         let message = format!("Received unknown parameter: {name}");
         let body =
@@ -40,7 +40,7 @@ impl Error {
         Self { status: StatusCode::BAD_REQUEST, body }
     }
 
-    /// All of it went back before.
+    /// The charge was fully refunded before.
     pub fn already_refunded() -> Self {
         let body = json!({
             "type": "invalid_request_error", "code": "charge_already_refunded",
@@ -49,14 +49,14 @@ impl Error {
         Self { status: StatusCode::BAD_REQUEST, body }
     }
 
-    /// The bank said no.
+    /// The bank declined the card.
     pub fn declined(payment: &Payment, intent: Value) -> Self {
         let mut body = objects::last_error(payment);
         body["payment_intent"] = intent;
         Self { status: StatusCode::PAYMENT_REQUIRED, body }
     }
 
-    /// Not possible from the intent's status.
+    /// The intent's status does not allow the operation.
     pub fn unexpected_state(intent: Value) -> Self {
         let message = "You cannot cancel this PaymentIntent because of its status.";
         let body = json!({
@@ -67,30 +67,30 @@ impl Error {
     }
 }
 
-impl From<NotNow> for Error {
-    fn from(reason: NotNow) -> Self {
+impl From<ChargingError> for Error {
+    fn from(reason: ChargingError) -> Self {
         let bad = |message| invalid(StatusCode::BAD_REQUEST, message);
         match reason {
-            NotNow::QueueFull | NotNow::Refused(Refused::Full) => Self {
+            ChargingError::QueueFull | ChargingError::Refused(LedgerError::Full) => Self {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 body: json!({ "type": "api_error", "message": "Full." }),
             },
-            NotNow::Refused(Refused::KeyReused) => Self {
+            ChargingError::Refused(LedgerError::KeyReused) => Self {
                 status: StatusCode::BAD_REQUEST,
                 body: json!({
                     "type": "idempotency_error",
                     "message": "Keys for idempotent requests can only be used with the same parameters they were first used with.",
                 }),
             },
-            NotNow::Refused(Refused::Unknown) => Self::missing("payment", ""),
-            NotNow::Refused(Refused::AlreadyCharged) => bad("It has been charged."),
-            NotNow::Refused(Refused::NotCharged) => {
+            ChargingError::Refused(LedgerError::Unknown) => Self::missing("payment", ""),
+            ChargingError::Refused(LedgerError::AlreadyCharged) => bad("It has been charged."),
+            ChargingError::Refused(LedgerError::NotCharged) => {
                 bad("This PaymentIntent does not have a successful charge to refund.")
             }
-            NotNow::Refused(Refused::AboveCharge) => {
+            ChargingError::Refused(LedgerError::AboveCharge) => {
                 bad("Refund amount is greater than the unrefunded amount on the charge.")
             }
-            NotNow::Refused(Refused::TooManyRefunds) => bad("This charge was refunded in too many pieces."),
+            ChargingError::Refused(LedgerError::TooManyRefunds) => bad("This charge has too many refunds."),
         }
     }
 }

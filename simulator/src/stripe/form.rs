@@ -1,4 +1,4 @@
-//! Reading Stripe's requests: form fields, nested by brackets (`metadata[booking]`).
+//! Parses Stripe's requests: form fields, nested by brackets (`metadata[booking]`).
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use super::error::{Error, invalid};
 use crate::cards::{self, Card};
 use crate::payment::{Dialect, NewPayment, StripeTerms};
 
-/// Names and values as they came.
+/// Names and values in order.
 pub type Pairs = Vec<(String, String)>;
 
-/// A PaymentIntent by itself waits until it is cancelled: 2100-01-01, milliseconds since 1970.
+/// Expiry of a PaymentIntent, which waits until it is cancelled: 2100-01-01, milliseconds since 1970.
 const NEVER_MS: i64 = 4_102_444_800_000;
-/// Stands where a payment in our own words has an address and one in Stripe's has none.
-const NOWHERE: &str = "http://stripe.invalid/";
+/// Placeholder for URLs that a payment of Stripe's API does not have.
+const UNUSED_URL: &str = "http://stripe.invalid/";
 
-/// The fields of a request that were not read yet.
+/// The unread fields of a request.
 pub struct Fields {
     rest: Pairs,
-    /// What the answer should hold in full instead of by its id.
+    /// Paths of objects to return in full instead of by id.
     pub expand: Vec<String>,
 }
 
@@ -31,39 +31,39 @@ impl Fields {
         Self { rest, expand: expand.into_iter().map(|(_, path)| path).collect() }
     }
 
-    /// Those of a body.
+    /// Parses the fields of a body.
     pub fn of_body(body: Result<Form<Pairs>, FormRejection>) -> Result<Self, Error> {
         let Form(pairs) = body.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
         Ok(Self::new(pairs))
     }
 
-    /// Those of a query.
+    /// Parses the fields of a query.
     pub fn of_query(query: Result<Query<Pairs>, QueryRejection>) -> Result<Self, Error> {
         let Query(pairs) = query.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
         Ok(Self::new(pairs))
     }
 
-    /// Takes a field out.
+    /// Removes and returns a field.
     pub fn take(&mut self, name: &str) -> Option<String> {
         let at = self.rest.iter().position(|(key, _)| key == name)?;
         Some(self.rest.swap_remove(at).1)
     }
 
-    /// Takes out a field that must be there.
+    /// Removes and returns a required field.
     pub fn required(&mut self, name: &str) -> Result<String, Error> {
         self.take(name)
             .filter(|value| !value.is_empty())
             .ok_or_else(|| invalid(StatusCode::BAD_REQUEST, &format!("Missing required param: {name}.")))
     }
 
-    /// Takes out a whole number.
+    /// Removes and returns an integer.
     pub fn number(&mut self, name: &str) -> Result<Option<i64>, Error> {
         let Some(text) = self.take(name) else { return Ok(None) };
         let number = text.parse().map_err(|_| invalid(StatusCode::BAD_REQUEST, &format!("Invalid integer: {name}")))?;
         Ok(Some(number))
     }
 
-    /// Takes out `name[…]`, whatever is between the brackets.
+    /// Removes and returns all fields `name[…]` by the key in the brackets.
     pub fn metadata(&mut self, name: &str) -> BTreeMap<String, String> {
         let start = format!("{name}[");
         let (inside, rest): (Pairs, Pairs) =
@@ -73,12 +73,12 @@ impl Fields {
         inside.into_iter().map(|(key, value)| (bare(key), value)).collect()
     }
 
-    /// Drops `name[]` and `name[0]`, `name[1]`…
+    /// Removes `name[]` and `name[0]`, `name[1]`…
     pub fn drop_list(&mut self, name: &str) {
         self.metadata(name);
     }
 
-    /// Refuses what nobody asked for.
+    /// Rejects fields that are left over.
     pub fn none_left(&self) -> Result<(), Error> {
         self.rest.first().map_or(Ok(()), |(name, _)| Err(Error::unknown(name)))
     }
@@ -92,10 +92,10 @@ fn currency(fields: &mut Fields, name: &str) -> Result<String, Error> {
     Err(invalid(StatusCode::BAD_REQUEST, "Currencies are three lowercase letters."))
 }
 
-/// A card, and the payment method by which Stripe names it.
+/// A card and its payment method id.
 pub type CardMethod = (&'static Card, String);
 
-/// A new PaymentIntent; and the card that pays for it, if it is to be confirmed at once.
+/// Parses a new PaymentIntent, and the card that pays for it if it is confirmed at once.
 pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<CardMethod>), Error> {
     let metadata = fields.metadata("metadata");
     fields.metadata("automatic_payment_methods");
@@ -114,9 +114,9 @@ pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<CardMethod>), E
         currency: currency(fields, "currency")?,
         reference: reference(&metadata, None),
         description: fields.take("description").unwrap_or_default(),
-        return_url: fields.take("return_url").unwrap_or_else(|| NOWHERE.to_owned()),
+        return_url: fields.take("return_url").unwrap_or_else(|| UNUSED_URL.to_owned()),
         cancel_url: None,
-        webhook_url: NOWHERE.to_owned(),
+        webhook_url: UNUSED_URL.to_owned(),
         expires_at_ms: NEVER_MS,
         token: card.as_ref().map(|(card, _)| format!("tok_{}", card.name)),
         dialect: Dialect::Stripe(StripeTerms { checkout: false, metadata }),
@@ -124,19 +124,19 @@ pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<CardMethod>), E
     Ok((asked, card))
 }
 
-/// A new Checkout Session for one line.
+/// Parses a new Checkout Session with one line item.
 pub fn session(fields: &mut Fields) -> Result<NewPayment, Error> {
     if fields.required("mode")? != "payment" {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only mode 'payment' is spoken here."));
+        return Err(invalid(StatusCode::BAD_REQUEST, "Only mode 'payment' is supported."));
     }
     let line = "line_items[0]";
     if fields.required(&format!("{line}[quantity]"))? != "1" {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only one line with quantity 1 is spoken here."));
+        return Err(invalid(StatusCode::BAD_REQUEST, "Only one line with quantity 1 is supported."));
     }
     if fields.take("payment_method_types[0]").is_some_and(|kind| kind != "card") {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only payment_method_types 'card' is spoken here."));
+        return Err(invalid(StatusCode::BAD_REQUEST, "Only payment_method_types 'card' is supported."));
     }
-    // A session's notes are its own; events of its payment carry those of the intent.
+    // The session's metadata is not stored: events of its payment carry the metadata of the intent.
     fields.metadata("metadata");
     let metadata = fields.metadata("payment_intent_data[metadata]");
     let client_reference = fields.take("client_reference_id");
@@ -147,7 +147,7 @@ pub fn session(fields: &mut Fields) -> Result<NewPayment, Error> {
         description: fields.required(&format!("{line}[price_data][product_data][name]"))?,
         return_url: fields.required("success_url")?,
         cancel_url: fields.take("cancel_url"),
-        webhook_url: NOWHERE.to_owned(),
+        webhook_url: UNUSED_URL.to_owned(),
         expires_at_ms: fields.number("expires_at")?.map_or(NEVER_MS, |seconds| seconds.saturating_mul(1_000)),
         token: None,
         dialect: Dialect::Stripe(StripeTerms { checkout: true, metadata }),
@@ -158,12 +158,12 @@ fn reference(metadata: &BTreeMap<String, String>, other: Option<String>) -> Stri
     metadata.get("booking").cloned().or(other).unwrap_or_else(|| "none".to_owned())
 }
 
-/// `metadata['key']:'value'`, the one form of query spoken here.
+/// Parses `metadata['key']:'value'`, the only supported form of query.
 pub fn metadata_query(query: &str) -> Result<(String, String), Error> {
     let parts = query.strip_prefix("metadata['").and_then(|rest| rest.strip_suffix('\''));
     let parts = parts.and_then(|rest| rest.split_once("']:'"));
     match parts {
         Some((key, value)) if !key.contains('\'') && !value.contains('\'') => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(invalid(StatusCode::BAD_REQUEST, "Only metadata['key']:'value' is spoken here.")),
+        _ => Err(invalid(StatusCode::BAD_REQUEST, "Only metadata['key']:'value' is supported.")),
     }
 }

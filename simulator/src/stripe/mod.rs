@@ -1,16 +1,15 @@
-//! The same payments, cards and page in Stripe's words, so that an adapter for Stripe is tried over HTTP.
+//! The same payments, cards and page behind a subset of Stripe's API, to test an adapter for Stripe over HTTP.
 //!
-//! Spoken, as <https://docs.stripe.com/api> has it: PaymentIntents (create with or without `confirm`,
-//! retrieve, cancel, search by one metadata key), Checkout Sessions in mode `payment` (create, retrieve,
-//! expire; the page is ours), payment methods (retrieve), refunds (create, list by payment or by time), charges (list
-//! by time), webhook
-//! endpoints (create: the last one gets all events),
-//! `expand[]`, bearer keys, `Idempotency-Key`, errors with `type`, `code` and `decline_code`, events with
-//! `Stripe-Signature`. A payment method is `pm_` and a card of [`crate::cards`].
+//! Supported, as in <https://docs.stripe.com/api>: PaymentIntents (create with or without `confirm`, retrieve,
+//! cancel, search by one metadata key), Checkout Sessions in mode `payment` (create, retrieve, expire; the page is
+//! the simulator's), payment methods (retrieve), refunds (create, list by payment or by time), charges (list by
+//! time), webhook endpoints (create: the last one gets all events), `expand[]`, bearer keys, `Idempotency-Key`,
+//! errors with `type`, `code` and `decline_code`, events with `Stripe-Signature`. A payment method is `pm_` and a
+//! card of [`crate::cards`].
 //!
-//! Different from Stripe: a repeat is answered as things stand now, not with the first answer's bytes (that of a refund
-//! is); search knows everything at once, not after a minute; keys are forgotten when a test says so; nothing is captured
-//! later, and nothing asks for 3-D Secure. Everything else of Stripe is not here.
+//! Differences to Stripe: a retry is answered with the current state, not with the first answer's bytes, except for
+//! a refund; search is consistent at once, not after a minute; idempotency keys are forgotten on request of a test;
+//! there is neither delayed capture nor 3-D Secure. Nothing else of Stripe's API is supported.
 
 mod error;
 mod form;
@@ -28,25 +27,25 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use crate::cards::{self, Card};
-use crate::charging::{NotNow, Simulator};
+use crate::charging::{ChargingError, Simulator};
 use crate::clock;
-use crate::ledger::{Line, Movement, Outcome, Refused};
+use crate::ledger::{LedgerError, Movement, MovementRecord, Outcome};
 use crate::payment::{Dialect, NewPayment, Payment, Status};
 use error::{Error, invalid};
 use form::{Fields, Pairs};
-pub(crate) use objects::{letters, refund_letters};
+pub(crate) use objects::{refund_webhooks, webhooks};
 
-/// Objects in a list, where the merchant does not say how many.
+/// Default number of objects in a list.
 const DEFAULT_LIMIT: i64 = 10;
-/// …and at most.
+/// Maximum number of objects in a list.
 const MAX_LIMIT: usize = 100;
-/// A page is open for this long at least, milliseconds.
+/// Minimum time to the expiry of a session, milliseconds.
 const SHORTEST_SESSION_MS: i64 = 30 * 60 * 1_000;
 
 type Answered = Result<Json<Value>, Error>;
 type Body = Result<Form<Pairs>, FormRejection>;
 
-/// The routes under `/v1` that are Stripe's.
+/// Builds the routes of Stripe's API under `/v1`.
 pub fn routes(simulator: &Simulator) -> Router<Simulator> {
     Router::new()
         .route("/v1/payment_intents", post(create_intent))
@@ -71,7 +70,7 @@ async fn require_key(State(simulator): State<Simulator>, request: Request, next:
     }
 }
 
-/// The caller's key, or one nobody will use again: Stripe does not insist.
+/// Returns the caller's idempotency key, or a new random one: Stripe does not require it.
 fn key_of(headers: &HeaderMap) -> String {
     let given = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
     given.filter(|key| !key.is_empty()).map_or_else(|| clock::new_id("key"), str::to_owned)
@@ -94,7 +93,8 @@ async fn create_intent(State(simulator): State<Simulator>, headers: HeaderMap, b
 
 fn open(simulator: &Simulator, key: &str, asked: NewPayment, prefix: &str) -> Result<Payment, Error> {
     asked.check().map_err(|(_, message)| invalid(StatusCode::BAD_REQUEST, message))?;
-    let opened = simulator.ledger.open(key, asked, clock::new_id(prefix), clock::now_ms()).map_err(NotNow::from)?;
+    let opened =
+        simulator.ledger.open(key, asked, clock::new_id(prefix), clock::now_ms()).map_err(ChargingError::from)?;
     Ok(opened.payment)
 }
 
@@ -103,13 +103,13 @@ async fn confirm(simulator: &Simulator, payment: Payment, card: &'static Card, m
         return Ok(payment);
     }
     let Outcome { payment, changed } = simulator.pay(&payment.id, card, cards::fingerprint(method))?;
-    if changed && !simulator.answers(card).await {
-        return Err(invalid(StatusCode::GATEWAY_TIMEOUT, "Nobody should still be listening."));
+    if changed && !simulator.wait_for_answer(card).await {
+        return Err(invalid(StatusCode::GATEWAY_TIMEOUT, "The client should have timed out."));
     }
     Ok(payment)
 }
 
-/// A payment by the id of its PaymentIntent; a session's has one once the payer tried.
+/// Returns a payment by its PaymentIntent id. A session has an intent once the payer tried to pay.
 fn intent_payment(simulator: &Simulator, id: &str) -> Result<Payment, Error> {
     let secret = id.strip_prefix("pi_").ok_or_else(|| Error::missing("intent", id))?;
     let of_session = || simulator.ledger.get(&format!("cs_{secret}")).ok().filter(objects::has_intent);
@@ -149,12 +149,12 @@ async fn cancel_intent(State(simulator): State<Simulator>, Path(id): Path<String
     fields.none_left()?;
     let payment = intent_payment(&simulator, &id)?;
     let refused = |payment: &Payment| Error::unexpected_state(objects::intent(payment, &[]));
-    if payment.may_be_tried_again() || payment.status == Status::Voided {
+    if payment.allows_retry() || payment.status == Status::Voided {
         return Err(refused(&payment));
     }
     match simulator.void(&payment.id) {
         Ok(voided) => Ok(Json(objects::intent(&voided, &fields.expand))),
-        Err(NotNow::Refused(Refused::AlreadyCharged)) => Err(refused(&payment)),
+        Err(ChargingError::Refused(LedgerError::AlreadyCharged)) => Err(refused(&payment)),
         Err(other) => Err(other.into()),
     }
 }
@@ -173,7 +173,7 @@ async fn create_session(State(simulator): State<Simulator>, headers: HeaderMap, 
 }
 
 fn session_payment(simulator: &Simulator, id: &str) -> Result<Payment, Error> {
-    let found = simulator.ledger.get(id).ok().filter(Payment::may_be_tried_again);
+    let found = simulator.ledger.get(id).ok().filter(Payment::allows_retry);
     found.ok_or_else(|| Error::missing("session", id))
 }
 
@@ -215,8 +215,8 @@ async fn create_refund(State(simulator): State<Simulator>, headers: HeaderMap, b
         return Err(Error::already_refunded());
     }
     let refunded = simulator.refund(&payment.id, &key, amount.unwrap_or(left), &metadata)?;
-    let place = refunded.refund_under(&key).ok_or_else(|| Error::missing("refund", &key))?;
-    Ok(Json(objects::refund(&refunded, place, refunded.refunds[place].answered)))
+    let index = refunded.refund_under(&key).ok_or_else(|| Error::missing("refund", &key))?;
+    Ok(Json(objects::refund(&refunded, index, refunded.refunds[index].answered)))
 }
 
 async fn list_refunds(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
@@ -236,7 +236,7 @@ fn limit(fields: &mut Fields) -> Result<usize, Error> {
     limit.ok_or_else(|| invalid(StatusCode::BAD_REQUEST, "limit must be between 1 and 100."))
 }
 
-/// `created[gte]` and `created[lt]`, seconds there and milliseconds here.
+/// Parses `created[gte]` and `created[lt]`, in seconds, to a range in milliseconds.
 fn created(fields: &mut Fields) -> Result<Range<i64>, Error> {
     let from_s = fields.number("created[gte]")?.unwrap_or(0);
     let until_s = fields.number("created[lt]")?.unwrap_or(i64::MAX);
@@ -247,10 +247,11 @@ async fn list_charges(State(simulator): State<Simulator>, query: Result<Query<Pa
     let mut fields = Fields::of_query(query)?;
     let (window_ms, limit, last) = (created(&mut fields)?, limit(&mut fields)?, fields.take("starting_after"));
     fields.none_left()?;
-    let is_charge = |line: &Line| line.movement == Movement::Charge && objects::is_stripes(&line.payment);
-    let is_last = last.map(|last| move |line: &Line| objects::charge_id(&line.payment) == last);
-    let (lines, has_more) = simulator.ledger.movements_before(&window_ms, is_last, limit, is_charge);
-    let data: Vec<Value> = lines.iter().map(|line| objects::charge(&line.payment)).collect();
+    let is_charge =
+        |record: &MovementRecord| record.movement == Movement::Charge && objects::is_of_stripe(&record.payment);
+    let is_last = last.map(|last| move |record: &MovementRecord| objects::charge_id(&record.payment) == last);
+    let (movements, has_more) = simulator.ledger.movements_before(&window_ms, is_last, limit, is_charge);
+    let data: Vec<Value> = movements.iter().map(|record| objects::charge(&record.payment)).collect();
     Ok(Json(json!({ "object": "list", "url": "/v1/charges", "has_more": has_more, "data": data })))
 }
 
@@ -258,22 +259,25 @@ fn list_refunds_by_time(simulator: &Simulator, mut fields: Fields) -> Answered {
     let (window_ms, limit, last) = (created(&mut fields)?, limit(&mut fields)?, fields.take("starting_after"));
     fields.none_left()?;
     let expands = fields.expand.iter().any(|path| path == "data.charge");
-    let place_of = |line: &Line| match line.movement {
-        Movement::Refund(place) if objects::is_stripes(&line.payment) => Some(place),
+    let refund_index = |record: &MovementRecord| match record.movement {
+        Movement::Refund(index) if objects::is_of_stripe(&record.payment) => Some(index),
         _ => None,
     };
-    let is_last = last
-        .map(|last| move |line: &Line| place_of(line).is_some_and(|at| objects::refund_id(&line.payment, at) == last));
-    let (lines, has_more) =
-        simulator.ledger.movements_before(&window_ms, is_last, limit, |line| place_of(line).is_some());
-    let refund = |line: &Line| {
-        let place = place_of(line)?;
-        let mut refund = objects::refund(&line.payment, place, line.payment.refunds.get(place)?.status);
+    let is_last = last.map(|last| {
+        move |record: &MovementRecord| {
+            refund_index(record).is_some_and(|at| objects::refund_id(&record.payment, at) == last)
+        }
+    });
+    let (movements, has_more) =
+        simulator.ledger.movements_before(&window_ms, is_last, limit, |record| refund_index(record).is_some());
+    let refund = |record: &MovementRecord| {
+        let index = refund_index(record)?;
+        let mut refund = objects::refund(&record.payment, index, record.payment.refunds.get(index)?.status);
         refund["charge"] =
-            if expands { objects::charge(&line.payment) } else { json!(objects::charge_id(&line.payment)) };
+            if expands { objects::charge(&record.payment) } else { json!(objects::charge_id(&record.payment)) };
         Some(refund)
     };
-    let data: Vec<Value> = lines.iter().filter_map(refund).collect();
+    let data: Vec<Value> = movements.iter().filter_map(refund).collect();
     Ok(Json(json!({ "object": "list", "url": "/v1/refunds", "has_more": has_more, "data": data })))
 }
 

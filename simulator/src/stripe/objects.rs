@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::clock;
 use crate::payment::{Dialect, Payment, RefundStatus, Status, StripeTerms};
-use crate::webhooks::{EventKind, Letter};
+use crate::webhooks::{EventKind, WebhookRequest};
 
-/// Name of the signature's header.
+/// Name of the signature header.
 const SIGNATURE_HEADER: &str = "stripe-signature";
 
-/// What the id would be without its prefix.
+/// Returns the id of a payment without its prefix.
 fn secret(payment: &Payment) -> &str {
     payment.id.split_once('_').map_or(payment.id.as_str(), |(_, secret)| secret)
 }
@@ -21,17 +21,17 @@ fn terms(payment: &Payment) -> Option<&StripeTerms> {
     }
 }
 
-/// Whether there is a PaymentIntent: of a session only once its payer tried.
+/// Returns `true` when there is a PaymentIntent; a session has one only after its payer tried to pay.
 pub fn has_intent(payment: &Payment) -> bool {
     let tried = matches!(payment.status, Status::Pending | Status::Succeeded) || payment.failure.is_some();
     terms(payment).is_some_and(|terms| !terms.checkout || tried)
 }
 
-fn wants(expand: &[String], what: &str) -> bool {
+fn is_expanded(expand: &[String], what: &str) -> bool {
     expand.iter().any(|path| path == what || path.starts_with(&format!("{what}.")))
 }
 
-/// The PaymentIntent of a payment.
+/// Builds the PaymentIntent of a payment.
 pub fn intent(payment: &Payment, expand: &[String]) -> Value {
     let status = match payment.status {
         Status::RequiresPayer | Status::Failed => "requires_payment_method",
@@ -41,7 +41,7 @@ pub fn intent(payment: &Payment, expand: &[String]) -> Value {
     };
     let charge = (payment.status == Status::Succeeded).then(|| {
         let id = format!("ch_{}", secret(payment));
-        if wants(expand, "latest_charge") {
+        if is_expanded(expand, "latest_charge") {
             let card = json!({ "brand": "visa", "fingerprint": payment.fingerprint });
             json!({
                 "id": id, "object": "charge", "amount": payment.taken_minor, "amount_refunded": payment.refunded_minor(),
@@ -67,7 +67,7 @@ pub fn intent(payment: &Payment, expand: &[String]) -> Value {
     })
 }
 
-/// Why the last try failed.
+/// Builds the error of the last failed try.
 pub fn last_error(payment: &Payment) -> Value {
     let decline_code = if payment.failure == Some("bank_declined") { "do_not_honor" } else { "generic_decline" };
     json!({
@@ -76,7 +76,7 @@ pub fn last_error(payment: &Payment) -> Value {
     })
 }
 
-/// The Checkout Session of a payment.
+/// Builds the Checkout Session of a payment.
 pub fn session(payment: &Payment, public_url: &str, expand: &[String]) -> Value {
     let (status, payment_status) = match payment.status {
         Status::RequiresPayer => ("open", "unpaid"),
@@ -87,7 +87,11 @@ pub fn session(payment: &Payment, public_url: &str, expand: &[String]) -> Value 
     let inner: Vec<String> =
         expand.iter().filter_map(|path| path.strip_prefix("payment_intent.")).map(str::to_owned).collect();
     let own_intent = has_intent(payment).then(|| {
-        if wants(expand, "payment_intent") { intent(payment, &inner) } else { json!(format!("pi_{}", secret(payment))) }
+        if is_expanded(expand, "payment_intent") {
+            intent(payment, &inner)
+        } else {
+            json!(format!("pi_{}", secret(payment)))
+        }
     });
     json!({
         "id": payment.id,
@@ -107,17 +111,17 @@ pub fn session(payment: &Payment, public_url: &str, expand: &[String]) -> Value 
     })
 }
 
-/// True if it was opened through Stripe's API.
-pub fn is_stripes(payment: &Payment) -> bool {
+/// Returns `true` for a payment opened through Stripe's API.
+pub fn is_of_stripe(payment: &Payment) -> bool {
     terms(payment).is_some()
 }
 
-/// The id of its charge.
+/// Returns the id of a payment's charge.
 pub fn charge_id(payment: &Payment) -> String {
     format!("ch_{}", secret(payment))
 }
 
-/// The charge of a payment that was charged. Stripe copies the notes of the intent when it makes one.
+/// Builds the charge of a charged payment. Stripe copies the metadata of the intent to its charge.
 pub fn charge(payment: &Payment) -> Value {
     json!({
         "id": charge_id(payment),
@@ -134,21 +138,21 @@ pub fn charge(payment: &Payment) -> Value {
     })
 }
 
-/// The id of the refund at that place.
-pub fn refund_id(payment: &Payment, place: usize) -> String {
-    format!("re_{}_{}", secret(payment), place + 1)
+/// Returns the id of the refund at `index`.
+pub fn refund_id(payment: &Payment, index: usize) -> String {
+    format!("re_{}_{}", secret(payment), index + 1)
 }
 
-/// The refund at that place, which stands like that.
-pub fn refund(payment: &Payment, place: usize, status: RefundStatus) -> Value {
-    let refund = &payment.refunds[place];
+/// Builds the refund at `index` with the given status.
+pub fn refund(payment: &Payment, index: usize, status: RefundStatus) -> Value {
+    let refund = &payment.refunds[index];
     let (status, failure) = match status {
         RefundStatus::Pending => ("pending", None),
         RefundStatus::Succeeded => ("succeeded", None),
         RefundStatus::Failed => ("failed", Some("expired_or_canceled_card")),
     };
     json!({
-        "id": refund_id(payment, place),
+        "id": refund_id(payment, index),
         "object": "refund",
         "amount": refund.amount_minor,
         "currency": payment.asked.currency.to_ascii_lowercase(),
@@ -159,48 +163,48 @@ pub fn refund(payment: &Payment, place: usize, status: RefundStatus) -> Value {
     })
 }
 
-/// Every refund of a payment as it stands, the newest first.
+/// Builds every refund of a payment with its current status, the newest first.
 pub fn refunds(payment: &Payment) -> Vec<Value> {
     let each = payment.refunds.iter().enumerate().rev();
-    each.map(|(place, known)| refund(payment, place, known.status)).collect()
+    each.map(|(index, known)| refund(payment, index, known.status)).collect()
 }
 
-/// The refund made last.
+/// Builds the last refund.
 fn last_refund(payment: &Payment) -> Value {
     let last = payment.refunds.len().checked_sub(1);
-    last.map_or(Value::Null, |place| refund(payment, place, payment.refunds[place].status))
+    last.map_or(Value::Null, |index| refund(payment, index, payment.refunds[index].status))
 }
 
-/// What the merchant's endpoint is told of a refund that stands differently now, in this order.
-pub(crate) fn refund_letters(payment: &Payment, place: usize, created_ms: i64, url: &str) -> Vec<Letter> {
-    let status = payment.refunds[place].status;
-    let told = match status {
+/// Builds the events of a refund whose status changed, in order of delivery.
+pub(crate) fn refund_webhooks(payment: &Payment, index: usize, created_ms: i64, url: &str) -> Vec<WebhookRequest> {
+    let status = payment.refunds[index].status;
+    let events = match status {
         RefundStatus::Failed => vec!["charge.refund.updated", "refund.updated", "refund.failed"],
         RefundStatus::Pending | RefundStatus::Succeeded => vec!["charge.refund.updated", "refund.updated"],
     };
-    told.into_iter().map(|kind| letter(kind, &refund(payment, place, status), created_ms, url)).collect()
+    events.into_iter().map(|kind| webhook(kind, &refund(payment, index, status), created_ms, url)).collect()
 }
 
-fn letter(kind: &str, object: &Value, created_ms: i64, url: &str) -> Letter {
+fn webhook(kind: &str, object: &Value, created_ms: i64, url: &str) -> WebhookRequest {
     let id = clock::new_id("evt");
     let event = json!({
         "id": id, "object": "event", "type": kind, "created": created_ms / 1_000, "livemode": false,
         "data": { "object": object },
     });
-    Letter { url: url.to_owned(), body: event.to_string(), event_id: id, header: SIGNATURE_HEADER }
+    WebhookRequest { url: url.to_owned(), body: event.to_string(), event_id: id, header: SIGNATURE_HEADER }
 }
 
-/// What the merchant's endpoint is told, in this order.
-pub(crate) fn letters(
+/// Builds the events of a payment, in order of delivery.
+pub(crate) fn webhooks(
     kind: EventKind,
     payment: &Payment,
     terms: &StripeTerms,
     created_ms: i64,
     url: &str,
-) -> Vec<Letter> {
+) -> Vec<WebhookRequest> {
     let of_session = || session(payment, "", &[]);
     let of_intent = || intent(payment, &[]);
-    let told = match (kind, terms.checkout) {
+    let events = match (kind, terms.checkout) {
         (EventKind::PaymentSucceeded, true) => {
             vec![("checkout.session.completed", of_session()), ("payment_intent.succeeded", of_intent())]
         }
@@ -210,5 +214,5 @@ pub(crate) fn letters(
         (EventKind::PaymentVoided, false) => vec![("payment_intent.canceled", of_intent())],
         (EventKind::RefundSucceeded, _) => vec![("refund.created", last_refund(payment))],
     };
-    told.into_iter().map(|(kind, object)| letter(kind, &object, created_ms, url)).collect()
+    events.into_iter().map(|(kind, object)| webhook(kind, &object, created_ms, url)).collect()
 }

@@ -1,4 +1,4 @@
-//! The merchant's side: keys, bad input, void, refund.
+//! The merchant API: keys, invalid input, void, refund.
 
 use serde_json::{Value, json};
 use simulator::payment::{PaymentView, Status};
@@ -14,7 +14,7 @@ async fn error_code(request: reqwest::RequestBuilder) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn the_same_key_and_body_is_the_same_payment_and_another_body_is_refused() {
+async fn a_reused_key_returns_the_payment_for_the_same_body_only() {
     let merchant = Merchant::new().await;
     let first = merchant.open("pay:1", None).await;
     assert_eq!(merchant.open("pay:1", None).await, first);
@@ -26,7 +26,7 @@ async fn the_same_key_and_body_is_the_same_payment_and_another_body_is_refused()
 }
 
 #[tokio::test]
-async fn many_at_once_with_one_key_make_one_charge_and_one_event() {
+async fn concurrent_requests_with_one_key_make_one_charge_and_one_event() {
     let merchant = Merchant::new().await;
     let body = merchant.payment(Some("tok_paid"));
     let attempts = (0..50).map(|_| tokio::spawn(merchant.post("/v1/payments", "pay:1", &body).send()));
@@ -48,7 +48,7 @@ async fn many_at_once_with_one_key_make_one_charge_and_one_event() {
 }
 
 #[tokio::test]
-async fn nobody_gets_in_without_the_key() {
+async fn a_request_without_the_key_is_unauthorized() {
     let merchant = Merchant::new().await;
     let url = format!("{}/v1/payments?key=x", merchant.base);
     for request in [merchant.client.get(&url), merchant.client.get(&url).bearer_auth("wrong")] {
@@ -57,7 +57,7 @@ async fn nobody_gets_in_without_the_key() {
 }
 
 #[tokio::test]
-async fn bad_input_is_named_and_opens_nothing() {
+async fn invalid_input_is_named_and_opens_no_payment() {
     let merchant = Merchant::new().await;
     let cases = [
         ("amount_minor", json!(0), "amount_invalid"),
@@ -91,7 +91,7 @@ async fn bad_input_is_named_and_opens_nothing() {
 }
 
 #[tokio::test]
-async fn a_voided_payment_stays_voided_and_a_charged_one_cannot_be() {
+async fn a_voided_payment_stays_voided_and_a_charged_one_cannot_be_voided() {
     let merchant = Merchant::new().await;
     let open = merchant.open("pay:1", None).await;
     for _ in 0..2 {
@@ -108,7 +108,7 @@ async fn a_voided_payment_stays_voided_and_a_charged_one_cannot_be() {
 }
 
 #[tokio::test]
-async fn refunds_stay_within_the_charge_and_repeat_harmlessly() {
+async fn refunds_stay_within_the_charge_and_are_idempotent() {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", Some("tok_paid")).await;
     let path = format!("/v1/payments/{}/refunds", payment.id);
@@ -123,7 +123,7 @@ async fn refunds_stay_within_the_charge_and_repeat_harmlessly() {
     let other = merchant.post(&path, "refund:1", &json!({ "amount_minor": 1 }));
     assert_eq!(error_code(other).await, (422, "key_reused".to_owned()));
     let events = merchant.events(2).await;
-    let refund = events.iter().find(|event| event.kind == EventKind::RefundSucceeded).expect("told of the refund");
+    let refund = events.iter().find(|event| event.kind == EventKind::RefundSucceeded).expect("an event of the refund");
     assert_eq!(refund.payment.refunded_minor, 2250);
 
     let unpaid = merchant.open("pay:2", None).await;
@@ -133,7 +133,7 @@ async fn refunds_stay_within_the_charge_and_repeat_harmlessly() {
 }
 
 #[tokio::test]
-async fn a_payment_past_its_time_is_not_charged_by_token_either() {
+async fn an_expired_payment_is_not_charged_by_token() {
     let merchant = Merchant::new().await;
     let mut body = merchant.payment(Some("tok_paid"));
     body["expires_at_ms"] = 1.into();

@@ -1,4 +1,4 @@
-//! Every card ends as the table says, for a token as for a payer.
+//! Every card has the outcome its table documents.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use simulator::webhooks::EventKind;
 
 use crate::merchant::{LATE, Merchant};
 
-async fn ends_as(token: &str, first: Status, last: EventKind) {
+async fn expect_outcome(token: &str, first: Status, last: EventKind) {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", Some(token)).await;
     assert_eq!(payment.status, first, "{token}");
@@ -15,38 +15,38 @@ async fn ends_as(token: &str, first: Status, last: EventKind) {
     assert_eq!(event.kind, last, "{token}");
     assert_eq!((event.payment.id.as_str(), event.payment.reference.as_str()), (payment.id.as_str(), "booking 7"));
     assert_eq!((event.payment.amount_minor, event.payment.currency.as_str()), (2500, "EUR"));
-    assert_eq!(merchant.look_up("pay:1").await.status, event.payment.status, "the event says how it stands");
+    assert_eq!(merchant.look_up("pay:1").await.status, event.payment.status, "the event has the current status");
 }
 
 #[tokio::test]
-async fn paid_is_paid_at_once() {
-    ends_as("tok_paid", Status::Succeeded, EventKind::PaymentSucceeded).await;
+async fn paid_succeeds_at_once() {
+    expect_outcome("tok_paid", Status::Succeeded, EventKind::PaymentSucceeded).await;
 }
 
 #[tokio::test]
 async fn declined_fails_at_once() {
-    ends_as("tok_declined", Status::Failed, EventKind::PaymentFailed).await;
+    expect_outcome("tok_declined", Status::Failed, EventKind::PaymentFailed).await;
 }
 
 #[tokio::test]
-async fn pending_then_paid_tells_by_webhook() {
-    ends_as("tok_pending_paid", Status::Pending, EventKind::PaymentSucceeded).await;
+async fn pending_then_paid_sends_a_webhook() {
+    expect_outcome("tok_pending_paid", Status::Pending, EventKind::PaymentSucceeded).await;
 }
 
 #[tokio::test]
-async fn pending_then_failed_tells_by_webhook() {
-    ends_as("tok_pending_failed", Status::Pending, EventKind::PaymentFailed).await;
+async fn pending_then_failed_sends_a_webhook() {
+    expect_outcome("tok_pending_failed", Status::Pending, EventKind::PaymentFailed).await;
 }
 
 #[tokio::test]
-async fn slow_answers_late_but_paid() {
+async fn slow_succeeds_with_a_late_answer() {
     let started = Instant::now();
-    ends_as("tok_slow", Status::Succeeded, EventKind::PaymentSucceeded).await;
+    expect_outcome("tok_slow", Status::Succeeded, EventKind::PaymentSucceeded).await;
     assert!(started.elapsed() >= Duration::from_millis(300));
 }
 
 #[tokio::test]
-async fn no_answer_is_paid_all_the_same_and_a_second_question_is_answered() {
+async fn no_answer_succeeds_and_a_retry_is_answered() {
     let merchant = Merchant::new().await;
     let body = merchant.payment(Some("tok_no_answer_paid"));
     let unanswered = merchant.post("/v1/payments", "pay:1", &body).timeout(Duration::from_millis(250)).send().await;
@@ -68,7 +68,7 @@ async fn duplicate_webhooks_are_one_event_three_times() {
 }
 
 #[tokio::test]
-async fn a_late_webhook_comes_long_after_the_payment() {
+async fn a_late_webhook_arrives_after_the_late_time() {
     let merchant = Merchant::new().await;
     let started = Instant::now();
     assert_eq!(merchant.open("pay:1", Some("tok_late_webhook")).await.status, Status::Succeeded);
@@ -78,14 +78,14 @@ async fn a_late_webhook_comes_long_after_the_payment() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_repeated_until_the_merchant_accepts_it() {
+async fn a_webhook_is_retried_until_the_merchant_accepts_it() {
     let merchant = Merchant::refusing_webhooks(3).await;
     merchant.open("pay:1", Some("tok_paid")).await;
     assert_eq!(merchant.events(1).await[0].kind, EventKind::PaymentSucceeded);
 }
 
 #[tokio::test]
-async fn a_pending_payment_voided_in_time_is_never_charged() {
+async fn a_voided_pending_payment_is_never_charged() {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", Some("tok_pending_paid")).await;
     assert_eq!(merchant.void(&payment.id).await.status(), 200);
@@ -97,7 +97,7 @@ async fn a_pending_payment_voided_in_time_is_never_charged() {
 }
 
 #[tokio::test]
-async fn reordered_webhooks_tell_of_the_success_before_the_failure_that_came_first() {
+async fn reordered_webhooks_send_the_success_before_the_earlier_failure() {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", Some("tok_reordered_webhooks")).await;
     assert_eq!(payment.status, Status::Succeeded);
@@ -109,7 +109,7 @@ async fn reordered_webhooks_tell_of_the_success_before_the_failure_that_came_fir
 }
 
 #[tokio::test]
-async fn another_amount_is_said_in_the_answer_the_event_and_the_payment() {
+async fn another_amount_is_in_the_answer_the_event_and_the_payment() {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", Some("tok_another_amount")).await;
     assert_eq!((payment.status, payment.amount_minor), (Status::Succeeded, 2499));

@@ -1,4 +1,4 @@
-//! The simulator as its merchants and payers meet it: over HTTP, on a port of its own.
+//! Integration tests of the simulator over HTTP, each on its own port.
 
 mod api;
 mod cards;

@@ -1,4 +1,4 @@
-//! A merchant: a running simulator, a client of it, and a place where its webhooks arrive.
+//! A test merchant: a running simulator, an HTTP client and an inbox for webhooks.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,20 +18,20 @@ use tokio::sync::watch;
 
 pub const API_KEY: &str = "key of the tests";
 pub const SECRET: &str = "secret of the tests";
-/// Where the payer is sent afterwards.
+/// URL the payer returns to.
 pub const RETURN_URL: &str = "http://127.0.0.1:9/bookings/7";
-/// How long anything in these tests may take.
+/// Timeout of every step in these tests.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// The bank's thinking time in these tests.
+/// Time until a pending payment is decided.
 pub const PENDING: Duration = Duration::from_millis(1_500);
-/// How late a late webhook is in these tests.
+/// Delay of a late webhook.
 pub const LATE: Duration = Duration::from_millis(1_500);
 
 /// 2100-01-01, milliseconds since 1970.
 pub const FAR_FUTURE_MS: i64 = 4_102_444_800_000;
 
 struct Inbox {
-    /// Answers 503 to this many webhooks before it accepts one.
+    /// Number of webhooks still to be answered with 503.
     refusals: Mutex<u32>,
     events: watch::Sender<Vec<Event>>,
 }
@@ -48,7 +48,7 @@ impl Merchant {
         Self::refusing_webhooks(0).await
     }
 
-    /// A merchant that turns away its first webhooks.
+    /// Creates a merchant that refuses its first `refusals` webhooks.
     pub async fn refusing_webhooks(refusals: u32) -> Self {
         let inbox = Arc::new(Inbox { refusals: Mutex::new(refusals), events: watch::Sender::new(Vec::new()) });
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -100,14 +100,14 @@ impl Merchant {
         self.client.get(format!("{}{path}", self.base)).bearer_auth(API_KEY).send().await.expect("an answer")
     }
 
-    /// Opens a payment, which must work.
+    /// Opens a payment; the request must succeed.
     pub async fn open(&self, key: &str, token: Option<&str>) -> PaymentView {
         let answer = self.post("/v1/payments", key, &self.payment(token)).send().await.expect("an answer");
         assert_eq!(answer.status(), 201);
         answer.json().await.expect("a payment")
     }
 
-    /// The payment of a key, as it is now.
+    /// Returns the current payment of a key.
     pub async fn look_up(&self, key: &str) -> PaymentView {
         self.get(&format!("/v1/payments?key={key}")).await.json().await.expect("a payment")
     }
@@ -117,20 +117,20 @@ impl Merchant {
         request.bearer_auth(API_KEY).send().await.expect("an answer")
     }
 
-    /// What the payer's browser does when a button is pressed.
+    /// Submits the form of the page, as the payer's browser does.
     pub async fn press(&self, page_url: &str, form: &'static str) -> Response {
         let request = self.client.post(page_url).header("content-type", "application/x-www-form-urlencoded");
         request.body(form).send().await.expect("an answer")
     }
 
-    /// Events, all with a valid signature, as soon as `enough` of them arrived.
-    pub async fn events(&self, enough: usize) -> Vec<Event> {
+    /// Waits for `count` events with a valid signature and returns all of them.
+    pub async fn events(&self, count: usize) -> Vec<Event> {
         let mut arriving = self.inbox.events.subscribe();
-        let arrived = tokio::time::timeout(DEADLINE, arriving.wait_for(|events| events.len() >= enough)).await;
+        let arrived = tokio::time::timeout(DEADLINE, arriving.wait_for(|events| events.len() >= count)).await;
         arrived.expect("events in time").expect("an open inbox").clone()
     }
 
-    /// Events so far.
+    /// Returns the kinds of the events received so far.
     pub fn events_now(&self) -> Vec<EventKind> {
         self.inbox.events.borrow().iter().map(|event| event.kind).collect()
     }

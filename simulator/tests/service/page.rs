@@ -1,4 +1,4 @@
-//! The payer's page: from the merchant and back again.
+//! The payer's page: form, payment, redirect to the merchant.
 
 use reqwest::Response;
 use simulator::payment::{PaymentView, Status};
@@ -16,7 +16,7 @@ async fn text(merchant: &Merchant, url: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_payer_sees_what_it_is_for_pays_and_is_led_back() {
+async fn a_payer_sees_the_bill_pays_and_is_redirected() {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", None).await;
     assert_eq!(payment.status, Status::RequiresPayer);
@@ -38,7 +38,7 @@ async fn a_payer_sees_what_it_is_for_pays_and_is_led_back() {
 }
 
 #[tokio::test]
-async fn every_file_that_the_page_asks_for_is_there() {
+async fn every_file_of_the_page_is_served() {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", None).await;
     let (origin, _) = payment.page_url.split_once("/pay/").expect("an address of a page");
@@ -57,7 +57,7 @@ async fn every_file_that_the_page_asks_for_is_there() {
 }
 
 #[tokio::test]
-async fn declined_pending_and_cancelled_lead_back_all_the_same() {
+async fn every_outcome_redirects_to_the_merchant() {
     for (form, status, failure) in [
         ("card=declined&action=pay", Status::Failed, Some("card_declined")),
         ("card=pending_paid&action=pay", Status::Pending, None),
@@ -69,7 +69,7 @@ async fn declined_pending_and_cancelled_lead_back_all_the_same() {
         let answer = merchant.press(&payment.page_url, form).await;
         assert_eq!(location(&answer), RETURN_URL, "{form}");
         let now = merchant.look_up("pay:1").await;
-        // A slow machine may look after the bank has thought.
+        // On a slow machine the payment may have settled before this request.
         let settled = status == Status::Pending && now.status == Status::Succeeded;
         assert!(now.status == status || settled, "{form}: {:?}", now.status);
         assert_eq!(now.failure.as_deref(), failure, "{form}");
@@ -77,7 +77,7 @@ async fn declined_pending_and_cancelled_lead_back_all_the_same() {
 }
 
 #[tokio::test]
-async fn pressing_pay_twice_charges_once() {
+async fn submitting_twice_charges_once() {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", None).await;
     for _ in 0..2 {
@@ -93,7 +93,7 @@ async fn pressing_pay_twice_charges_once() {
 }
 
 #[tokio::test]
-async fn a_choice_that_cannot_be_read_asks_again_and_charges_nothing() {
+async fn an_invalid_choice_shows_the_form_again_and_charges_nothing() {
     let merchant = Merchant::new().await;
     let payment = merchant.open("pay:1", None).await;
     for form in ["card=gold&action=pay", "action=pay", "", "%%%"] {
@@ -105,7 +105,7 @@ async fn a_choice_that_cannot_be_read_asks_again_and_charges_nothing() {
 }
 
 #[tokio::test]
-async fn a_payment_past_its_time_or_called_off_says_so_kindly() {
+async fn an_expired_or_voided_payment_shows_its_outcome() {
     let merchant = Merchant::new().await;
     let mut body = merchant.payment(None);
     body["expires_at_ms"] = 1.into();
@@ -122,6 +122,6 @@ async fn a_payment_past_its_time_or_called_off_says_so_kindly() {
     assert_eq!(location(&answer), format!("/pay/{}", voided.id));
     assert_eq!(merchant.look_up("voided").await.status, Status::Voided);
 
-    let nowhere = merchant.client.get(format!("{}/pay/pay_nothing", merchant.base)).send().await.expect("an answer");
-    assert_eq!(nowhere.status(), 404);
+    let unknown = merchant.client.get(format!("{}/pay/pay_nothing", merchant.base)).send().await.expect("an answer");
+    assert_eq!(unknown.status(), 404);
 }

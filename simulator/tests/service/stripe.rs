@@ -1,4 +1,4 @@
-//! The same service in Stripe's words. How an adapter gets on with it is tried with the adapter.
+//! The subset of Stripe's API. The server's adapter has its own tests.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ const SESSION: &str = "mode=payment&line_items[0][quantity]=1&line_items[0][pric
      &payment_intent_data[metadata][booking]=b7&success_url=http://127.0.0.1:9/bookings/7&expires_at=4102444800";
 
 #[tokio::test]
-async fn an_intent_is_paid_found_refunded_and_a_key_is_for_one_request() {
+async fn an_intent_is_paid_found_and_refunded_and_a_reused_key_is_refused() {
     let merchant = Merchant::new().await;
     let (status, intent) = ask(&merchant, "/v1/payment_intents", "pay:7", &format!("{INTENT}pm_paid")).await;
     assert_eq!((status, &intent["status"], &intent["amount_received"]), (200, &"succeeded".into(), &2500.into()));
@@ -61,7 +61,7 @@ async fn a_declined_card_is_a_402_with_its_intent() {
 }
 
 #[tokio::test]
-async fn on_the_page_a_payer_whose_card_was_declined_tries_another() {
+async fn on_the_page_a_declined_card_can_be_followed_by_another() {
     let merchant = Merchant::new().await;
     let (status, session) = ask(&merchant, "/v1/checkout/sessions", "page:7", SESSION).await;
     assert_eq!(
@@ -84,7 +84,7 @@ async fn on_the_page_a_payer_whose_card_was_declined_tries_another() {
 }
 
 #[tokio::test]
-async fn what_is_not_spoken_here_is_refused_by_name() {
+async fn unsupported_parameters_are_refused_by_name() {
     let merchant = Merchant::new().await;
     for (path, fields, named) in [
         ("/v1/payment_intents", "amount=2500&currency=eur&capture_method=manual", "capture_method"),
