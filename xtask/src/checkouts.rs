@@ -1,8 +1,8 @@
-//! A target folder that several checkouts share: CI's clones, and worktrees.
+//! A target folder shared by several checkouts, such as CI clones and worktrees.
 //!
-//! Cargo tells by time whether a file changed since it was compiled, and names what it compiled alike in all checkouts.
-//! A file of this checkout that is older than what another one had compiled would pass for compiled, and a page would be
-//! given a module of other sources than its server's.
+//! Cargo compares modification times to find changed files, and uses the same output names in all checkouts. A source
+//! file of this checkout that is older than the output of another checkout would count as compiled. Then a page could
+//! get a client module of other sources than its server's.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,9 +10,9 @@ use std::fs::File;
 use anyhow::{Context, Result};
 
 use crate::fingerprint;
-use crate::places::Places;
+use crate::paths::Paths;
 
-/// All that cargo compiles, and the files that it compiles in.
+/// Everything cargo compiles or embeds.
 const SOURCES: [&str; 14] = [
     "Cargo.lock",
     "Cargo.toml",
@@ -30,22 +30,22 @@ const SOURCES: [&str; 14] = [
     "xtask",
 ];
 
-/// Makes the sources of this checkout new to cargo if another checkout had the target folder last.
-pub fn take_over(places: &Places) -> Result<()> {
-    // Nobody else's.
-    if places.target.starts_with(&places.root) {
+/// Touches all sources of this checkout if another checkout used the target folder last.
+pub fn touch_sources(paths: &Paths) -> Result<()> {
+    // A target folder inside the checkout is not shared.
+    if paths.target.starts_with(&paths.root) {
         return Ok(());
     }
-    let (last, own) = (places.target.join(".checkout"), places.root.to_string_lossy());
+    let (last, own) = (paths.target.join(".checkout"), paths.root.to_string_lossy());
     if std::fs::read_to_string(&last).is_ok_and(|last| last == own) {
         return Ok(());
     }
     let mut files = BTreeSet::new();
     for source in SOURCES {
-        fingerprint::collect(&places.root.join(source), &mut files)?;
+        fingerprint::collect(&paths.root.join(source), &mut files)?;
     }
-    // Nobody has it until all are touched; written now, it says what time that is.
-    std::fs::create_dir_all(&places.target)?;
+    // An empty file while the sources are touched: an interrupted run starts again. Its time is the time to set.
+    std::fs::create_dir_all(&paths.target)?;
     std::fs::write(&last, "").with_context(|| last.display().to_string())?;
     let now = last.metadata()?.modified()?;
     for file in files {

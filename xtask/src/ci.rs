@@ -1,36 +1,36 @@
-//! `cargo xtask ci`: what a change must pass. Quick complaints come first.
+//! `cargo xtask ci`: format, lints and all tests, the fast checks first.
 
 use anyhow::Result;
 
 use crate::command;
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::progress::Step;
 use crate::setup::wasm::Toolchain;
 use crate::stop::Stop;
 use crate::test;
 
-/// All of it; whether everything passed. A failed lint does not hide the tests' result.
-pub fn ci(places: &Places, stop: &Stop) -> Result<bool> {
-    let mut good = true;
-    good &= passes("format", native::cargo(places, "fmt").args(["--all", "--check"]), stop)?;
-    let mut native = native::cargo_all(places, "clippy");
-    good &= passes("lints, native half", native.args(["--all-targets", "--", "-D", "warnings"]), stop)?;
-    let toolchain = Toolchain::require(places, stop)?;
-    let mut browser = toolchain.clippy(places, stop)?;
-    // The profile of the real build, so that nothing is compiled for the lints alone that is not shared.
-    let name = format!("lints, browser half ({})", toolchain.name());
-    good &= passes(&name, browser.args(["--profile", "wasm", "--", "-D", "warnings"]), stop)?;
-    let tests = test::test(places, &test::Options::default(), stop)?;
-    if !good {
+/// Runs all checks. Returns `true` when all passed. The tests run even after a failed lint.
+pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
+    let mut all_passed = true;
+    all_passed &= passes("format", native::cargo(paths, "fmt").args(["--all", "--check"]), stop)?;
+    let mut native = native::cargo_all(paths, "clippy");
+    all_passed &= passes("lints, native crates", native.args(["--all-targets", "--", "-D", "warnings"]), stop)?;
+    let toolchain = Toolchain::require(paths, stop)?;
+    let mut browser = toolchain.clippy(paths, stop)?;
+    // The profile of the real build, so that lints and build share compiled dependencies.
+    let name = format!("lints, client ({})", toolchain.name());
+    all_passed &= passes(&name, browser.args(["--profile", "wasm", "--", "-D", "warnings"]), stop)?;
+    let tests = test::test(paths, &test::Options::default(), stop)?;
+    if !all_passed {
         eprintln!("error: format or lints failed, see above");
     }
-    Ok(good && tests)
+    Ok(all_passed && tests)
 }
 
 fn passes(name: &str, command: &mut std::process::Command, stop: &Stop) -> Result<bool> {
     let step = Step::start(name);
-    let good = command::status(command, stop)?.success();
-    step.done_with(if good { "" } else { "FAILED" });
-    Ok(good)
+    let all_passed = command::status(command, stop)?.success();
+    step.done_with(if all_passed { "" } else { "FAILED" });
+    Ok(all_passed)
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask dev`: like run, and what changes is rebuilt and restarted.
+//! `cargo xtask dev`: like run, and rebuilds and restarts after a change.
 //!
-//! A build that fails leaves the old one running. The browser half is built quickly instead of small.
+//! After a failed build the old version keeps running. The client is built fast instead of small.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
@@ -9,75 +9,75 @@ use anyhow::{Context, Result};
 use notify::{EventKind, RecursiveMode, Watcher};
 
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::processes::Output;
 use crate::progress::note;
-use crate::run::Open;
-use crate::site::{self, Size};
+use crate::run::RunningProduct;
+use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
-/// What is watched.
+/// Watched folders.
 const WATCHED: [&str; 8] = ["app", "domain", "frontend", "messages", "migrations", "server", "simulator", "style"];
-/// Editors write a file in several steps; we wait until nothing happened for this long.
-const SETTLED_AFTER: Duration = Duration::from_millis(150);
-/// How often we look for Ctrl-C and for programs that ended.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Quiet time after the last change: editors write a file in several steps.
+const QUIET_TIME: Duration = Duration::from_millis(150);
+/// Polling interval for a stop request and for ended programs.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Runs until asked to stop.
-pub fn dev(places: &Places, stop: &Stop) -> Result<()> {
-    let mut open = Open::start(places, Size::Large, stop)?;
+/// Runs until a stop is requested.
+pub fn dev(paths: &Paths, stop: &Stop) -> Result<()> {
+    let mut running = RunningProduct::start(paths, BuildMode::Fast, stop)?;
     let (sender, changes) = channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading is an event too on some systems.
+        // Some systems report reads as events.
         if event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_))) {
-            // Nobody listens any more only while we end.
+            // Fails only after the receiver was dropped at the end.
             let _ = sender.send(());
         }
     })?;
-    for folder in WATCHED.map(|name| places.root.join(name)).iter().filter(|folder| folder.exists()) {
+    for folder in WATCHED.map(|name| paths.root.join(name)).iter().filter(|folder| folder.exists()) {
         watcher.watch(folder, RecursiveMode::Recursive).with_context(|| format!("watch {}", folder.display()))?;
     }
-    let mut built = built_at(places);
-    while !stop.asked() {
-        if !changed(&changes) {
+    let mut built = built_at(paths);
+    while !stop.is_requested() {
+        if !has_changed(&changes) {
             continue;
         }
-        if let Err(error) = rebuild(places, stop) {
+        if let Err(error) = rebuild(paths, stop) {
             stop.check()?;
-            note(&format!("the old version goes on: {error:#}"));
+            note(&format!("the old version keeps running: {error:#}"));
             continue;
         }
-        let now = built_at(places);
+        let now = built_at(paths);
         if now != built {
             built = now;
-            open.processes.end(open.server.name)?;
-            if let Err(error) = open.product.start_server(&mut open.processes, &open.server, Output::Shown) {
+            running.processes.end(running.server.name)?;
+            if let Err(error) = running.product.start_server(&mut running.processes, &running.server, Output::Shown) {
                 stop.check()?;
-                open.processes.end(open.server.name)?;
+                running.processes.end(running.server.name)?;
                 note(&format!("{error:#}; waiting for the next change"));
                 continue;
             }
         }
-        note(&format!("up to date: reload {}", open.server.public_url));
+        note(&format!("up to date: reload {}", running.server.public_url));
     }
-    open.processes.end_all();
+    running.processes.end_all();
     Ok(())
 }
 
-fn rebuild(places: &Places, stop: &Stop) -> Result<()> {
-    native::build(places, stop)?;
-    site::build(places, Size::Large, stop)
+fn rebuild(paths: &Paths, stop: &Stop) -> Result<()> {
+    native::build(paths, stop)?;
+    site::build(paths, BuildMode::Fast, stop)
 }
 
-fn built_at(places: &Places) -> Option<SystemTime> {
-    places.program("rowlock").metadata().and_then(|meta| meta.modified()).ok()
+fn built_at(paths: &Paths) -> Option<SystemTime> {
+    paths.program("rowlock").metadata().and_then(|meta| meta.modified()).ok()
 }
 
-/// Whether something changed; waits a moment for it, and for the end of a burst.
-fn changed(changes: &Receiver<()>) -> bool {
-    match changes.recv_timeout(LOOK_EVERY) {
+/// Waits briefly for a change and for the end of a burst. Returns `true` when there was one.
+fn has_changed(changes: &Receiver<()>) -> bool {
+    match changes.recv_timeout(POLL_INTERVAL) {
         Ok(()) => {
-            while changes.recv_timeout(SETTLED_AFTER).is_ok() {}
+            while changes.recv_timeout(QUIET_TIME).is_ok() {}
             true
         }
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,

@@ -1,5 +1,5 @@
-//! Whether the inputs of a step changed since it was last done: by content, not by time, so that a
-//! fresh clone with an old cache has nothing to do.
+//! Content fingerprints of a step's inputs. Content, not time, decides whether a step runs, so a fresh
+//! clone with an old cache has nothing to do.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// A hash of these files, and of all files in these folders, with their names; `more` goes in as well.
+/// Hashes names and contents of these files, and of all files in these folders, together with `more`.
 pub fn of(root: &Path, inputs: &[&str], more: &str) -> Result<String> {
     let mut files = BTreeSet::new();
     for input in inputs {
@@ -22,19 +22,19 @@ pub fn of(root: &Path, inputs: &[&str], more: &str) -> Result<String> {
     Ok(format!("{:016x}", hash.finish()))
 }
 
-/// Whether `stamp` says that this very fingerprint was done.
+/// Returns `true` when the stamp file holds this fingerprint.
 pub fn is_done(stamp: &Path, fingerprint: &str) -> bool {
     std::fs::read_to_string(stamp).is_ok_and(|done| done == fingerprint)
 }
 
-/// All files below a folder, or the file itself; nothing where nothing is.
-pub fn collect(place: &Path, files: &mut BTreeSet<PathBuf>) -> Result<()> {
-    if place.is_dir() {
-        for entry in std::fs::read_dir(place)? {
+/// Collects all files below a folder, or the file itself; none if the path does not exist.
+pub fn collect(path: &Path, files: &mut BTreeSet<PathBuf>) -> Result<()> {
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path)? {
             collect(&entry?.path(), files)?;
         }
-    } else if place.is_file() {
-        files.insert(place.to_owned());
+    } else if path.is_file() {
+        files.insert(path.to_owned());
     }
     Ok(())
 }

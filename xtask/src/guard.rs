@@ -1,9 +1,9 @@
-//! Ends what we started even when we are killed outright.
+//! Ends all started programs even when this process is killed with SIGKILL.
 //!
-//! The guard is this same program in a process of its own, listening on a pipe. Process groups are
-//! announced to it when they start and when they have ended; when the pipe closes, for whatever
-//! reason, it ends those that are left, newest first. An unsafe parent-death signal would do less: it
-//! is lost across `setpriv`, and Linux alone has it.
+//! The guard is a second process of this program that reads a pipe. The parent registers process groups
+//! when they start and unregisters them when they end. When the pipe closes, for any reason, the guard
+//! ends the registered groups, newest first. A parent-death signal would be weaker: it needs unsafe code,
+//! is lost across `setpriv`, and exists on Linux only.
 
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
@@ -15,8 +15,8 @@ use rustix::process::{Pid, Signal, test_kill_process_group};
 
 use crate::command::signal_group;
 
-/// A group has this long after the polite signal; Postgres writes its checkpoint in it.
-pub const POLITE: Duration = Duration::from_secs(20);
+/// Time for a group to end after its stop signal, before SIGKILL; Postgres writes its checkpoint in it.
+pub const GRACE_PERIOD: Duration = Duration::from_secs(20);
 
 /// The parent's end of the pipe.
 pub struct Guard {
@@ -25,7 +25,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard.
+    /// Starts the guard process.
     pub fn start() -> Result<Self> {
         let program = std::env::current_exe()?;
         let mut command = Command::new(program);
@@ -35,19 +35,19 @@ impl Guard {
         Ok(Self { process, pipe })
     }
 
-    /// A group began; `polite` is the signal that ends it in good order.
-    pub fn began(&mut self, leader: u32, polite: Signal) -> Result<()> {
-        self.tell(&format!("+ {leader} {}\n", polite.as_raw()))
+    /// Registers a started group; `stop_signal` ends it gracefully.
+    pub fn register(&mut self, leader: u32, stop_signal: Signal) -> Result<()> {
+        self.send(&format!("+ {leader} {}\n", stop_signal.as_raw()))
     }
 
-    /// A group has ended.
-    pub fn ended(&mut self, leader: u32) -> Result<()> {
-        self.tell(&format!("- {leader}\n"))
+    /// Unregisters an ended group.
+    pub fn unregister(&mut self, leader: u32) -> Result<()> {
+        self.send(&format!("- {leader}\n"))
     }
 
-    fn tell(&mut self, line: &str) -> Result<()> {
-        let pipe = self.pipe.as_mut().context("the guard is listening")?;
-        pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()).context("the guard is gone")
+    fn send(&mut self, line: &str) -> Result<()> {
+        let pipe = self.pipe.as_mut().context("the guard has no pipe")?;
+        pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()).context("the guard has ended")
     }
 }
 
@@ -58,7 +58,7 @@ impl Drop for Guard {
     }
 }
 
-/// The guard's own life: listen until the pipe closes, then end what is left.
+/// Runs the guard process: reads the pipe until it closes, then ends the registered groups.
 pub fn listen() {
     let mut groups: Vec<(u32, Signal)> = Vec::new();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -67,20 +67,20 @@ pub fn listen() {
         let Some(leader) = words.next().and_then(|word| word.parse().ok()) else { continue };
         groups.retain(|(known, _)| *known != leader);
         if sign == Some("+") {
-            let polite = words.next().and_then(|word| word.parse().ok()).and_then(Signal::from_named_raw);
-            groups.push((leader, polite.unwrap_or(Signal::TERM)));
+            let stop_signal = words.next().and_then(|word| word.parse().ok()).and_then(Signal::from_named_raw);
+            groups.push((leader, stop_signal.unwrap_or(Signal::TERM)));
         }
     }
-    for (leader, polite) in groups.into_iter().rev() {
-        end_group(leader, polite);
+    for (leader, stop_signal) in groups.into_iter().rev() {
+        end_group(leader, stop_signal);
     }
 }
 
-/// Ends a group: politely, then by force.
-pub fn end_group(leader: u32, polite: Signal) {
-    signal_group(leader, polite);
+/// Ends a group with its stop signal, then with SIGKILL.
+pub fn end_group(leader: u32, stop_signal: Signal) {
+    signal_group(leader, stop_signal);
     let began = Instant::now();
-    while is_alive(leader) && began.elapsed() < POLITE {
+    while is_alive(leader) && began.elapsed() < GRACE_PERIOD {
         std::thread::sleep(Duration::from_millis(20));
     }
     if is_alive(leader) {

@@ -1,14 +1,14 @@
-//! `cargo xtask`: everything needed to run Rowlock and to prove it, set up by itself.
+//! `cargo xtask`: installs what Rowlock needs, runs it and tests it.
 //!
-//! It knows packages, processes and folders, and nothing of seats: what the product does is asked of
-//! the product's own programs. Unix only; on Windows it runs inside WSL.
+//! It handles packages, processes and folders and has no product logic: it calls the product's programs.
+//! Unix only; on Windows it runs inside WSL.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::stop::Stop;
 
 mod bench;
@@ -18,10 +18,9 @@ mod command;
 mod dev;
 mod fingerprint;
 mod guard;
-mod lean;
-mod leftovers;
+mod minify;
 mod native;
-mod places;
+mod paths;
 mod processes;
 mod progress;
 mod prove;
@@ -30,12 +29,13 @@ mod services;
 mod serving;
 mod setup;
 mod site;
+mod stale_files;
 mod stop;
 mod test;
 mod versions;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Runs Rowlock and proves it, doing its own set-up.")]
+#[command(name = "cargo xtask", about = "Runs and tests Rowlock, and installs what that needs.")]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -45,30 +45,30 @@ struct Arguments {
 enum Task {
     /// Build everything, start private Postgres and Redis, load the demo, serve until Ctrl-C.
     ///
-    /// DATABASE_URL and REDIS_URL name stores to use instead; LISTEN and PUBLIC_URL say where to serve.
+    /// DATABASE_URL and REDIS_URL select other stores; LISTEN and PUBLIC_URL set the address.
     Run,
-    /// Like run, and rebuild and restart what changes.
+    /// Like run, and rebuild and restart after changes.
     ///
-    /// Takes the version of target/site away: whoever serves that from then on has files asked about before each use, until
-    /// run, test or site make it a version again.
+    /// Withdraws the current version of target/site: browsers revalidate its files before each use, until run, test or
+    /// site publish a version again.
     Dev,
-    /// All tests, on fresh stores, up to two visitors in a real browser. Ends in `N passed, N failed`.
+    /// Run all tests on fresh stores, including browser tests. Ends in `N passed, N failed`.
     Test(test::Options),
-    /// Measure. Without a name it lists what there is.
+    /// Run a benchmark. Without a name it lists them.
     Bench(bench::Options),
-    /// Show that what is promised holds whatever fails. Without a name it lists what there is.
+    /// Run a proof: guarantees hold while processes fail. Without a name it lists them.
     Prove(prove::Options),
-    /// What a change must pass: format, lints, all tests.
+    /// Check a change: format, lints, all tests.
     Ci,
-    /// Build the browser half into target/site and nothing else.
+    /// Build only the client, into target/site.
     Site,
-    /// Ends what a parent left behind. Started by the others.
+    /// End the programs of a dead parent. Started by the other tasks.
     #[command(hide = true)]
     Guard,
 }
 
 fn main() -> ExitCode {
-    match work(Arguments::parse().task) {
+    match run_task(Arguments::parse().task) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -78,23 +78,23 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the task found everything in order.
-fn work(task: Task) -> Result<bool> {
+/// Runs a task. Returns `true` when it succeeded without findings.
+fn run_task(task: Task) -> Result<bool> {
     if matches!(task, Task::Guard) {
         guard::listen();
         return Ok(true);
     }
-    let places = Places::find()?;
-    checkouts::take_over(&places)?;
+    let paths = Paths::find()?;
+    checkouts::touch_sources(&paths)?;
     let stop = Stop::listen()?;
     match task {
-        Task::Run => run::run(&places, &stop).map(|()| true),
-        Task::Dev => dev::dev(&places, &stop).map(|()| true),
-        Task::Test(options) => test::test(&places, &options, &stop),
-        Task::Bench(options) => bench::bench(&places, &options, &stop),
-        Task::Prove(options) => prove::prove(&places, &options, &stop),
-        Task::Ci => ci::ci(&places, &stop),
-        Task::Site => site::build(&places, site::Size::Small, &stop).map(|()| true),
+        Task::Run => run::run(&paths, &stop).map(|()| true),
+        Task::Dev => dev::dev(&paths, &stop).map(|()| true),
+        Task::Test(options) => test::test(&paths, &options, &stop),
+        Task::Bench(options) => bench::bench(&paths, &options, &stop),
+        Task::Prove(options) => prove::prove(&paths, &options, &stop),
+        Task::Ci => ci::ci(&paths, &stop),
+        Task::Site => site::build(&paths, site::BuildMode::Optimised, &stop).map(|()| true),
         Task::Guard => Ok(true),
     }
 }

@@ -1,4 +1,4 @@
-//! The native half: our programs, by the cargo that started us.
+//! The native crates, built with the cargo that started this process.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,20 +6,20 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::command;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::progress::Step;
 use crate::stop::Stop;
 
-/// Packages with tests or programs that run on this machine. `frontend` is not among them: cargo would
-/// join its features to the server's, and `app` cannot be hydrating and rendering at once.
+/// Packages with tests or programs for this machine. `frontend` is excluded: cargo would unify its
+/// features with the server's, and `app` cannot have the features for hydration and rendering at once.
 pub const PACKAGES: [&str; 6] = ["domain", "app", "server", "simulator", "bench", "xtask"];
 
-/// A cargo command in the checkout.
-pub fn cargo(places: &Places, verb: &str) -> Command {
+/// Creates a cargo command in the checkout.
+pub fn cargo(paths: &Paths, verb: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(&places.root).arg(verb);
-    // What the cargo that started us says of *this* package. Build scripts that look at it (ring's does)
-    // would be run again, with all that depends on them, whenever someone calls cargo by hand in between.
+    command.current_dir(&paths.root).arg(verb);
+    // These variables describe *this* package. Build scripts that read them (ring's does) would run again,
+    // with all dependants, after each call of cargo by hand.
     for (variable, _) in std::env::vars_os() {
         let name = variable.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
@@ -29,9 +29,9 @@ pub fn cargo(places: &Places, verb: &str) -> Command {
     command
 }
 
-/// The same, for all of [`PACKAGES`].
-pub fn cargo_all(places: &Places, verb: &str) -> Command {
-    let mut command = cargo(places, verb);
+/// Creates a cargo command for all of [`PACKAGES`].
+pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
+    let mut command = cargo(paths, verb);
     for package in PACKAGES {
         command.args(["--package", package]);
     }
@@ -39,25 +39,25 @@ pub fn cargo_all(places: &Places, verb: &str) -> Command {
 }
 
 /// Builds the server and the payment simulator.
-pub fn build(places: &Places, stop: &Stop) -> Result<()> {
+pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
     let step = Step::start("build the server");
-    command::run(cargo(places, "build").args(["--package", "server", "--package", "simulator"]), stop)?;
+    command::run(cargo(paths, "build").args(["--package", "server", "--package", "simulator"]), stop)?;
     step.done();
     Ok(())
 }
 
-/// A built program of ours, started in the checkout: data paths are relative to it.
-pub fn program(places: &Places, name: &str) -> Command {
-    started_in_checkout(places, &places.program(name))
+/// Creates a command of a built program, started in the checkout: data paths are relative to it.
+pub fn program(paths: &Paths, name: &str) -> Command {
+    command_in_checkout(paths, &paths.program(name))
 }
 
-/// The same, optimised.
-pub fn release_program(places: &Places, name: &str) -> Command {
-    started_in_checkout(places, &places.release_program(name))
+/// Creates a command of a program built with the release profile.
+pub fn release_program(paths: &Paths, name: &str) -> Command {
+    command_in_checkout(paths, &paths.release_program(name))
 }
 
-fn started_in_checkout(places: &Places, program: &Path) -> Command {
+fn command_in_checkout(paths: &Paths, program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(&places.root);
+    command.current_dir(&paths.root);
     command
 }

@@ -1,4 +1,4 @@
-//! The long-running programs we start: their output, their end, and the order of it.
+//! Long-running programs: start, output, and shutdown in order.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -11,44 +11,44 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
 use crate::command::signal_group;
-use crate::guard::POLITE;
+use crate::guard::GRACE_PERIOD;
 use crate::progress::Step;
 use crate::stop::Stop;
 
-/// How often a condition is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// Lines of a log shown when its program ends unasked.
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
+/// Log lines shown when a program ends unexpectedly.
 const LAST_LINES: usize = 30;
 
-/// Where a program's output goes.
+/// Destination of a program's output.
 pub enum Output {
-    /// To our standard output, each line behind the program's name.
+    /// Standard output, each line prefixed with the program's name.
     Shown,
-    /// Into this file, which begins anew.
+    /// This file, which is truncated.
     File(PathBuf),
 }
 
 struct Running {
     name: String,
     child: Child,
-    polite: Signal,
+    stop_signal: Signal,
     log: Option<PathBuf>,
 }
 
-/// Everything running for us. Dropping it ends all, last started first.
+/// The running programs. Dropping the value ends all, last started first.
 pub struct Processes<'a> {
     running: Vec<Running>,
     stop: &'a Stop,
 }
 
 impl<'a> Processes<'a> {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new(stop: &'a Stop) -> Self {
         Self { running: Vec::new(), stop }
     }
 
-    /// Starts a program in a process group of its own. `polite` is the signal that ends it in good order.
-    pub fn start(&mut self, name: &str, command: &mut Command, polite: Signal, output: Output) -> Result<()> {
+    /// Starts a program in a separate process group. `stop_signal` ends it gracefully.
+    pub fn start(&mut self, name: &str, command: &mut Command, stop_signal: Signal, output: Output) -> Result<()> {
         command.stdin(Stdio::null()).process_group(0);
         let log = match output {
             Output::Shown => {
@@ -65,56 +65,56 @@ impl<'a> Processes<'a> {
             }
         };
         let mut child = command.spawn().with_context(|| format!("cannot start {name}"))?;
-        self.stop.began(child.id(), polite)?;
+        self.stop.register(child.id(), stop_signal)?;
         if let Some(out) = child.stdout.take() {
             show_lines(name, out);
         }
         if let Some(err) = child.stderr.take() {
             show_lines(name, err);
         }
-        self.running.push(Running { name: name.to_owned(), child, polite, log });
+        self.running.push(Running { name: name.to_owned(), child, stop_signal, log });
         Ok(())
     }
 
-    /// Fails once any of them has ended without being asked to.
+    /// Fails when any program has ended unexpectedly.
     pub fn check(&mut self) -> Result<()> {
         for program in &mut self.running {
             if let Some(status) = program.child.try_wait()? {
-                let said = program.log.as_deref().map(last_lines).unwrap_or_default();
-                bail!("{} ended by itself with {status}\n{said}", program.name);
+                let log = program.log.as_deref().map(last_lines).unwrap_or_default();
+                bail!("{} ended unexpectedly with {status}\n{log}", program.name);
             }
         }
         Ok(())
     }
 
-    /// Waits until `ready` says yes, while everything keeps running.
-    pub fn wait_until(&mut self, what: &str, within: Duration, mut ready: impl FnMut() -> bool) -> Result<()> {
+    /// Waits until `ready` returns `true`; fails on a timeout or when a program ends.
+    pub fn wait_until(&mut self, what: &str, timeout: Duration, mut ready: impl FnMut() -> bool) -> Result<()> {
         let began = Instant::now();
         while !ready() {
             self.stop.check()?;
             self.check()?;
-            if began.elapsed() > within {
-                bail!("{what} is not ready after {} s", within.as_secs());
+            if began.elapsed() > timeout {
+                bail!("{what} is not ready after {} s", timeout.as_secs());
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 
-    /// Ends one program, if it runs.
+    /// Ends a program if it runs.
     pub fn end(&mut self, name: &str) -> Result<()> {
-        if let Some(place) = self.running.iter().position(|program| program.name == name) {
-            let program = self.running.remove(place);
+        if let Some(index) = self.running.iter().position(|program| program.name == name) {
+            let program = self.running.remove(index);
             self.finish(program)?;
         }
         Ok(())
     }
 
-    /// Ends all, last started first: servers before the stores they write to.
+    /// Ends all programs, last started first: servers before their stores.
     pub fn end_all(&mut self) {
         while let Some(program) = self.running.pop() {
             let step = Step::quiet(format!("stop {}", program.name));
-            // The guard's pipe can only fail when the guard is dead; ending the rest matters more.
+            // The guard's pipe fails only when the guard is dead; the other programs must still be ended.
             let _ = self.finish(program);
             step.done();
         }
@@ -122,21 +122,21 @@ impl<'a> Processes<'a> {
 
     fn finish(&mut self, mut program: Running) -> Result<ExitStatus> {
         let leader = program.child.id();
-        signal_group(leader, program.polite);
+        signal_group(leader, program.stop_signal);
         let began = Instant::now();
         let status = loop {
             if let Some(status) = program.child.try_wait()? {
                 break status;
             }
-            if began.elapsed() > POLITE {
+            if began.elapsed() > GRACE_PERIOD {
                 signal_group(leader, Signal::KILL);
                 break program.child.wait()?;
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         };
-        // Whatever the leader left behind in its group.
+        // End the remaining processes of the group.
         signal_group(leader, Signal::KILL);
-        self.stop.ended(leader)?;
+        self.stop.unregister(leader)?;
         Ok(status)
     }
 }
@@ -149,7 +149,7 @@ impl Drop for Processes<'_> {
 
 fn show_lines(name: &str, pipe: impl Read + Send + 'static) {
     let name = name.to_owned();
-    // Ends by itself when the program closes its end.
+    // The thread ends when the program closes the pipe.
     std::thread::spawn(move || {
         for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
             println!("{name:>9} | {}", String::from_utf8_lossy(&line));
@@ -157,7 +157,7 @@ fn show_lines(name: &str, pipe: impl Read + Send + 'static) {
     });
 }
 
-/// The end of a log, for a message.
+/// Returns the last lines of a log, for a message.
 pub fn last_lines(log: &Path) -> String {
     let text = std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

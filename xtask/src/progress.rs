@@ -1,12 +1,11 @@
-//! Says what is being done and how long it took, on standard error, so that standard output stays
-//! free for results.
+//! Prints steps and their duration on standard error; standard output is for results.
 
 use std::time::{Duration, Instant};
 
-/// A step shorter than this leaves no line of its own.
-const WORTH_A_LINE: Duration = Duration::from_millis(500);
+/// Steps shorter than this print no line.
+const MIN_PRINTED: Duration = Duration::from_millis(500);
 
-/// A piece of work under way; tells its time when finished or dropped.
+/// A running step; prints its duration when finished or dropped.
 pub struct Step {
     name: String,
     started: Instant,
@@ -15,28 +14,28 @@ pub struct Step {
 }
 
 impl Step {
-    /// Announces work that may take more than a second or two.
+    /// Starts a step that may take more than a second or two, and prints its name.
     pub fn start(name: impl Into<String>) -> Self {
         let name = name.into();
         eprintln!("     …  {name}");
         Self { name, started: Instant::now(), announced: true, finished: false }
     }
 
-    /// Begins work that is usually instant: silent unless it was not.
+    /// Starts a step that is usually instant: it prints nothing unless it is slow.
     pub fn quiet(name: impl Into<String>) -> Self {
         Self { name: name.into(), started: Instant::now(), announced: false, finished: false }
     }
 
-    /// The work is done.
+    /// Finishes the step.
     pub fn done(self) {
         self.done_with("");
     }
 
-    /// The work is done, with a remark worth reading.
+    /// Finishes the step with a remark.
     pub fn done_with(mut self, remark: &str) {
         self.finished = true;
         let took = self.started.elapsed();
-        if self.announced || took >= WORTH_A_LINE || !remark.is_empty() {
+        if self.announced || took >= MIN_PRINTED || !remark.is_empty() {
             let remark = if remark.is_empty() { String::new() } else { format!(" ({remark})") };
             eprintln!("{:>6}  {}{remark}", seconds(took), self.name);
         }
@@ -51,12 +50,12 @@ impl Drop for Step {
     }
 }
 
-/// Something the reader should know, outside any step.
+/// Prints a note outside any step.
 pub fn note(text: &str) {
     eprintln!("        {text}");
 }
 
-/// `7.3s`, or `2m05s` from one minute on.
+/// Formats a duration as `7.3s`, or as `2m05s` from one minute on.
 pub fn seconds(took: Duration) -> String {
     if took >= Duration::from_secs(60) {
         format!("{}m{:02}s", took.as_secs() / 60, took.as_secs() % 60)

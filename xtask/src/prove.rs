@@ -1,4 +1,4 @@
-//! `cargo xtask prove`: what is promised whatever fails, shown on real processes.
+//! `cargo xtask prove`: proofs that guarantees hold under failures, on real processes.
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
@@ -6,32 +6,32 @@ use clap::Args;
 use crate::bench;
 use crate::command;
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::processes::Processes;
 use crate::progress::Step;
-use crate::services::{self, Folder, Stores};
+use crate::services::{self, DataFolder, Stores};
 use crate::stop::Stop;
 use crate::test::test_result;
 
-/// A proof and what it is about.
+/// A proof and its description.
 struct Proof {
     name: &'static str,
     about: &'static str,
-    by: By,
+    runner: ProofRunner,
 }
 
 /// The program that runs a proof.
-enum By {
-    /// The load generator, under the same name.
+enum ProofRunner {
+    /// The load generator, with a benchmark of the same name.
     LoadGenerator,
-    /// An integration test of the server; a variable says how much to do.
+    /// An integration test of the server; an environment variable sets the amount of work.
     Test {
         /// The test's full name.
         test: &'static str,
-        /// Set to the proof's argument.
+        /// Environment variable for the proof's argument.
         variable: &'static str,
-        /// The argument where none is given.
-        usual: &'static str,
+        /// The default argument.
+        default: &'static str,
     },
 }
 
@@ -39,40 +39,40 @@ const PROOFS: [Proof; 3] = [
     Proof {
         name: "on-sale",
         about: "50,000 seats and a crowd through the waiting room; replicas are restarted and Redis fails over meanwhile",
-        by: By::LoadGenerator,
+        runner: ProofRunner::LoadGenerator,
     },
     Proof {
         name: "free-places",
         about: "[500] times in each commit mode, a hold is checked out twice at once at two replicas while its places go",
-        by: By::Test {
+        runner: ProofRunner::Test {
             test: "free_places::concurrent_checkouts_sell_no_place_that_is_not_paid_for",
             variable: "ROWLOCK_FREE_PLACES",
-            usual: "500",
+            default: "500",
         },
     },
     Proof {
         name: "interleavings",
         about: "[all] schedules with up to two preemptions of two or three actions on one booking; 25m of them, 20 a pair, or by name",
-        by: By::Test {
+        runner: ProofRunner::Test {
             test: "interleavings::schedules_of_two_actions_on_one_booking_leave_the_books_right",
             variable: "ROWLOCK_INTERLEAVINGS",
-            usual: "all",
+            default: "all",
         },
     },
 ];
 
-/// What to prove.
+/// Options of `prove`.
 #[derive(Args)]
 pub struct Options {
-    /// What; without a name the list.
+    /// Name of the proof; without it, the proofs are listed.
     name: Option<String>,
-    /// Passed on: --json, --quick, and what the proof itself takes (--help).
+    /// Arguments of the proof: --json, --quick and its own (--help).
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
-/// Runs one; whether it holds.
-pub fn prove(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
+/// Runs a proof. Returns `true` when it holds.
+pub fn prove(paths: &Paths, options: &Options, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
         for Proof { name, about, .. } in &PROOFS {
             println!("cargo xtask prove {name:<13} {about}");
@@ -82,15 +82,17 @@ pub fn prove(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let Some(proof) = PROOFS.iter().find(|proof| proof.name == name) else {
         bail!("there is no proof called {name}; `cargo xtask prove` lists them");
     };
-    let mut folder = Folder::open(places, "prove", true)?;
+    let mut folder = DataFolder::open(paths, "prove", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
-    let holds = match proof.by {
-        By::LoadGenerator => bench::from_outside(places, name, &options.arguments, &folder, &stores, stop)?,
-        By::Test { test, variable, usual } => {
+    let holds = match proof.runner {
+        ProofRunner::LoadGenerator => {
+            bench::run_load_generator(paths, name, &options.arguments, &folder, &stores, stop)?
+        }
+        ProofRunner::Test { test, variable, default } => {
             ensure!(options.arguments.len() <= 1, "{name} takes one argument");
-            let much = options.arguments.first().map_or(usual, String::as_str);
-            run_test(places, test, (variable, much), &stores, stop)?
+            let amount = options.arguments.first().map_or(default, String::as_str);
+            run_test(paths, test, (variable, amount), &stores, stop)?
         }
     };
     processes.check()?;
@@ -98,21 +100,15 @@ pub fn prove(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     Ok(holds)
 }
 
-/// Runs an integration test with a variable set. True if it was there and passed.
-fn run_test(
-    places: &Places,
-    test: &str,
-    (variable, value): (&str, &str),
-    stores: &Stores,
-    stop: &Stop,
-) -> Result<bool> {
+/// Runs an integration test with a variable set. Returns `true` when exactly one test ran and passed.
+fn run_test(paths: &Paths, test: &str, (variable, value): (&str, &str), stores: &Stores, stop: &Stop) -> Result<bool> {
     let step = Step::start(format!("{test} with {variable}={value}"));
-    let mut command = native::cargo_all(places, "test");
+    let mut command = native::cargo_all(paths, "test");
     command.args(["--test", "it", "--", test, "--exact", "--nocapture"]);
     command.env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis).env(variable, value);
     command.env("REDIS_SERVER", services::redis_program(stop)?);
     let mut passed = 0;
-    let status = command::status_seeing(&mut command, stop, |line| {
+    let status = command::status_with_lines(&mut command, stop, |line| {
         passed += test_result(line).map_or(0, |(passed, _)| passed);
     })?;
     step.done();

@@ -1,4 +1,4 @@
-//! The product running on given stores: schema, demo data, payment simulator, servers.
+//! Starts the product on given stores: schema, demo data, payment simulator, servers.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -11,24 +11,24 @@ use rustix::process::Signal;
 
 use crate::command;
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::processes::{Output, Processes};
 use crate::progress::Step;
-use crate::services::{Folder, Stores, ports};
+use crate::services::{DataFolder, Stores, ports};
 use crate::stop::Stop;
 
-/// Until a started program answers.
-const READY_WITHIN: Duration = Duration::from_secs(60);
-/// One question whether it does.
-const ANSWER_WITHIN: Duration = Duration::from_secs(1);
-/// The port people expect.
-const USUAL_PORT: u16 = 3000;
-/// The simulator's usual port.
-const USUAL_SIMULATOR_PORT: u16 = 3010;
+/// Timeout for a started program to answer.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout of one readiness request.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Default port of the server.
+const DEFAULT_PORT: u16 = 3000;
+/// Default port of the simulator.
+const DEFAULT_SIMULATOR_PORT: u16 = 3010;
 
-/// What all servers of one product share.
+/// Settings shared by all servers of a product.
 pub struct Product<'a> {
-    places: &'a Places,
+    paths: &'a Paths,
     stores: Stores,
     simulator_key: String,
     webhook_secret: String,
@@ -37,42 +37,46 @@ pub struct Product<'a> {
     mailbox: PathBuf,
 }
 
-/// One server of it.
+/// A server of a product.
 pub struct Server {
-    /// Its name in logs.
+    /// Name in logs.
     pub name: &'static str,
-    /// Where it listens.
+    /// Listen address.
     pub listen: SocketAddr,
-    /// The address people type.
+    /// Public URL.
     pub public_url: String,
-    /// Settings beyond those every server gets.
+    /// Settings in addition to the shared ones.
     pub settings: Vec<(&'static str, String)>,
 }
 
 impl Server {
-    /// One on a free port of 127.0.0.1, for programs of ours alone.
-    pub fn on_any_port(folder: &Folder, name: &'static str, settings: Vec<(&'static str, String)>) -> Result<Self> {
+    /// Creates a server on a free port of 127.0.0.1, for tests and benchmarks.
+    pub fn on_free_port(
+        folder: &DataFolder,
+        name: &'static str,
+        settings: Vec<(&'static str, String)>,
+    ) -> Result<Self> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::claim(&folder.ports(), name, None)?));
         Ok(Self { name, listen, public_url: format!("http://{listen}"), settings })
     }
 }
 
-/// Settings of a server that a test or a measurement tries for seats at, and watches maps: all of it comes from one
-/// address, and is quicker than people.
+/// Returns settings without rate limits, for tests and benchmarks: all their requests come from one address, faster than
+/// people.
 pub fn without_hold_limits() -> Vec<(&'static str, String)> {
     ["HOLDS_PER_VISITOR_MIN", "HOLDS_PER_ADDRESS_MIN", "SOCKETS_PER_ADDRESS", "QUEUE_TICKETS_PER_ADDRESS"]
         .map(|name| (name, "0".to_owned()))
         .into()
 }
 
-/// Who works in every theatre of the demo.
+/// The demo's manager of all theatres.
 const DEMO_MANAGER: &str = "manager@example.org";
 
 impl<'a> Product<'a> {
-    /// Prepares the stores: schema and demo data. Safe to repeat; a later day adds its shows.
-    pub fn prepare(places: &'a Places, folder: &mut Folder, stores: Stores, stop: &Stop) -> Result<Self> {
+    /// Prepares the stores: schema and demo data. Idempotent; a call on a later day adds its shows.
+    pub fn prepare(paths: &'a Paths, folder: &mut DataFolder, stores: Stores, stop: &Stop) -> Result<Self> {
         let product = Self {
-            places,
+            paths,
             stores,
             simulator_key: folder.secrets.get("simulator_api_key")?,
             webhook_secret: folder.secrets.get("simulator_webhook_secret")?,
@@ -94,16 +98,16 @@ impl<'a> Product<'a> {
         command::run_silently(self.program("rowlock").arg("demo").arg("--dir").arg(folder), stop)
     }
 
-    /// Makes somebody a manager of every theatre.
+    /// Creates a manager of every theatre.
     pub fn make_manager(&self, email: &str, password: &str, stop: &Stop) -> Result<()> {
         let mut command = self.program("rowlock");
         command.args(["admin", "create", "--email", email, "--name", "Max Manager"]).env("ROWLOCK_PASSWORD", password);
         command::run_silently(&mut command, stop)
     }
 
-    /// Somebody who works in every theatre of the demo: the words one signs in with, of which the password was made for
-    /// this folder. Nobody in a database that is not ours.
-    pub fn manager_of_the_demo(&self, folder: &mut Folder, stop: &Stop) -> Result<Option<String>> {
+    /// Creates the demo's manager and returns the credentials; the password is generated per data folder. Returns `None`
+    /// for a database given by `DATABASE_URL`.
+    pub fn create_demo_manager(&self, folder: &mut DataFolder, stop: &Stop) -> Result<Option<String>> {
         if std::env::var_os("DATABASE_URL").is_some() {
             return Ok(None);
         }
@@ -112,25 +116,25 @@ impl<'a> Product<'a> {
         Ok(Some(format!("{DEMO_MANAGER}, password {password}")))
     }
 
-    /// Starts the payment simulator where people can reach it: on the network if the server is.
+    /// Starts the payment simulator on the server's network interface, so that payers can reach it.
     pub fn start_simulator(
         &mut self,
         processes: &mut Processes<'_>,
-        folder: &Folder,
+        folder: &DataFolder,
         ip: IpAddr,
         output: Output,
     ) -> Result<()> {
-        let port = ports::claim(&folder.ports(), "simulator", Some(USUAL_SIMULATOR_PORT))?;
+        let port = ports::claim(&folder.ports(), "simulator", Some(DEFAULT_SIMULATOR_PORT))?;
         let listen = SocketAddr::new(ip, port);
-        self.simulator_url = address_for_people(listen);
+        self.simulator_url = public_address(listen);
         let mut command = self.program("payment-simulator");
         command.env("LISTEN", listen.to_string()).env("PUBLIC_URL", &self.simulator_url);
         processes.start("payments", &mut command, Signal::TERM, output)?;
         let local = SocketAddr::new(reachable(ip), port);
-        processes.wait_until("the payment simulator", READY_WITHIN, || status(local, "/").is_some())
+        processes.wait_until("the payment simulator", READY_TIMEOUT, || status(local, "/").is_some())
     }
 
-    /// Starts a server and waits until it is ready for visitors.
+    /// Starts a server and waits until it is ready.
     pub fn start_server(&self, processes: &mut Processes<'_>, server: &Server, output: Output) -> Result<()> {
         let step = Step::quiet(format!("{} answers", server.name));
         let mut command = self.program("rowlock");
@@ -138,27 +142,27 @@ impl<'a> Product<'a> {
         command.envs(server.settings.iter().map(|(name, value)| (name, value)));
         processes.start(server.name, &mut command, Signal::TERM, output)?;
         let local = SocketAddr::new(reachable(server.listen.ip()), server.listen.port());
-        processes.wait_until(server.name, READY_WITHIN, || status(local, "/readyz") == Some(200))?;
+        processes.wait_until(server.name, READY_TIMEOUT, || status(local, "/readyz") == Some(200))?;
         step.done();
         Ok(())
     }
 
-    /// Where payments are made.
+    /// Returns the URL of the payment simulator.
     pub fn simulator_url(&self) -> &str {
         &self.simulator_url
     }
 
-    /// What opens the API of payments.
+    /// Returns the API key of the payment simulator.
     pub fn simulator_key(&self) -> &str {
         &self.simulator_key
     }
 
     fn program(&self, name: &str) -> Command {
-        let mut command = native::program(self.places, name);
+        let mut command = native::program(self.paths, name);
         command
             .env("DATABASE_URL", &self.stores.postgres)
             .env("REDIS_URL", &self.stores.redis)
-            .env("SITE_ROOT", self.places.site())
+            .env("SITE_ROOT", self.paths.site())
             .env("SIMULATOR_URL", &self.simulator_url)
             .env("SIMULATOR_API_KEY", &self.simulator_key)
             .env("SIMULATOR_WEBHOOK_SECRET", &self.webhook_secret)
@@ -170,26 +174,26 @@ impl<'a> Product<'a> {
     }
 }
 
-/// Where to serve: `LISTEN`, or the usual port, or another one if that is taken.
-pub fn listen_address(folder: &Folder) -> Result<SocketAddr> {
-    if let Ok(wish) = std::env::var("LISTEN") {
-        let address: SocketAddr = wish.parse()?;
+/// Returns the address to listen at: `LISTEN`, or the default port, or a free one if that is taken.
+pub fn listen_address(folder: &DataFolder) -> Result<SocketAddr> {
+    if let Ok(text) = std::env::var("LISTEN") {
+        let address: SocketAddr = text.parse()?;
         if std::net::TcpListener::bind(address).is_err() {
-            bail!("LISTEN={wish}: somebody else listens there, or the address is not this machine's");
+            bail!("LISTEN={address}: the port is in use, or the address is not this machine's");
         }
         return Ok(address);
     }
-    let port = ports::claim(&folder.ports(), "rowlock", Some(USUAL_PORT))?;
+    let port = ports::claim(&folder.ports(), "rowlock", Some(DEFAULT_PORT))?;
     Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-/// The address to type for a listening address: this machine's own on the network where it listens on all.
-pub fn address_for_people(listen: SocketAddr) -> String {
+/// Returns the URL of a listen address; for an unspecified address with this machine's network address.
+pub fn public_address(listen: SocketAddr) -> String {
     let ip = if listen.ip().is_unspecified() { own_address() } else { listen.ip() };
     format!("http://{}", SocketAddr::new(ip, listen.port()))
 }
 
-/// The address other machines see. Connecting a datagram socket sends nothing; it asks the routing table.
+/// Returns this machine's network address. Connecting a datagram socket sends nothing; it reads the routing table.
 fn own_address() -> IpAddr {
     let ask = || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
@@ -203,11 +207,11 @@ fn reachable(ip: IpAddr) -> IpAddr {
     if ip.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { ip }
 }
 
-/// The body of one GET that is answered with 200.
+/// Sends a GET request and returns the body; fails unless the status is 200.
 pub fn get(address: SocketAddr, path: &str) -> Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
-    stream.set_read_timeout(Some(READY_WITHIN))?;
-    // HTTP/1.0: the body comes whole and ends with the connection.
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
+    stream.set_read_timeout(Some(READY_TIMEOUT))?;
+    // HTTP/1.0: the body is not chunked and ends with the connection.
     write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
@@ -219,10 +223,10 @@ pub fn get(address: SocketAddr, path: &str) -> Result<Vec<u8>> {
     }
 }
 
-/// The status of one GET, `None` if nobody answers.
+/// Sends a GET request and returns the status; `None` without an answer.
 fn status(address: SocketAddr, path: &str) -> Option<u16> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN).ok()?;
-    stream.set_read_timeout(Some(ANSWER_WITHIN)).ok()?;
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT).ok()?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
     let mut head = [0_u8; 12];
     stream.read_exact(&mut head).ok()?;

@@ -1,13 +1,13 @@
-//! The browser half: compiled, bound, shrunk and compressed into `target/site`.
+//! Builds the client: compiles, binds, shrinks and compresses it into `target/site`.
 //!
-//!     pkg/    a script and a module for each of [`HALVES`], a folder of their parts that come later, and the
+//!     pkg/    a script and a module for each of [`BUNDLES`], a folder of its lazily loaded parts, and the
 //!             scripts of frontend/static
-//!     style/  main.css: all of style/*.css in the order of their names; map.css and map-later.css: what the page of a
-//!             live map needs of them, in two; other files as they are
-//!     other files of frontend/static lie where they lie there: fonts/, favicon.svg
-//!     versions/  all of it under a name that says what is in it, if it was built to be delivered: see `versions.rs`
+//!     style/  main.css: all of style/*.css in order of name; map.css and map-later.css: the sheets that the page of
+//!             a live map needs, in two parts; other files unchanged
+//!     other files of frontend/static at the same path: fonts/, favicon.svg
+//!     versions/  a copy named by its content hash, for builds to deliver: see `versions.rs`
 //!
-//! Each text and module has a `.br` and a `.gz` beside it, made once here instead of at every request.
+//! Each text and module has a compressed `.br` and `.gz` sibling, so that the server does not compress per request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -19,31 +19,31 @@ use wasm_bindgen_cli_support::{Bindgen, Output};
 
 use crate::command;
 use crate::fingerprint;
-use crate::lean;
-use crate::leftovers;
-use crate::places::Places;
+use crate::minify;
+use crate::paths::Paths;
 use crate::progress::Step;
-use crate::setup::wasm::{TARGET, Toolchain, Wish};
+use crate::setup::wasm::{Goal, TARGET, Toolchain};
 use crate::setup::wasm_opt;
+use crate::stale_files;
 use crate::stop::Stop;
 use crate::versions;
 
-/// The modules, each a feature of `frontend`: a page loads the one its islands are in. Whoever chooses a
-/// seat does not wait for what is needed after paying, nor for what only staff use.
-const HALVES: [&str; 3] = ["show", "pages", "staff"];
-/// What the modules depend on.
+/// The client bundles, each a feature of `frontend`. A page loads the one with its islands, so choosing a seat
+/// does not wait for code that is needed only after paying or by staff.
+const BUNDLES: [&str; 3] = ["show", "pages", "staff"];
+/// Inputs of the bundles.
 const MODULE_INPUTS: [&str; 6] = ["Cargo.lock", "Cargo.toml", "app", "domain", "frontend/Cargo.toml", "frontend/src"];
-/// Files that are only copied.
+/// Inputs that are only copied.
 const PLAIN_INPUTS: [&str; 2] = ["frontend/static", "style"];
-/// Files worth compressing; pictures and fonts are compressed already.
+/// Extensions to compress; pictures and fonts are already compressed.
 const COMPRESSIBLE: [&str; 6] = ["css", "js", "json", "svg", "txt", "wasm"];
-/// Brotli's best, 0 to 11.
+/// Brotli quality, 0 to 11.
 const BROTLI_QUALITY: u32 = 11;
-/// Brotli's window, as a power of two in bytes.
+/// Brotli window size, bytes, as a power of two.
 const BROTLI_WINDOW: u32 = 22;
 
-/// What the page of a live map needs of style/ until its seats can be taken.
-const OF_THE_MAP: [&str; 11] = [
+/// Sheets of style/ that the page of a live map needs until seats can be taken.
+const MAP_SHEETS: [&str; 11] = [
     "00-tokens.css",
     "10-base.css",
     "11-account-mark.css",
@@ -56,199 +56,207 @@ const OF_THE_MAP: [&str; 11] = [
     "34-sections.css",
     "60-languages.css",
 ];
-/// What it needs then.
-const AFTER_THE_MAP: [&str; 6] =
+/// Sheets that it needs afterwards.
+const MAP_LATER_SHEETS: [&str; 6] =
     ["01-fonts.css", "36-areas.css", "36-party.css", "38-waiting-list.css", "40-checkout.css", "52-paper.css"];
-/// Whether a file of style/ is in a sheet.
-type IsIn = fn(&str) -> bool;
-/// The sheets that pages ask for, made of style/*.css in the order of their names.
-const SHEETS: [(&str, IsIn); 3] = [
+/// Selects the files of style/ that are in a sheet.
+type SheetFilter = fn(&str) -> bool;
+/// The served sheets, built from style/*.css in order of name.
+const SHEETS: [(&str, SheetFilter); 3] = [
     ("main.css", |_| true),
-    ("map.css", |name| OF_THE_MAP.contains(&name)),
-    ("map-later.css", |name| AFTER_THE_MAP.contains(&name)),
+    ("map.css", |name| MAP_SHEETS.contains(&name)),
+    ("map-later.css", |name| MAP_LATER_SHEETS.contains(&name)),
 ];
 
-/// In the names of what leptos exports for answers that stream, which ours do not: nobody calls them, and an export
-/// keeps its code.
-const STREAMS: &str = "intounderlying";
+/// Part of the names that leptos exports for streaming answers. Rowlock has none, and an unused export keeps its code.
+const STREAMING: &str = "intounderlying";
 
-/// How much work goes into size.
+/// Build mode of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// As delivered.
-    Small,
-    /// Quickly rebuilt, for `dev`.
-    Large,
+pub enum BuildMode {
+    /// Small, for delivery.
+    Optimised,
+    /// Fast to build, for `dev`.
+    Fast,
 }
 
-impl Size {
-    /// The cargo profile, which is also the name of its folder.
+impl BuildMode {
+    /// Returns the cargo profile and its output folder.
     fn profile(self) -> (&'static str, &'static str) {
         match self {
-            Self::Small => ("wasm", "wasm"),
-            Self::Large => ("dev", "debug"),
+            Self::Optimised => ("wasm", "wasm"),
+            Self::Fast => ("dev", "debug"),
         }
     }
 }
 
-/// Brings the browser half up to date.
-pub fn build(places: &Places, size: Size, stop: &Stop) -> Result<()> {
-    let pkg = places.site().join("pkg");
+/// Builds the client unless it is up to date.
+pub fn build(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
+    let pkg = paths.site().join("pkg");
     std::fs::create_dir_all(&pkg)?;
-    // `run` and `test` of one checkout share the site; released when this returns.
-    let lock = std::fs::File::create(places.site().join(".lock"))?;
+    // `run` and `test` of one checkout share the site. The lock is released on return.
+    let lock = std::fs::File::create(paths.site().join(".lock"))?;
     lock.lock().context("cannot lock the site")?;
-    if size == Size::Large {
-        // Before anything changes.
-        versions::withdraw(&places.site())?;
+    if mode == BuildMode::Fast {
+        // Withdraw the version before the first change.
+        versions::withdraw(&paths.site())?;
     }
-    let toolchain = Toolchain::require(places, stop)?;
-    let about = format!("{size:?} {} {}", toolchain.name(), toolchain.about()?);
-    let inputs = fingerprint::of(&places.root, &MODULE_INPUTS, &about)?;
-    for half in HALVES {
-        let stamp = places.site().join(format!(".module-{half}"));
+    let toolchain = Toolchain::require(paths, stop)?;
+    let about = format!("{mode:?} {} {}", toolchain.name(), toolchain.about()?);
+    let inputs = fingerprint::of(&paths.root, &MODULE_INPUTS, &about)?;
+    for bundle in BUNDLES {
+        let stamp = paths.site().join(format!(".module-{bundle}"));
         if !fingerprint::is_done(&stamp, &inputs) {
-            module(places, &pkg, half, &toolchain, size, stop)?;
+            build_bundle(paths, &pkg, bundle, &toolchain, mode, stop)?;
             std::fs::write(&stamp, &inputs)?;
         }
     }
-    let inputs = fingerprint::of(&places.root, &PLAIN_INPUTS, "")?;
-    let stamp = places.site().join(".plain");
+    let inputs = fingerprint::of(&paths.root, &PLAIN_INPUTS, "")?;
+    let stamp = paths.site().join(".plain");
     if !fingerprint::is_done(&stamp, &inputs) {
-        plain(places, &pkg)?;
+        copy_static_files(paths, &pkg)?;
         std::fs::write(&stamp, &inputs)?;
     }
-    match size {
-        Size::Small => versions::publish(&places.site()),
-        Size::Large => Ok(()),
+    match mode {
+        BuildMode::Optimised => versions::publish(&paths.site()),
+        BuildMode::Fast => Ok(()),
     }
 }
 
-fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: Size, stop: &Stop) -> Result<()> {
-    let (profile, folder) = size.profile();
-    let wish = if size == Size::Small { Wish::Lean } else { Wish::Talkative };
-    let step = Step::start(format!("compile the browser half \"{half}\" ({})", toolchain.name()));
-    let out = places.target.join("wasm-build").join(TARGET).join(folder);
-    // All halves are linked under one name: cargo would find the other's there and leave it.
+fn build_bundle(
+    paths: &Paths,
+    pkg: &Path,
+    bundle: &str,
+    toolchain: &Toolchain,
+    mode: BuildMode,
+    stop: &Stop,
+) -> Result<()> {
+    let (profile, folder) = mode.profile();
+    let goal = if mode == BuildMode::Optimised { Goal::SmallSize } else { Goal::PanicMessages };
+    let step = Step::start(format!("compile the client bundle \"{bundle}\" ({})", toolchain.name()));
+    let out = paths.target.join("wasm-build").join(TARGET).join(folder);
+    // All bundles are linked to the same file: cargo would keep that of another bundle.
     let linked = out.join("deps/frontend.wasm");
     if linked.exists() {
         std::fs::remove_file(&linked)?;
     }
-    let mut cargo = toolchain.cargo("build", wish, places)?;
-    command::run(cargo.args(["--profile", profile, "--no-default-features", "--features", half]), stop)?;
+    let mut cargo = toolchain.cargo("build", goal, paths)?;
+    command::run(cargo.args(["--profile", profile, "--no-default-features", "--features", bundle]), stop)?;
     step.done();
     let built = out.join("frontend.wasm");
 
-    let step = Step::quiet("take it apart and bind it to JavaScript");
-    let fresh = places.site().join("pkg-fresh");
-    if fresh.exists() {
-        std::fs::remove_dir_all(&fresh)?;
+    let step = Step::quiet("split it and bind it to JavaScript");
+    let output_folder = paths.site().join("pkg-fresh");
+    if output_folder.exists() {
+        std::fs::remove_dir_all(&output_folder)?;
     }
-    let (main, mut modules) = take_apart(&built, half, &fresh)?;
+    let (main, mut modules) = split_module(&built, bundle, &output_folder)?;
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(&main).web(true)?.typescript(false).out_name(half);
-    // The other parts refer to the main one's functions by the linker's names.
+    bindgen.input_path(&main).web(true)?.typescript(false).out_name(bundle);
+    // The other parts refer to functions of the main one by the linker's names.
     bindgen.keep_lld_exports(true).demangle(false);
-    if size == Size::Small {
+    if mode == BuildMode::Optimised {
         bindgen.remove_name_section(true).remove_producers_section(true);
     }
     let mut output = bindgen.generate_output().context("wasm-bindgen")?;
     let exports = &mut output.wasm_mut().exports;
-    let streams: Vec<String> =
-        exports.iter().filter(|export| export.name.contains(STREAMS)).map(|export| export.name.clone()).collect();
-    for name in streams {
-        exports.remove(&name).context("an export that is there")?;
+    let streaming: Vec<String> =
+        exports.iter().filter(|export| export.name.contains(STREAMING)).map(|export| export.name.clone()).collect();
+    for name in streaming {
+        exports.remove(&name).context("an existing export")?;
     }
-    let names = if size == Size::Small { shorten_imports(&mut output, half) } else { BTreeMap::new() };
-    output.emit(&fresh).context("wasm-bindgen")?;
-    if size == Size::Small {
-        let (script, loader) = (format!("{half}.js"), format!("./{half}-parts/load.js"));
-        let parts = std::fs::read_to_string(fresh.join(&loader))?;
-        let bindings = lean::glue(&std::fs::read_to_string(fresh.join(&script))?, &names);
-        std::fs::write(fresh.join(&script), lean::joined(&bindings, &lean::script(&parts), &loader))?;
-        std::fs::remove_file(fresh.join(&loader))?;
+    let names = if mode == BuildMode::Optimised { shorten_imports(&mut output, bundle) } else { BTreeMap::new() };
+    output.emit(&output_folder).context("wasm-bindgen")?;
+    if mode == BuildMode::Optimised {
+        let (script, loader) = (format!("{bundle}.js"), format!("./{bundle}-parts/load.js"));
+        let parts = std::fs::read_to_string(output_folder.join(&loader))?;
+        let bindings = minify::minify_bindings(&std::fs::read_to_string(output_folder.join(&script))?, &names);
+        std::fs::write(
+            output_folder.join(&script),
+            minify::inline_loader(&bindings, &minify::minify_script(&parts), &loader),
+        )?;
+        std::fs::remove_file(output_folder.join(&loader))?;
     }
     step.done();
-    if size == Size::Small {
-        modules.push(fresh.join(format!("{half}_bg.wasm")));
+    if mode == BuildMode::Optimised {
+        modules.push(output_folder.join(format!("{bundle}_bg.wasm")));
         for module in &modules {
-            shrink(places, module, stop)?;
+            shrink(paths, module, stop)?;
         }
     }
     let mut files = BTreeSet::new();
-    fingerprint::collect(&fresh, &mut files)?;
-    let mut made = BTreeSet::new();
+    fingerprint::collect(&output_folder, &mut files)?;
+    let mut written = BTreeSet::new();
     for file in &files {
-        let to = pkg.join(file.strip_prefix(&fresh)?);
-        place(file, &to, size)?;
-        made.insert(to);
+        let to = pkg.join(file.strip_prefix(&output_folder)?);
+        copy_file(file, &to, mode)?;
+        written.insert(to);
     }
-    leftovers::remove(pkg, &made, |file| half_of(file) == Some(half))?;
-    std::fs::remove_dir_all(&fresh)?;
+    stale_files::remove_stale(pkg, &written, |file| bundle_of(file) == Some(bundle))?;
+    std::fs::remove_dir_all(&output_folder)?;
     Ok(())
 }
 
-/// The half that a file below pkg/ is of.
-fn half_of(file: &Path) -> Option<&'static str> {
+/// Returns the bundle of a file below pkg/.
+fn bundle_of(file: &Path) -> Option<&'static str> {
     let first = file.iter().next()?.to_str()?;
-    let is_of = |half: &&str| {
-        let rest = first.strip_prefix(*half).unwrap_or_default();
+    let is_of = |bundle: &&str| {
+        let rest = first.strip_prefix(*bundle).unwrap_or_default();
         rest == "-parts" || rest.starts_with(".js") || rest.starts_with("_bg.")
     };
-    HALVES.into_iter().find(is_of)
+    BUNDLES.into_iter().find(is_of)
 }
 
-/// Gives what a module imports of its script short names, and says which. Their long ones end in digits by chance, which
-/// compress badly and stand in both.
-fn shorten_imports(output: &mut Output, half: &str) -> BTreeMap<String, String> {
-    let script = format!("./{half}_bg.js");
+/// Renames a module's imports to short names and returns the mapping. The long names end in random digits, which
+/// compress badly and occur in both files.
+fn shorten_imports(output: &mut Output, bundle: &str) -> BTreeMap<String, String> {
+    let script = format!("./{bundle}_bg.js");
     let imports = output.wasm_mut().imports.iter_mut().filter(|import| import.module == script);
     let named = imports.enumerate().map(|(number, import)| {
-        let short = lean::short_name(number);
+        let short = minify::short_name(number);
         (std::mem::replace(&mut import.name, short.clone()), short)
     });
     named.collect()
 }
 
-/// Splits a linked module into what is needed at once and what may come later (`app::seat_map::signals::later`): the file of
-/// the first, and those of the others, which lie beside the scripts already, with one that loads them and a list of
-/// which files each is in.
-fn take_apart(built: &Path, half: &str, scripts: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
+/// Splits a linked module into the main part and lazily loaded parts (`app::seat_map::signals::later`). Returns the main
+/// file and the files of the others, which are already next to the scripts, with a loader and a list of each part's files.
+fn split_module(built: &Path, bundle: &str, scripts: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     let whole = std::fs::read(built).with_context(|| built.display().to_string())?;
-    let main = built.with_file_name(format!("{half}-main.wasm"));
-    // A folder for each half: parts go by the same names in all of them.
-    let folder = scripts.join(format!("{half}-parts"));
+    let main = built.with_file_name(format!("{bundle}-main.wasm"));
+    // A folder per bundle: the parts have the same names in all of them.
+    let folder = scripts.join(format!("{bundle}-parts"));
     std::fs::create_dir_all(&folder)?;
-    let (loader, script) = (format!("./{half}-parts/load.js"), format!("../{half}.js"));
+    let (loader, script) = (format!("./{bundle}-parts/load.js"), format!("../{bundle}.js"));
     let mut options = wasm_split_cli_support::Options::new(&whole);
     options.output_dir = scripts;
     options.main_out_path = &main;
     options.link_name = &loader;
     options.main_module = &script;
     let split = wasm_split_cli_support::transform(options).map_err(|why| anyhow::anyhow!("{why:?}"))?;
-    // Which files a part is in, for whoever keeps them for a time without a network (`keep-door.js`).
+    // The files of each part, for scripts that cache them for offline use (`keep-door.js`).
     let files: BTreeMap<_, _> = split.prefetch_map.into_iter().collect();
     std::fs::write(folder.join("parts.json"), serde_json::to_vec(&files)?)?;
     let mut parts = Vec::new();
     for part in split.split_modules {
-        let moved = folder.join(part.file_name().context("a part has a name")?);
+        let moved = folder.join(part.file_name().context("a part without a name")?);
         std::fs::rename(&part, &moved)?;
         parts.push(moved);
     }
     Ok((main, parts))
 }
 
-fn shrink(places: &Places, module: &Path, stop: &Stop) -> Result<()> {
-    let Some(program) = wasm_opt::find_or_install(places, stop)? else {
+fn shrink(paths: &Paths, module: &Path, stop: &Stop) -> Result<()> {
+    let Some(program) = wasm_opt::find_or_install(paths, stop)? else {
         return Ok(());
     };
     let before = module.metadata()?.len();
     let step = Step::start("shrink it with wasm-opt");
     let small = module.with_extension("small");
     let mut command = Command::new(program);
-    // Again until nothing more is found.
+    // Repeat the passes until the size no longer shrinks.
     command.args(["-Oz", "--converge"]);
-    // What rustc emits by default; the section that says so is gone after binding.
+    // The features rustc emits by default; binding removes the section that declares them.
     for feature in [
         "bulk-memory",
         "bulk-memory-opt",
@@ -267,24 +275,24 @@ fn shrink(places: &Places, module: &Path, stop: &Stop) -> Result<()> {
     Ok(())
 }
 
-fn plain(places: &Places, pkg: &Path) -> Result<()> {
-    let (statics, site) = (places.root.join("frontend/static"), places.site());
-    let (mut files, mut made) = (BTreeSet::new(), BTreeSet::new());
-    fingerprint::collect(&statics, &mut files)?;
+fn copy_static_files(paths: &Paths, pkg: &Path) -> Result<()> {
+    let (static_folder, site) = (paths.root.join("frontend/static"), paths.site());
+    let (mut files, mut written) = (BTreeSet::new(), BTreeSet::new());
+    fingerprint::collect(&static_folder, &mut files)?;
     for file in &files {
-        let folder = if is_a(file, "js") { pkg } else { &site };
-        let to = folder.join(file.strip_prefix(&statics)?);
-        if is_a(file, "js") {
-            write(&to, lean::script(&std::fs::read_to_string(file)?).as_bytes(), Size::Small)?;
+        let folder = if has_extension(file, "js") { pkg } else { &site };
+        let to = folder.join(file.strip_prefix(&static_folder)?);
+        if has_extension(file, "js") {
+            write(&to, minify::minify_script(&std::fs::read_to_string(file)?).as_bytes(), BuildMode::Optimised)?;
         } else {
-            place(file, &to, Size::Small)?;
+            copy_file(file, &to, BuildMode::Optimised)?;
         }
-        made.insert(to);
+        written.insert(to);
     }
-    let style = places.root.join("style");
+    let style = paths.root.join("style");
     let mut files = BTreeSet::new();
     fingerprint::collect(&style, &mut files)?;
-    let (sheets, others): (Vec<PathBuf>, Vec<PathBuf>) = files.into_iter().partition(|file| is_a(file, "css"));
+    let (sheets, others): (Vec<PathBuf>, Vec<PathBuf>) = files.into_iter().partition(|file| has_extension(file, "css"));
     for (name, is_in) in SHEETS {
         let mut all = String::new();
         for sheet in sheets.iter().filter(|sheet| sheet.file_name().is_some_and(|name| is_in(&name.to_string_lossy())))
@@ -293,42 +301,42 @@ fn plain(places: &Places, pkg: &Path) -> Result<()> {
             all.push('\n');
         }
         let to = site.join("style").join(name);
-        write(&to, lean::style(&all).as_bytes(), Size::Small)?;
-        made.insert(to);
+        write(&to, minify::minify_style(&all).as_bytes(), BuildMode::Optimised)?;
+        written.insert(to);
     }
     for file in &others {
         let to = site.join("style").join(file.strip_prefix(&style)?);
-        place(file, &to, Size::Small)?;
-        made.insert(to);
+        copy_file(file, &to, BuildMode::Optimised)?;
+        written.insert(to);
     }
-    leftovers::remove(pkg, &made, |file| half_of(file).is_none())?;
-    leftovers::remove(&site.join("style"), &made, |_| true)?;
-    leftovers::remove(&site.join("fonts"), &made, |_| true)
+    stale_files::remove_stale(pkg, &written, |file| bundle_of(file).is_none())?;
+    stale_files::remove_stale(&site.join("style"), &written, |_| true)?;
+    stale_files::remove_stale(&site.join("fonts"), &written, |_| true)
 }
 
-fn is_a(file: &Path, ending: &str) -> bool {
+fn has_extension(file: &Path, ending: &str) -> bool {
     file.extension().is_some_and(|own| own == ending)
 }
 
-fn place(from: &Path, to: &Path, size: Size) -> Result<()> {
-    write(to, &std::fs::read(from)?, size)
+fn copy_file(from: &Path, to: &Path, mode: BuildMode) -> Result<()> {
+    write(to, &std::fs::read(from)?, mode)
 }
 
-/// Writes a file and its compressed siblings. Each appears whole: a server may be reading them.
-fn write(file: &Path, bytes: &[u8], size: Size) -> Result<()> {
+/// Writes a file and its compressed siblings, each atomically: a server may be reading them.
+fn write(file: &Path, bytes: &[u8], mode: BuildMode) -> Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }
     let siblings = [with_ending(file, "br"), with_ending(file, "gz")];
     for sibling in &siblings {
-        // An old sibling of a new file would be served instead of it.
+        // A stale sibling would be served instead of the new file.
         if sibling.exists() {
             std::fs::remove_file(sibling)?;
         }
     }
     replace(file, bytes)?;
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    if size == Size::Large || !COMPRESSIBLE.contains(&ending) {
+    if mode == BuildMode::Fast || !COMPRESSIBLE.contains(&ending) {
         return Ok(());
     }
     let step = Step::quiet(format!("compress {}", file.file_name().unwrap_or_default().to_string_lossy()));
@@ -361,8 +369,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_a_half_is_told_from_a_script_that_stands_by_itself() {
-        for (file, half) in [
+    fn files_of_a_bundle_are_distinguished_from_other_scripts() {
+        for (file, bundle) in [
             ("show.js", Some("show")),
             ("show.js.br", Some("show")),
             ("show_bg.wasm", Some("show")),
@@ -373,14 +381,14 @@ mod tests {
             ("showing.js", None),
             ("rowlock_bg.wasm", None),
         ] {
-            assert_eq!(half_of(Path::new(file)), half, "{file}");
+            assert_eq!(bundle_of(Path::new(file)), bundle, "{file}");
         }
     }
 
     #[test]
-    fn the_sheets_of_the_map_are_made_of_files_that_are_there() {
+    fn the_sheets_of_the_map_exist() {
         let style = Path::new(env!("CARGO_MANIFEST_DIR")).join("../style");
-        for name in OF_THE_MAP.iter().chain(&AFTER_THE_MAP) {
+        for name in MAP_SHEETS.iter().chain(&MAP_LATER_SHEETS) {
             assert!(style.join(name).exists(), "{name}");
         }
     }

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and a closed terminal: one flag that everything which waits looks at, and the guard
-//! that ends what we started should we not live to do it.
+//! Stop requests by Ctrl-C, SIGTERM or a closed terminal: a flag that every wait loop checks, and the guard
+//! that ends the started programs if this process dies.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,47 +11,47 @@ use signal_hook::flag;
 
 use crate::guard::Guard;
 
-/// Exit status after a second Ctrl-C: we leave at once, and the guard ends what is left.
-const IMPATIENT: i32 = 130;
+/// Exit status after a second Ctrl-C: the process exits at once, and the guard ends the programs.
+const FORCED_EXIT_STATUS: i32 = 130;
 
-/// Set once somebody asked us to end.
+/// The stop request and the guard.
 pub struct Stop {
-    asked: Arc<AtomicBool>,
+    is_requested: Arc<AtomicBool>,
     guard: Mutex<Guard>,
 }
 
 impl Stop {
-    /// Listens from now on.
+    /// Installs the signal handlers and starts the guard.
     pub fn listen() -> Result<Self> {
-        let asked = Arc::new(AtomicBool::new(false));
+        let is_requested = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // Order matters: the first signal finds the flag unset here and sets it below.
-            flag::register_conditional_shutdown(signal, IMPATIENT, Arc::clone(&asked))?;
-            flag::register(signal, Arc::clone(&asked))?;
+            // Order matters: for the first signal the flag is unset here, and it is set below.
+            flag::register_conditional_shutdown(signal, FORCED_EXIT_STATUS, Arc::clone(&is_requested))?;
+            flag::register(signal, Arc::clone(&is_requested))?;
         }
-        Ok(Self { asked, guard: Mutex::new(Guard::start()?) })
+        Ok(Self { is_requested, guard: Mutex::new(Guard::start()?) })
     }
 
-    /// Whether to end now.
-    pub fn asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    /// Returns `true` after a stop request.
+    pub fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::Relaxed)
     }
 
-    /// Fails when asked to end; for the places between two steps.
+    /// Fails after a stop request; for use between two steps.
     pub fn check(&self) -> Result<()> {
-        if self.asked() {
+        if self.is_requested() {
             bail!("stopped on request");
         }
         Ok(())
     }
 
-    /// A process group of ours began; `polite` is the signal that ends it in good order.
-    pub fn began(&self, leader: u32, polite: Signal) -> Result<()> {
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner).began(leader, polite)
+    /// Registers a started process group; `stop_signal` ends it gracefully.
+    pub fn register(&self, leader: u32, stop_signal: Signal) -> Result<()> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner).register(leader, stop_signal)
     }
 
-    /// A process group of ours has ended.
-    pub fn ended(&self, leader: u32) -> Result<()> {
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner).ended(leader)
+    /// Unregisters an ended process group.
+    pub fn unregister(&self, leader: u32) -> Result<()> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner).unregister(leader)
     }
 }

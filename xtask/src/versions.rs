@@ -1,11 +1,11 @@
-//! The site as it was built, once more in a folder that is named by what is in it: browsers keep such files for good
-//! (docs/decisions/0054).
+//! Versions of the site: immutable copies of a build, named by a content hash, which browsers cache without
+//! revalidation (docs/decisions/0054).
 //!
-//!     versions/0123456789abcdef/  pkg/, style/ and fonts/ of one build; nothing in there ever changes
-//!     versions/current            which of them pages are of; without it they ask for files by their plain names
+//!     versions/0123456789abcdef/  pkg/, style/ and fonts/ of one build; never changes
+//!     versions/current            name of the version that pages use; without it they use unversioned paths
 //!
-//! Previous versions stay for a while: pages of theirs are still open, and ask for what comes later, while a new one
-//! is served; and rolling back to one finds it.
+//! Previous versions are retained: pages of theirs are still open and load further parts while a new version is
+//! served, and a rollback needs them.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,19 +16,19 @@ use anyhow::{Context, Result};
 
 use crate::fingerprint;
 
-/// What pages ask for by version. The rest lies at fixed addresses: the icon, and the workers, which care for what lies below.
+/// Folders that pages load by version. The rest has fixed paths: the icon, and the workers, whose scope is their path.
 const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
-/// Goes into a version's name with its files. To be raised when what the server says of them changes: which types they
-/// have, which forms (`server/src/web/files.rs`). Browsers keep that with a file, for as long.
+/// Part of a version's hash. Raise it when the server's headers of the files change, such as types and encodings
+/// (`server/src/web/files.rs`): browsers cache the headers with a file.
 const HEADERS: &str = "headers 1";
-/// Previous versions that stay, however old.
-const BEFORE: usize = 3;
-/// Others stay for so long after they were the current one: which of many builds is deployed, nobody knows here…
-const STAY: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// …unless there are more versions than this: who builds all day is not to fill a disk.
-const MOST: usize = 12;
+/// Previous versions that are always retained.
+const MIN_PREVIOUS: usize = 3;
+/// Retention of other versions after they were current: which build is deployed is unknown here.
+const RETENTION: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// Maximum number of versions, so that many builds do not fill the disk.
+const MAX_VERSIONS: usize = 12;
 
-/// Makes what was built a version, and the current one.
+/// Publishes the built site as a version and makes it current.
 #[expect(clippy::disallowed_methods, reason = "versions go by the real clock, as their folders do")]
 pub fn publish(site: &Path) -> Result<()> {
     publish_at(site, SystemTime::now())
@@ -39,19 +39,19 @@ fn publish_at(site: &Path, now: SystemTime) -> Result<()> {
     let versions = site.join("versions");
     let folder = versions.join(&name);
     if !folder.is_dir() {
-        // Whole or not at all: a server may be looking.
-        let coming = versions.join("coming");
-        if coming.exists() {
-            std::fs::remove_dir_all(&coming)?;
+        // Atomic: a server may be reading.
+        let staging = versions.join("coming");
+        if staging.exists() {
+            std::fs::remove_dir_all(&staging)?;
         }
         for part in FOLDERS {
-            copy(site, &site.join(part), &coming)?;
+            copy(site, &site.join(part), &staging)?;
         }
-        std::fs::rename(&coming, &folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::rename(&staging, &folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     let current = versions.join("current");
     let before = std::fs::read_to_string(&current).ok().map(|before| versions.join(before));
-    // Both are in use, however long ago they were built: the previous one was until now.
+    // Both versions are in use now, however old their files are.
     for used in before.iter().filter(|before| before.is_dir()).chain([&folder]) {
         let used = File::open(used).with_context(|| format!("cannot open {}", used.display()))?;
         used.set_modified(now).context("cannot note when a version was in use")?;
@@ -59,10 +59,10 @@ fn publish_at(site: &Path, now: SystemTime) -> Result<()> {
     let new = versions.join("current.new");
     std::fs::write(&new, &name).with_context(|| format!("cannot write {}", new.display()))?;
     std::fs::rename(&new, current)?;
-    forget_old(&versions, &name, now)
+    remove_old(&versions, &name, now)
 }
 
-/// From now on the site may change at any time, so whoever serves it next has files asked about before each use.
+/// Withdraws the current version before the site changes: browsers then revalidate files before each use.
 pub fn withdraw(site: &Path) -> Result<()> {
     let current = site.join("versions/current");
     if current.exists() {
@@ -71,7 +71,7 @@ pub fn withdraw(site: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies what is in a folder of the site to where it lies in the version.
+/// Copies a folder of the site into a version.
 fn copy(site: &Path, folder: &Path, version: &Path) -> Result<()> {
     let mut files = BTreeSet::new();
     fingerprint::collect(folder, &mut files)?;
@@ -81,13 +81,13 @@ fn copy(site: &Path, folder: &Path, version: &Path) -> Result<()> {
             std::fs::create_dir_all(folder)?;
         }
         std::fs::copy(file, &to).with_context(|| format!("cannot write {}", to.display()))?;
-        // On the disk before the folder has its name: nobody looks again at what is in there, should the power fail.
+        // Sync before the folder gets its name: its content is not verified after a power failure.
         File::open(&to)?.sync_all().with_context(|| format!("cannot keep {}", to.display()))?;
     }
     Ok(())
 }
 
-fn forget_old(versions: &Path, current: &str, now: SystemTime) -> Result<()> {
+fn remove_old(versions: &Path, current: &str, now: SystemTime) -> Result<()> {
     let mut others = Vec::new();
     for entry in std::fs::read_dir(versions)? {
         let entry = entry?;
@@ -97,8 +97,8 @@ fn forget_old(versions: &Path, current: &str, now: SystemTime) -> Result<()> {
     }
     others.sort();
     for (newer, (used, folder)) in others.iter().rev().enumerate() {
-        let is_old = now.duration_since(*used).is_ok_and(|age| age > STAY);
-        if newer + 1 >= MOST || (newer >= BEFORE && is_old) {
+        let is_old = now.duration_since(*used).is_ok_and(|age| age > RETENTION);
+        if newer + 1 >= MAX_VERSIONS || (newer >= MIN_PREVIOUS && is_old) {
             std::fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
         }
     }
@@ -114,7 +114,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(60 * 60);
     const DAY: u32 = 24;
 
-    /// A site of the test's own, gone with it.
+    /// A temporary site, removed on drop.
     struct Site(PathBuf);
 
     impl Site {
@@ -122,20 +122,20 @@ mod tests {
             Self(std::env::temp_dir().join(format!("rowlock-site-{test}-{}", std::process::id())))
         }
 
-        /// Builds it so many hours after some moment; the name of the version.
+        /// Builds and publishes the site at an hour offset. Returns the version's name.
         fn build(&self, style: &str, hours: u32) -> String {
             for (file, text) in [("pkg/boot.js", "go();"), ("style/main.css", style), ("fonts/a.woff2", "a")] {
                 let path = self.0.join(file);
-                std::fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
-                std::fs::write(path, text).expect("it is written");
+                std::fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+                std::fs::write(path, text).expect("written");
             }
             let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-            publish_at(&self.0, moment + HOUR * hours).expect("it is published");
+            publish_at(&self.0, moment + HOUR * hours).expect("published");
             self.read("versions/current")
         }
 
         fn read(&self, file: &str) -> String {
-            std::fs::read_to_string(self.0.join(file)).expect("it is there")
+            std::fs::read_to_string(self.0.join(file)).expect("readable")
         }
 
         fn has(&self, version: &str) -> bool {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_named_by_what_is_in_it_and_never_changes() {
+    fn a_version_is_named_by_its_content_and_never_changes() {
         let site = Site::new("named");
         let first = site.build("a{}", 0);
         assert_eq!(site.build("a{}", 0), first, "the same build is the same version");
@@ -159,15 +159,15 @@ mod tests {
         assert_eq!(site.read(&format!("versions/{first}/style/main.css")), "a{}");
         assert_eq!(site.read(&format!("versions/{second}/style/main.css")), "b{}");
         assert_eq!(site.read(&format!("versions/{second}/pkg/boot.js")), "go();");
-        assert_eq!(site.build("a{}", 0), first, "back to the one before");
+        assert_eq!(site.build("a{}", 0), first, "a rollback");
         assert!(first.len() == 16 && first.bytes().all(|digit| digit.is_ascii_hexdigit()), "{first}");
-        withdraw(&site.0).expect("it is withdrawn");
-        withdraw(&site.0).expect("there is nothing to withdraw");
+        withdraw(&site.0).expect("withdrawn");
+        withdraw(&site.0).expect("already withdrawn");
         assert!(!site.0.join("versions/current").exists());
     }
 
     #[test]
-    fn a_few_versions_of_before_stay_however_old() {
+    fn the_last_versions_are_retained_at_any_age() {
         let site = Site::new("few");
         let all: Vec<String> =
             (0..6).map(|number| site.build(&format!("a{{order:{number}}}"), number * 100 * DAY)).collect();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_builds_the_one_that_was_deployed_stays_and_a_disk_stays_bounded() {
+    fn versions_are_retained_by_last_use_up_to_a_maximum() {
         let site = Site::new("many");
         let deployed = site.build("a{}", 0);
         // A month later, five builds until one is deployed.
@@ -184,16 +184,16 @@ mod tests {
             (0..5).map(|number| site.build(&format!("a{{order:{number}}}"), 30 * DAY + number)).collect();
         assert!(site.has(&deployed) && tries.iter().all(|version| site.has(version)));
         site.build("b{}", 60 * DAY);
-        assert!(!site.has(&deployed), "nobody used it for a month");
+        assert!(!site.has(&deployed), "it was not used for a month");
         let all: Vec<String> =
             (0..20).map(|number| site.build(&format!("c{{order:{number}}}"), 60 * DAY + number)).collect();
         let left: Vec<&String> = all.iter().filter(|version| site.has(version)).collect();
-        assert_eq!(left, all.iter().skip(20 - MOST).collect::<Vec<_>>());
+        assert_eq!(left, all.iter().skip(20 - MAX_VERSIONS).collect::<Vec<_>>());
         assert!(tries.iter().all(|version| !site.has(version)));
     }
 
     #[test]
-    fn a_version_one_went_back_to_is_a_new_one() {
+    fn a_rolled_back_version_counts_as_used() {
         let site = Site::new("back");
         let first = site.build("a{}", 0);
         for number in 1..5 {

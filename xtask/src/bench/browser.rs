@@ -1,7 +1,7 @@
-//! The benchmarks of the browser half: the product on fresh stores, and a Chromium that measures itself.
+//! The benchmarks of the client: the product on fresh stores, measured in Chromium.
 //!
-//! What is measured and how is in `end2end/measure`. The programs are those of the dev profile, as `run`
-//! starts them; the browser half is the one that is delivered.
+//! The measurements are in `end2end/measure`. The programs have the dev profile, as those of `run`; the
+//! client is the optimised build.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
@@ -10,33 +10,33 @@ use anyhow::Result;
 
 use crate::command;
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::processes::{Output, Processes};
-use crate::services::{Folder, Stores};
+use crate::services::{DataFolder, Stores};
 use crate::serving::{Product, Server, without_hold_limits};
 use crate::setup::chromium;
-use crate::site::{self, Size};
+use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
-/// Runs one; whether its figures stand.
+/// Runs a benchmark in a browser. Returns `true` when it succeeded.
 pub fn bench(
-    places: &Places,
+    paths: &Paths,
     name: &str,
     arguments: &[String],
-    folder: &mut Folder,
+    folder: &mut DataFolder,
     processes: &mut Processes<'_>,
     stores: Stores,
     stop: &Stop,
 ) -> Result<bool> {
-    let end2end = places.root.join("end2end");
+    let end2end = paths.root.join("end2end");
     let chromium = chromium::with_playwright(&end2end, stop)?;
-    native::build(places, stop)?;
-    site::build(places, Size::Small, stop)?;
+    native::build(paths, stop)?;
+    site::build(paths, BuildMode::Optimised, stop)?;
 
-    let mut product = Product::prepare(places, folder, stores, stop)?;
+    let mut product = Product::prepare(paths, folder, stores, stop)?;
     let output = Output::File(folder.log("payments"));
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let server = Server::on_any_port(folder, "rowlock", without_hold_limits())?;
+    let server = Server::on_free_port(folder, "rowlock", without_hold_limits())?;
     product.start_server(processes, &server, Output::File(folder.log(server.name)))?;
 
     let mut measure = Command::new("node");

@@ -1,93 +1,93 @@
-//! `cargo xtask bench NAME`: measures the release build on fresh private stores.
+//! `cargo xtask bench NAME`: benchmarks the release build on fresh private stores.
 //!
-//! It builds, starts the stores and hands over; what is measured and how is the affair of `bench/`, and of
-//! `end2end/measure` for the browser half (docs/performance.md). Standard output belongs to the results.
+//! It builds, starts the stores and runs the benchmark program: `bench/`, or `end2end/measure` for the
+//! client (docs/performance.md). Standard output is for the results.
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::command;
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::processes::Processes;
 use crate::progress::{Step, note};
-use crate::services::{self, Folder, Stores};
+use crate::services::{self, DataFolder, Stores};
 use crate::stop::Stop;
 
 mod browser;
 
-/// The benchmarks, and what each is about.
+/// The benchmarks and their descriptions.
 const BENCHES: [(&str, &str); 9] = [
-    ("locks", "attempts to take seats: over HTTP at three rates, and in Redis alone"),
+    ("locks", "attempts to hold seats: over HTTP at three rates, and in Redis alone"),
     ("map", "reading the map of 50,000 seats: Redis CPU and bytes on the wire"),
-    ("live", "changes delivered to sockets: per core-second, how late, idle and stalled readers"),
+    ("live", "changes delivered to sockets: per core-second, latency, idle and stalled readers"),
     ("sale", "sales of 4 seats from hold to ticket: batched commits against one by one"),
     ("storm", "10,000 visitors want 300 seats, 50 times, on two servers"),
-    ("retries", "answered requests repeated at two servers, and one of them killed"),
+    ("retries", "answered requests replayed at two servers, and one of them killed"),
     ("waiting-room", "2,000,000 people join one waiting room: CPU and memory of Redis, against a sorted set"),
     ("page", "the page of a show in a browser: bytes until it is interactive, and when it is"),
-    ("render", "1,000 of 50,000 seats change in a browser, against an SVG node a seat; moving the map about"),
+    ("render", "1,000 of 50,000 seats change in a browser, against an SVG node per seat; dragging the map"),
 ];
-/// Those that a browser measures.
+/// The benchmarks that run in a browser.
 const IN_A_BROWSER: [&str; 2] = ["page", "render"];
 
-/// What to measure.
+/// Options of `bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Which benchmark; none lists them.
+    /// Name of the benchmark; without it, the benchmarks are listed.
     name: Option<String>,
-    /// Passed on: --json, --rounds N, --quick, and what the benchmark itself takes (--help).
+    /// Arguments of the benchmark: --json, --rounds N, --quick and its own (--help).
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
-/// Runs one; whether its figures stand.
-pub fn bench(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
+/// Runs a benchmark. Returns `true` when it found no violation.
+pub fn bench(paths: &Paths, options: &Options, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
         for (name, about) in BENCHES {
             println!("cargo xtask bench {name:<12} {about}");
         }
         return Ok(true);
     };
-    let mut folder = Folder::open(places, "bench", true)?;
+    let mut folder = DataFolder::open(paths, "bench", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     if IN_A_BROWSER.contains(&name.as_str()) {
-        let good = browser::bench(places, name, &options.arguments, &mut folder, &mut processes, stores, stop)?;
+        let passed = browser::bench(paths, name, &options.arguments, &mut folder, &mut processes, stores, stop)?;
         processes.end_all();
-        return Ok(good);
+        return Ok(passed);
     }
-    let good = from_outside(places, name, &options.arguments, &folder, &stores, stop)?;
+    let passed = run_load_generator(paths, name, &options.arguments, &folder, &stores, stop)?;
     processes.check()?;
     processes.end_all();
-    Ok(good)
+    Ok(passed)
 }
 
-/// Builds what is measured and what measures, and runs one of its programs; whether that found all in order.
-pub(crate) fn from_outside(
-    places: &Places,
+/// Builds the product and the load generator and runs one of its benchmarks. Returns `true` without violations.
+pub(crate) fn run_load_generator(
+    paths: &Paths,
     name: &str,
     arguments: &[String],
-    folder: &Folder,
+    folder: &DataFolder,
     stores: &Stores,
     stop: &Stop,
 ) -> Result<bool> {
     let step = Step::start("build the server and the benchmarks, optimised");
-    let mut build = native::cargo(places, "build");
+    let mut build = native::cargo(paths, "build");
     build.args(["--release", "--package", "server", "--package", "simulator", "--package", "bench"]);
     command::run(&mut build, stop)?;
     step.done();
-    let mut run = native::release_program(places, "rowlock-bench");
+    let mut run = native::release_program(paths, "rowlock-bench");
     run.arg(name).args(arguments);
     run.env("REDIS_SERVER", services::redis_program(stop)?);
-    run.env("ROWLOCK_SERVER", places.release_program("rowlock"))
-        .env("ROWLOCK_SIMULATOR", places.release_program("payment-simulator"))
+    run.env("ROWLOCK_SERVER", paths.release_program("rowlock"))
+        .env("ROWLOCK_SIMULATOR", paths.release_program("payment-simulator"))
         .env("ROWLOCK_BENCH_LOGS", folder.path.join("logs"))
         .env("DATABASE_URL", &stores.postgres)
         .env("REDIS_URL", &stores.redis);
-    let good = command::status(&mut run, stop)?.success();
-    if !good {
+    let passed = command::status(&mut run, stop)?.success();
+    if !passed {
         note(&format!("logs: {}", folder.path.join("logs").display()));
     }
-    Ok(good)
+    Ok(passed)
 }

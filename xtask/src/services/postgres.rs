@@ -1,7 +1,7 @@
-//! A private Postgres: found or installed, on a port of its own, never run as root.
+//! A private Postgres server: found or installed, on a private port, never run as root.
 //!
-//! Its settings are Postgres' own defaults, `fsync` and `synchronous_commit` included: what is tried
-//! here is what people will run. Only its memory is what anybody would give it (`MEMORY`).
+//! It has Postgres' default settings, `fsync` and `synchronous_commit` included, as in production. Only
+//! the memory settings differ (`MEMORY`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,29 +10,29 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
-use super::{Folder, ports};
+use super::{DataFolder, ports};
 use crate::command;
-use crate::places::is_root;
+use crate::paths::is_root;
 use crate::processes::{Output, Processes};
 use crate::progress::Step;
-use crate::setup::packages::{self, Need};
+use crate::setup::packages::{self, RequiredPackage};
 use crate::stop::Stop;
 
-/// The oldest Postgres we try.
-const OLDEST: u32 = 14;
-/// Until it answers; after a crash it replays its log first.
-const READY_WITHIN: Duration = Duration::from_secs(60);
-/// Servers, pools and one database per test at the same time.
+/// Minimum version.
+const MIN_VERSION: u32 = 14;
+/// Timeout of the start; after a crash it replays its log first.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum connections: servers, pools and one database per concurrent test.
 const CONNECTIONS: u32 = 400;
-/// Room for tables and for the log between two checkpoints: the defaults are for machines of long ago. See
+/// Memory for tables and log between two checkpoints: the defaults are for small machines. See
 /// docs/operating.md.
 const MEMORY: [&str; 2] = ["shared_buffers=512MB", "max_wal_size=4GB"];
-/// The role and the database.
+/// Name of the role and of the database.
 const NAME: &str = "rowlock";
-/// Who runs it when we are root.
+/// User that runs Postgres when this process runs as root.
 const SYSTEM_USER: &str = "postgres";
 
-const NEED: Need = Need {
+const NEED: RequiredPackage = RequiredPackage {
     what: "Postgres 14 or newer",
     debian: &["postgresql", "postgresql-client"],
     dnf: "postgresql-server",
@@ -41,8 +41,8 @@ const NEED: Need = Need {
     otherwise: "Or set DATABASE_URL to one that runs already.",
 };
 
-/// Starts it, with an empty database if it is new, and returns its address.
-pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
+/// Starts Postgres, creates the database if it is missing, and returns the URL.
+pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
     let programs = programs(stop)?;
     let data = folder.postgres.join("postgres");
     end_leftover(&programs, &data, stop)?;
@@ -56,7 +56,7 @@ pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) ->
     }
     let step = Step::quiet("Postgres answers");
     let port = ports::claim(&folder.ports(), "postgres", None)?;
-    let mut command = as_its_user(&programs.join("postgres"))?;
+    let mut command = as_postgres_user(&programs.join("postgres"))?;
     command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
     for setting in ["listen_addresses=127.0.0.1", "unix_socket_directories=", &format!("max_connections={CONNECTIONS}")]
     {
@@ -65,11 +65,11 @@ pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) ->
     for setting in MEMORY {
         command.args(["-c", setting]);
     }
-    // SIGINT is its "fast" shutdown: open transactions are rolled back, everything is written down.
+    // SIGINT is the "fast" shutdown: it rolls back open transactions and writes a checkpoint.
     let output = Output::File(folder.path.join("logs/postgres.log"));
     processes.start("postgres", &mut command, Signal::INT, output)?;
     let client = Client { programs: &programs, port, password: &password };
-    processes.wait_until("Postgres", READY_WITHIN, || client.answers())?;
+    processes.wait_until("Postgres", READY_TIMEOUT, || client.answers())?;
     client.ensure_database()?;
     step.done();
     Ok(format!("postgres://{NAME}:{password}@127.0.0.1:{port}/{NAME}"))
@@ -106,7 +106,7 @@ impl Client<'_> {
 
 fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<()> {
     let step = Step::quiet("create a Postgres data folder");
-    let parent = data.parent().context("the data folder has a parent")?;
+    let parent = data.parent().context("the data folder has no parent")?;
     std::fs::create_dir_all(parent)?;
     let password_file = parent.join("password");
     super::secrets::write_private(&password_file, password.as_bytes())?;
@@ -115,16 +115,16 @@ fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<(
         command::output(Command::new("chown").args(["-R", SYSTEM_USER]).arg(parent))?;
     }
     let locale = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
-    let mut initdb = as_its_user(&programs.join("initdb"))?;
+    let mut initdb = as_postgres_user(&programs.join("initdb"))?;
     initdb.arg("-D").arg(data).arg("--pwfile").arg(&password_file);
     initdb.args(["-U", NAME, "-A", "scram-sha-256", "-E", "UTF8", "--locale", locale]);
-    // Texts are in the order of their bytes, which is that of C.UTF-8 as well, but without asking the C library for each
-    // of the keys, references and codes that a sale looks up.
+    // Collation C orders texts by bytes, like C.UTF-8, but without calling the C library for each of the keys,
+    // references and codes that a sale looks up.
     initdb.args(["--lc-collate", "C"]);
     let result = command::run_silently(&mut initdb, stop);
     std::fs::remove_file(&password_file)?;
     if result.is_err() {
-        // Half a data folder would be taken for a whole one next time.
+        // An incomplete data folder would count as complete next time.
         let _ = std::fs::remove_dir_all(data);
     }
     result?;
@@ -132,35 +132,35 @@ fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<(
     Ok(())
 }
 
-/// Data of a checkout that was deleted and cloned again: their password went with it, so nobody can open them.
-fn remove_orphaned(folder: &Folder, data: &Path) -> Result<()> {
-    if folder.secrets.knows("postgres") || !data.exists() {
+/// Removes data of a deleted checkout: its password is lost, so the data cannot be used.
+fn remove_orphaned(folder: &DataFolder, data: &Path) -> Result<()> {
+    if folder.secrets.contains("postgres") || !data.exists() {
         return Ok(());
     }
-    let step = Step::start("remove the Postgres data of a checkout that was here before");
+    let step = Step::start("remove the Postgres data of a deleted checkout");
     super::remove(data)?;
     step.done();
     Ok(())
 }
 
-/// One of ours that survived us: its own pid file tells, and its own tool judges whether that is true.
+/// Stops a Postgres of an earlier run, found by its pid file and confirmed by `pg_ctl status`.
 fn end_leftover(programs: &Path, data: &Path, stop: &Stop) -> Result<()> {
     if !data.join("postmaster.pid").exists() {
         return Ok(());
     }
-    let mut status = as_its_user(&programs.join("pg_ctl"))?;
+    let mut status = as_postgres_user(&programs.join("pg_ctl"))?;
     if command::output(status.arg("-D").arg(data).arg("status")).is_err() {
         return Ok(());
     }
     let step = Step::start("stop a Postgres left over from an earlier run");
-    let mut end = as_its_user(&programs.join("pg_ctl"))?;
+    let mut end = as_postgres_user(&programs.join("pg_ctl"))?;
     command::run_silently(end.arg("-D").arg(data).args(["-m", "fast", "-w", "stop"]), stop)?;
     step.done();
     Ok(())
 }
 
-/// A command that runs as somebody Postgres accepts, in a folder that user may enter.
-fn as_its_user(program: &Path) -> Result<Command> {
+/// Creates a command that runs as a user Postgres accepts, in a folder that user may enter.
+fn as_postgres_user(program: &Path) -> Result<Command> {
     if !is_root() {
         return Ok(Command::new(program));
     }
@@ -175,13 +175,15 @@ fn as_its_user(program: &Path) -> Result<Command> {
         command.args(["-u", SYSTEM_USER, "--"]).arg(program);
         command
     } else {
-        bail!("Postgres does not run as root, and neither setpriv nor runuser (util-linux) is here to change the user");
+        bail!(
+            "Postgres does not run as root, and neither setpriv nor runuser (util-linux) is available to change the user"
+        );
     };
     command.current_dir("/").env_remove("HOME");
     Ok(command)
 }
 
-/// Packages make this user; a Postgres built by hand may not have.
+/// Creates the system user if it is missing: packages create it, a Postgres built by hand does not.
 fn ensure_user() -> Result<()> {
     if command::output(Command::new("id").args(["-u", SYSTEM_USER])).is_ok() {
         return Ok(());
@@ -191,34 +193,34 @@ fn ensure_user() -> Result<()> {
     Ok(())
 }
 
-/// The folder with the newest Postgres programs of this machine.
+/// Returns the folder of the newest Postgres programs, installed if needed.
 fn programs(stop: &Stop) -> Result<PathBuf> {
-    if newest().is_none() {
+    if find_newest().is_none() {
         packages::install(&NEED, stop)?;
     }
-    let (version, folder) = newest().context("Postgres is installed, but initdb and postgres are not found")?;
-    if version < OLDEST {
+    let (version, folder) = find_newest().context("Postgres is installed, but initdb and postgres are not found")?;
+    if version < MIN_VERSION {
         bail!("{} is needed, but {} has version {version}", NEED.what, folder.display());
     }
     Ok(folder)
 }
 
-fn newest() -> Option<(u32, PathBuf)> {
-    // Debian, Fedora and Homebrew keep every version's programs in a folder of its own, off the PATH.
-    let families = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt", "/usr"];
-    let versions = families.iter().filter_map(|family| std::fs::read_dir(family).ok()).flatten().flatten();
+fn find_newest() -> Option<(u32, PathBuf)> {
+    // Debian, Fedora and Homebrew keep each version's programs in a separate folder outside of PATH.
+    let parents = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt", "/usr"];
+    let versions = parents.iter().filter_map(|parent| std::fs::read_dir(parent).ok()).flatten().flatten();
     let off_path = versions.map(|entry| entry.path().join("bin"));
     let on_path = std::env::var_os("PATH").unwrap_or_default();
     let everywhere = std::env::split_paths(&on_path).chain(off_path);
-    let whole = ["postgres", "initdb", "pg_ctl", "psql", "createdb", "pg_isready"];
+    let required = ["postgres", "initdb", "pg_ctl", "psql", "createdb", "pg_isready"];
     everywhere
-        .filter(|folder| whole.iter().all(|program| command::is_program(&folder.join(program))))
+        .filter(|folder| required.iter().all(|program| command::is_program(&folder.join(program))))
         .filter_map(|folder| Some((major_version(&folder)?, folder)))
         .max()
 }
 
 fn major_version(folder: &Path) -> Option<u32> {
-    let said = command::output(Command::new(folder.join("postgres")).arg("--version")).ok()?;
+    let text = command::output(Command::new(folder.join("postgres")).arg("--version")).ok()?;
     // "postgres (PostgreSQL) 15.18 (Debian …)"
-    said.split_whitespace().nth(2)?.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+    text.split_whitespace().nth(2)?.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Passwords of private copies: drawn once, kept in the data folder, readable by its owner alone.
+//! Secrets of private services: generated once, kept in the data folder, readable only by the owner.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Random bytes in a secret.
+/// Random bytes per secret.
 const SECRET_BYTES: usize = 24;
 
-/// The secrets of one data folder.
+/// The secrets of a data folder.
 pub struct Secrets {
     file: PathBuf,
     known: BTreeMap<String, String>,
 }
 
 impl Secrets {
-    /// Reads those drawn earlier.
+    /// Reads the existing secrets.
     pub fn open(folder: &Path) -> Result<Self> {
         let file = folder.join("secrets.json");
         let known = match std::fs::read(&file) {
@@ -28,12 +28,12 @@ impl Secrets {
         Ok(Self { file, known })
     }
 
-    /// Whether the secret of this name was drawn earlier.
-    pub fn knows(&self, name: &str) -> bool {
+    /// Returns `true` when the secret exists.
+    pub fn contains(&self, name: &str) -> bool {
         self.known.contains_key(name)
     }
 
-    /// The secret of this name, drawn now if it is new. Hexadecimal: safe in URLs and files.
+    /// Returns a secret, generated if it is new. It is hexadecimal: safe in URLs and files.
     pub fn get(&mut self, name: &str) -> Result<String> {
         if let Some(secret) = self.known.get(name) {
             return Ok(secret.clone());
@@ -47,7 +47,7 @@ impl Secrets {
     }
 }
 
-/// Writes a file that nobody else may read.
+/// Writes a file that only its owner may read.
 pub fn write_private(file: &Path, bytes: &[u8]) -> Result<()> {
     use std::io::Write;
     let mut file = std::fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(file)?;

@@ -1,4 +1,4 @@
-//! A Chromium for the browser tests: the machine's own, Debian's package, or Playwright's download.
+//! A Chromium for the browser tests: an installed one, Debian's package, or Playwright's download.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,25 +6,24 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::node;
-use super::packages::{self, Need};
+use super::packages::{self, RequiredPackage};
 use crate::command;
-use crate::places::is_root;
+use crate::paths::is_root;
 use crate::progress::Step;
 use crate::stop::Stop;
 
 const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 
-const NEED: Need = Need {
+const NEED: RequiredPackage = RequiredPackage {
     what: "Chromium",
     debian: &["chromium"],
     dnf: "chromium",
     pacman: "chromium",
     brew: "--cask chromium",
-    otherwise: "Or set CHROMIUM to the program of one; or `cargo xtask test --skip-browser`.",
+    otherwise: "Or set CHROMIUM to a program; or `cargo xtask test --skip-browser`.",
 };
 
-/// Installs Playwright as `end2end` names it. Returns the program it drives; `None` stands for the one it keeps for
-/// itself.
+/// Installs the locked Playwright of `end2end`. Returns the Chromium program; `None` means Playwright's own download.
 pub fn with_playwright(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
     let npm = node::require(stop)?;
     let step = Step::quiet("install Playwright");
@@ -34,13 +33,13 @@ pub fn with_playwright(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
 }
 
 fn require(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
-    if let Some(named) = std::env::var_os("CHROMIUM") {
-        return Ok(Some(PathBuf::from(named)));
+    if let Some(program) = std::env::var_os("CHROMIUM") {
+        return Ok(Some(PathBuf::from(program)));
     }
     if let Some(found) = find() {
         return Ok(Some(found));
     }
-    // Ubuntu's package is a snap, which a container cannot run; only Debian's is taken.
+    // Ubuntu's package is a snap, which a container cannot run; only Debian's is installed.
     if is_real_debian() && is_root() {
         packages::install(&NEED, stop)?;
         return find().map(Some).context("chromium is installed but not found");

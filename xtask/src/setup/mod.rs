@@ -1,4 +1,4 @@
-//! What a machine with Rust and nothing else still lacks: found, installed, or named.
+//! Finds or installs the programs that a machine with Rust alone lacks, or reports the install command.
 
 pub mod chromium;
 pub mod node;

@@ -1,35 +1,35 @@
-//! Node and npm: for wasm-opt, for Playwright and for the linter of the API's document.
+//! Node and npm, for wasm-opt, Playwright and the linter of the OpenAPI document.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::packages::{self, Need};
+use super::packages::{self, RequiredPackage};
 use crate::command;
 use crate::stop::Stop;
 
-/// The oldest Node that Playwright runs on.
-const OLDEST: u32 = 18;
+/// Minimum version of Node for Playwright.
+const MIN_VERSION: u32 = 18;
 
-const NEED: Need = Need {
+const NEED: RequiredPackage = RequiredPackage {
     what: "Node.js 18 or newer, with npm",
     debian: &["nodejs", "npm"],
     dnf: "nodejs npm",
     pacman: "nodejs npm",
     brew: "node",
-    otherwise: "`cargo xtask test --skip-browser` does without.",
+    otherwise: "`cargo xtask test --skip-browser` does not need it.",
 };
 
-/// npm, if a Node that is new enough is here already.
+/// Finds npm if Node is installed and new enough.
 pub fn npm() -> Option<PathBuf> {
     let node = command::find(&["node"], &[])?;
-    let said = command::output(Command::new(node).arg("--version")).ok()?;
-    let major: u32 = said.trim().trim_start_matches('v').split('.').next()?.parse().ok()?;
-    if major < OLDEST { None } else { command::find(&["npm"], &[]) }
+    let text = command::output(Command::new(node).arg("--version")).ok()?;
+    let major: u32 = text.trim().trim_start_matches('v').split('.').next()?.parse().ok()?;
+    if major < MIN_VERSION { None } else { command::find(&["npm"], &[]) }
 }
 
-/// npm, installed with Node if need be.
+/// Finds npm, or installs it with Node.
 pub fn require(stop: &Stop) -> Result<PathBuf> {
     if let Some(npm) = npm() {
         return Ok(npm);
@@ -41,9 +41,9 @@ pub fn require(stop: &Stop) -> Result<PathBuf> {
     }
 }
 
-/// `npm ci` in a folder with a lock file, when what it names is not installed yet.
+/// Runs `npm ci` in a folder unless its lock file is already installed. Returns `true` when it ran.
 pub fn install_locked(npm: &Path, folder: &Path, stop: &Stop) -> Result<bool> {
-    let lock = std::fs::read(folder.join("package-lock.json")).context("package-lock.json belongs to the checkout")?;
+    let lock = std::fs::read(folder.join("package-lock.json")).context("package-lock.json is missing")?;
     let stamp = folder.join("node_modules/.installed-lock");
     if std::fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(false);

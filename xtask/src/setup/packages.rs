@@ -1,4 +1,4 @@
-//! Packages of the system: installed where we may, named with the command to type where we may not.
+//! System packages: installed as root on Debian, otherwise reported with the install command.
 
 use std::process::Command;
 use std::sync::Once;
@@ -6,55 +6,55 @@ use std::sync::Once;
 use anyhow::{Result, bail};
 
 use crate::command;
-use crate::places::is_root;
+use crate::paths::is_root;
 use crate::progress::Step;
 use crate::stop::Stop;
 
-/// Something a machine may lack, and what each system calls it.
-pub struct Need {
-    /// For people: "Postgres 14 or newer".
+/// A required program and its package names.
+pub struct RequiredPackage {
+    /// Name in messages: "Postgres 14 or newer".
     pub what: &'static str,
-    /// Debian's and Ubuntu's packages.
+    /// Packages of Debian and Ubuntu.
     pub debian: &'static [&'static str],
-    /// Fedora's.
+    /// Package of Fedora.
     pub dnf: &'static str,
-    /// Arch's.
+    /// Package of Arch.
     pub pacman: &'static str,
-    /// Homebrew's.
+    /// Package of Homebrew.
     pub brew: &'static str,
-    /// Another way out, said along with the command; may be empty.
+    /// An alternative, printed after the command; may be empty.
     pub otherwise: &'static str,
 }
 
-/// Whether packages are Debian's: apt-get is there.
+/// Returns `true` when apt-get is available.
 pub fn is_debian() -> bool {
     command::find(&["apt-get"], &[]).is_some()
 }
 
-/// Installs it on a Debian where we are root; everywhere else the error names the command.
-pub fn install(need: &Need, stop: &Stop) -> Result<()> {
-    if is_debian() && is_root() && !need.debian.is_empty() {
-        let step = Step::start(format!("install {}", need.debian.join(" ")));
+/// Installs the packages as root on Debian; otherwise fails with the install command.
+pub fn install(package: &RequiredPackage, stop: &Stop) -> Result<()> {
+    if is_debian() && is_root() && !package.debian.is_empty() {
+        let step = Step::start(format!("install {}", package.debian.join(" ")));
         refresh_lists(stop)?;
-        command::run_silently(apt().args(["install", "-y", "--no-install-recommends"]).args(need.debian), stop)?;
+        command::run_silently(apt().args(["install", "-y", "--no-install-recommends"]).args(package.debian), stop)?;
         step.done();
         return Ok(());
     }
-    let command = if is_debian() && !need.debian.is_empty() {
-        format!("sudo apt-get install {}", need.debian.join(" "))
+    let command = if is_debian() && !package.debian.is_empty() {
+        format!("sudo apt-get install {}", package.debian.join(" "))
     } else if command::find(&["brew"], &[]).is_some() || cfg!(target_os = "macos") {
-        format!("brew install {}", need.brew)
+        format!("brew install {}", package.brew)
     } else if command::find(&["dnf"], &[]).is_some() {
-        format!("sudo dnf install {}", need.dnf)
+        format!("sudo dnf install {}", package.dnf)
     } else if command::find(&["pacman"], &[]).is_some() {
-        format!("sudo pacman -S {}", need.pacman)
+        format!("sudo pacman -S {}", package.pacman)
     } else {
-        format!("(with your system's packages) {}", need.brew)
+        format!("(with your system's packages) {}", package.brew)
     };
-    bail!("{} is missing. Install it with\n\n    {command}\n\nand start again. {}", need.what, need.otherwise)
+    bail!("{} is missing. Install it with\n\n    {command}\n\nand start again. {}", package.what, package.otherwise)
 }
 
-/// A fresh container has no package lists at all; once per start is enough.
+/// Updates the package lists once per process: a new container has none.
 fn refresh_lists(stop: &Stop) -> Result<()> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());

@@ -1,5 +1,4 @@
-//! A PgBouncer that works in front of Postgres: 1.21 or newer. Debian 12 has an older one, so there it is built from the
-//! source package of Debian 13.
+//! PgBouncer 1.21 or newer. Debian 12 has an older one, so it is built from the source package of Debian 13 there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,29 +6,29 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::operating::require;
-use super::packages::{self, Need};
+use super::packages::{self, RequiredPackage};
 use crate::command;
-use crate::places::{Places, is_root};
+use crate::paths::{Paths, is_root};
 use crate::progress::Step;
 use crate::stop::Stop;
 
-/// The oldest that keeps prepared statements apart in transaction mode: major, minor.
-const OLDEST: (u32, u32) = (1, 21);
-/// The release of Debian whose source is built.
+/// Minimum version (major, minor): the first with prepared statements in transaction mode.
+const MIN_VERSION: (u32, u32) = (1, 21);
+/// Debian release of the source package.
 const RELEASE: &str = "trixie";
-/// The keys that sign that release, on every Debian 12.
+/// Keyring that verifies that release; part of Debian 12.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-const PGBOUNCER: Need = Need {
+const PGBOUNCER: RequiredPackage = RequiredPackage {
     what: "PgBouncer",
     debian: &["pgbouncer"],
     dnf: "pgbouncer",
     pacman: "pgbouncer",
     brew: "pgbouncer",
-    otherwise: "Or set PGBOUNCER to the program of one.",
+    otherwise: "Or set PGBOUNCER to a program.",
 };
 
-const BUILD_TOOLS: Need = Need {
+const BUILD_TOOLS: RequiredPackage = RequiredPackage {
     what: "the compiler and libraries PgBouncer is built with",
     debian: &["gcc", "make", "pkg-config", "libevent-dev", "libssl-dev", "debian-archive-keyring"],
     dnf: "gcc make libevent-devel openssl-devel",
@@ -38,22 +37,22 @@ const BUILD_TOOLS: Need = Need {
     otherwise: "Or set PGBOUNCER to a program of 1.21 or newer.",
 };
 
-/// The program that `PGBOUNCER` names, the system's if it is new enough, or else one that is built here once. The
-/// system's is installed in any case: a test checks that `rowlock check` finds one that is too old.
-pub fn find_or_build(places: &Places, stop: &Stop) -> Result<PathBuf> {
+/// Returns the program of `PGBOUNCER`, or the system's if it is new enough, or builds one. The system's package is
+/// installed in any case: a test checks that `rowlock check` reports one that is too old.
+pub fn find_or_build(paths: &Paths, stop: &Stop) -> Result<PathBuf> {
     let found = require("PGBOUNCER", "pgbouncer", &PGBOUNCER, stop)?;
-    if std::env::var_os("PGBOUNCER").is_some() || version_of(&found)? >= OLDEST {
+    if std::env::var_os("PGBOUNCER").is_some() || version_of(&found)? >= MIN_VERSION {
         return Ok(found);
     }
-    // Beside the data of Postgres: it refuses to be run by root, and other users can often not enter the target folder.
-    let folder = places.postgres.with_file_name(format!("pgbouncer-{RELEASE}"));
+    // Next to the Postgres data: PgBouncer refuses to run as root, and other users often cannot enter the target folder.
+    let folder = paths.postgres.with_file_name(format!("pgbouncer-{RELEASE}"));
     let program = folder.join("pgbouncer");
     if !command::is_program(&program) {
         ensure!(
             packages::is_debian() && is_root(),
-            "PgBouncer is older than {}.{} here. Install a newer one, or set PGBOUNCER to the program of one",
-            OLDEST.0,
-            OLDEST.1
+            "PgBouncer is older than {}.{} here. Install a newer one, or set PGBOUNCER to its program",
+            MIN_VERSION.0,
+            MIN_VERSION.1
         );
         packages::install(&BUILD_TOOLS, stop)?;
         let step = Step::start("build PgBouncer");
@@ -64,18 +63,18 @@ pub fn find_or_build(places: &Places, stop: &Stop) -> Result<PathBuf> {
         step.done();
     }
     let version = version_of(&program)?;
-    ensure!(version >= OLDEST, "the PgBouncer that was built is {version:?}");
+    ensure!(version >= MIN_VERSION, "the PgBouncer that was built is {version:?}");
     Ok(program)
 }
 
-/// Major and minor, as `pgbouncer --version` begins.
+/// Returns the major and minor version of a program.
 fn version_of(program: &Path) -> Result<(u32, u32)> {
-    let said = command::output(Command::new(program).arg("--version"))?;
-    read_version(&said).with_context(|| format!("{} prints no version: {said:?}", program.display()))
+    let text = command::output(Command::new(program).arg("--version"))?;
+    read_version(&text).with_context(|| format!("{} prints no version: {text:?}", program.display()))
 }
 
-fn read_version(said: &str) -> Option<(u32, u32)> {
-    let mut parts = said.lines().next()?.strip_prefix("PgBouncer ")?.split('.');
+fn read_version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.lines().next()?.strip_prefix("PgBouncer ")?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
@@ -87,7 +86,7 @@ fn build(folder: &Path, program: &Path, stop: &Stop) -> Result<()> {
     }
     let list = folder.join("sources.list");
     std::fs::write(&list, format!("deb-src [signed-by={KEYS}] {} {RELEASE} main\n", mirror()?))?;
-    // Separate lists and sources: the system's stay those of its release.
+    // Separate lists and sources, so that the system's keep their release.
     let apt = |words: &[&str]| {
         let mut apt = Command::new("apt-get");
         apt.current_dir(&source).env("DEBIAN_FRONTEND", "noninteractive");
@@ -114,11 +113,11 @@ fn build(folder: &Path, program: &Path, stop: &Stop) -> Result<()> {
     let options = ["--without-cares", "--without-pam", "--without-systemd"];
     command::run_silently(Command::new("./configure").args(options).current_dir(&source), stop)?;
     command::run_silently(Command::new("make").args(["-j2", "pgbouncer"]).current_dir(&source), stop)?;
-    // At once or not at all: another checkout may be building as well.
+    // Atomic: another checkout may build at the same time.
     Ok(std::fs::rename(source.join("pgbouncer"), program)?)
 }
 
-/// The mirror of this system's packages.
+/// Returns the Debian mirror of this system.
 fn mirror() -> Result<String> {
     let question = ["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"];
     let mirrors = command::output(Command::new("apt-get").args(question))?;
@@ -133,7 +132,7 @@ mod tests {
     fn a_version_is_the_first_two_numbers_of_the_first_line() {
         assert_eq!(read_version("PgBouncer 1.24.1\nlibevent 2.1.12-stable\n"), Some((1, 24)));
         assert_eq!(read_version("PgBouncer 1.18.0"), Some((1, 18)));
-        assert!(Some((1, 18)) < Some(OLDEST) && Some((1, 24)) >= Some(OLDEST));
+        assert!(Some((1, 18)) < Some(MIN_VERSION) && Some((1, 24)) >= Some(MIN_VERSION));
         assert_eq!(read_version("pgbouncer: command not found"), None);
     }
 }

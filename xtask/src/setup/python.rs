@@ -1,44 +1,44 @@
-//! Python, and programs written in it, each in a separate environment: for schemathesis.
+//! Python and virtual environments, for schemathesis.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::packages::{self, Need};
+use super::packages::{self, RequiredPackage};
 use crate::command;
 use crate::stop::Stop;
 
-/// The oldest Python schemathesis runs on.
-const OLDEST: (u32, u32) = (3, 10);
+/// Minimum version of Python for schemathesis.
+const MIN_VERSION: (u32, u32) = (3, 10);
 
-const NEED: Need = Need {
+const NEED: RequiredPackage = RequiredPackage {
     what: "Python 3.10 or newer, with venv and pip",
     debian: &["python3", "python3-venv"],
     dnf: "python3 python3-pip",
     pacman: "python",
     brew: "python@3.12",
-    otherwise: "`cargo xtask test --skip-api-contract` does without.",
+    otherwise: "`cargo xtask test --skip-api-contract` does not need it.",
 };
 
-/// A Python that is new enough and can make environments.
+/// Finds a Python that is new enough and can create environments.
 fn python() -> Option<PathBuf> {
     let python = command::find(&["python3"], &[])?;
-    // Debian ships venv without what fills one: ensurepip is in python3-venv.
-    let said =
+    // Debian ships venv without ensurepip, which is in python3-venv.
+    let text =
         command::output(Command::new(&python).args(["-c", "import ensurepip, sys; print(*sys.version_info[:2])"]));
-    is_new_enough(&said.ok()?).then_some(python)
+    is_new_enough(&text.ok()?).then_some(python)
 }
 
 fn is_new_enough(version: &str) -> bool {
     let mut numbers = version.split_whitespace().map_while(|number| number.parse().ok());
-    numbers.next().zip(numbers.next()).is_some_and(|version: (u32, u32)| version >= OLDEST)
+    numbers.next().zip(numbers.next()).is_some_and(|version: (u32, u32)| version >= MIN_VERSION)
 }
 
-/// Installs the packages that `requirements` names into the environment `folder`, unless they are there. Returns the folder
-/// of its programs.
+/// Installs the packages of `requirements` into the environment `folder`, unless they are installed. Returns the folder
+/// of the programs.
 pub fn install_locked(requirements: &Path, folder: &Path, stop: &Stop) -> Result<PathBuf> {
-    let wanted = std::fs::read(requirements).context("the list of Python packages belongs to the checkout")?;
+    let wanted = std::fs::read(requirements).context("the list of Python packages is missing")?;
     let (stamp, programs) = (folder.join("installed-requirements"), folder.join("bin"));
     if std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(programs);
@@ -47,7 +47,7 @@ pub fn install_locked(requirements: &Path, folder: &Path, stop: &Stop) -> Result
         packages::install(&NEED, stop)?;
     }
     let Some(python) = python() else { bail!("{} is needed; the one of this system is older", NEED.what) };
-    // Half an environment of an earlier try is no start.
+    // Remove an incomplete environment of an earlier attempt.
     let _ = std::fs::remove_dir_all(folder);
     command::run_silently(Command::new(python).args(["-m", "venv"]).arg(folder), stop)?;
     let mut install = Command::new(programs.join("python"));

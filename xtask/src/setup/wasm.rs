@@ -1,27 +1,26 @@
-//! A Rust that compiles for the browser.
+//! The Rust toolchain of the client (WebAssembly).
 //!
-//! Three ways, in this order: the target is there; rustup fetches it; Debian's `rustc-web`. The last
-//! needs a linker, taken from the machine's own Rust. Where the standard library's source is at hand it is
-//! compiled along: a panic then is a trap without words, and the words, with all the code that forms them,
-//! are not sent to anybody.
+//! The options, in order: the installed target, the target added by rustup, Debian's `rustc-web`. The last
+//! needs a linker, taken from the installed Rust. When the source of std is available it is compiled as
+//! well: a panic is then a trap without a message, and the code of panic messages is not sent to browsers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::packages::{self, Need};
+use super::packages::{self, RequiredPackage};
 use crate::command;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::progress::Step;
 use crate::stop::Stop;
 
-/// What we compile for.
+/// The compilation target.
 pub const TARGET: &str = "wasm32-unknown-unknown";
-/// Chooses a way by hand: `rustup` or `debian`.
+/// Environment variable that selects `rustup` or `debian`.
 const CHOICE: &str = "ROWLOCK_WASM_TOOLCHAIN";
 
-const NEED: Need = Need {
+const NEED: RequiredPackage = RequiredPackage {
     what: "a Rust that compiles for the browser",
     debian: &["rustc-web", "cargo-web", "rust-web-src"],
     dnf: "rust-std-static-wasm32-unknown-unknown",
@@ -29,53 +28,55 @@ const NEED: Need = Need {
     brew: "rustup",
     otherwise: "With rustup and a connection, `rustup target add wasm32-unknown-unknown` is enough.",
 };
-/// Its linter, for `cargo xtask ci` alone.
-const NEED_CLIPPY: Need = Need { what: "clippy for rustc-web", debian: &["rust-web-clippy"], ..NEED };
+/// The linter of Debian's Rust, needed only by `cargo xtask ci`.
+const NEED_CLIPPY: RequiredPackage =
+    RequiredPackage { what: "clippy for rustc-web", debian: &["rust-web-clippy"], ..NEED };
 
-/// The first Rust that knows the panic strategy `immediate-abort`, as the second number of its version.
+/// Minor version of the first Rust with the panic strategy `immediate-abort`.
 const IMMEDIATE_ABORT_SINCE: u32 = 92;
-/// Compiles std for size, without backtraces.
-const OWN_STD: [&str; 2] = ["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"];
+/// Flags that compile std for size, without backtraces.
+const BUILD_STD: [&str; 2] = ["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"];
 
-/// Keeps what the linker knew of who refers to whom: without it the module cannot be taken apart.
+/// Keeps relocations in the module: splitting it needs them.
 const RELOCATIONS: &str = "-Clink-args=--emit-relocs";
 
-/// How the browser half is compiled.
+/// The toolchain of the client.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     rust: Rust,
-    /// Whether std is compiled along.
-    own_std: bool,
+    /// True when std is compiled as well.
+    builds_std: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Rust {
-    /// The Rust at hand has the target.
-    Ours,
-    /// Debian's, which has no std for the browser but its source; with this linker.
+    /// The installed Rust has the target.
+    Installed,
+    /// Debian's Rust, which has std for the target only as source; with this linker.
     Debian(PathBuf),
 }
 
-/// What one asks of a build.
+/// Optimisation goal of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// As few bytes as can be.
-    Lean,
-    /// Panics that say what and where.
-    Talkative,
+pub enum Goal {
+    /// Minimum size.
+    SmallSize,
+    /// Panics with message and location.
+    PanicMessages,
 }
 
 impl Toolchain {
-    /// Finds or installs one.
-    pub fn require(places: &Places, stop: &Stop) -> Result<Self> {
+    /// Finds or installs a toolchain.
+    pub fn require(paths: &Paths, stop: &Stop) -> Result<Self> {
         let choice = std::env::var(CHOICE).unwrap_or_default();
         let sysroot = PathBuf::from(command::output(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
         if choice != "debian" {
             let there = sysroot.join("lib/rustlib").join(TARGET).join("lib").exists();
-            if there || add_by_rustup(places, &["target", "add", TARGET], choice.is_empty(), stop)? {
+            if there || add_by_rustup(paths, &["target", "add", TARGET], choice.is_empty(), stop)? {
                 let source = sysroot.join("lib/rustlib/src/rust/library/std");
-                let own_std = source.exists() || add_by_rustup(places, &["component", "add", "rust-src"], true, stop)?;
-                return Ok(Self { rust: Rust::Ours, own_std });
+                let builds_std =
+                    source.exists() || add_by_rustup(paths, &["component", "add", "rust-src"], true, stop)?;
+                return Ok(Self { rust: Rust::Installed, builds_std });
             }
         }
         if choice == "rustup" {
@@ -86,61 +87,61 @@ impl Toolchain {
         if !there || !source.exists() {
             packages::install(&NEED, stop)?;
         }
-        Ok(Self { rust: Rust::Debian(linker(&sysroot)?), own_std: true })
+        Ok(Self { rust: Rust::Debian(linker(&sysroot)?), builds_std: true })
     }
 
-    /// A few words for fingerprints and messages.
+    /// Returns a short name for fingerprints and messages.
     pub fn name(&self) -> &'static str {
-        match (&self.rust, self.own_std) {
-            (Rust::Ours, true) => "rustup, std of our own",
-            (Rust::Ours, false) => "rustup",
+        match (&self.rust, self.builds_std) {
+            (Rust::Installed, true) => "rustup, std of our own",
+            (Rust::Installed, false) => "rustup",
             (Rust::Debian(_), _) => "debian",
         }
     }
 
-    /// What the compiler says of itself.
+    /// Returns the compiler's version text.
     pub fn about(&self) -> Result<String> {
         let rustc = match self.rust {
-            Rust::Ours => "rustc",
+            Rust::Installed => "rustc",
             Rust::Debian(_) => "/usr/bin/rustc",
         };
         command::output(Command::new(rustc).arg("-vV"))
     }
 
-    /// `cargo <verb> -p frontend --target …`, to be completed.
-    pub fn cargo(&self, verb: &str, wish: Wish, places: &Places) -> Result<Command> {
+    /// Creates `cargo <verb> -p frontend --target …`; the caller adds arguments.
+    pub fn cargo(&self, verb: &str, goal: Goal, paths: &Paths) -> Result<Command> {
         let mut command = match self.rust {
-            Rust::Ours => Command::new("cargo"),
+            Rust::Installed => Command::new("cargo"),
             Rust::Debian(_) => Command::new("/usr/bin/cargo"),
         };
         command.arg(verb);
-        self.complete(&mut command, wish, places)?;
+        self.complete(&mut command, goal, paths)?;
         Ok(command)
     }
 
-    /// `cargo clippy` for the browser half, of the same Rust as compiles it.
-    pub fn clippy(&self, places: &Places, stop: &Stop) -> Result<Command> {
-        if matches!(self.rust, Rust::Ours) {
-            return self.cargo("clippy", Wish::Lean, places);
+    /// Creates `cargo clippy` for the client, of the Rust that compiles it.
+    pub fn clippy(&self, paths: &Paths, stop: &Stop) -> Result<Command> {
+        if matches!(self.rust, Rust::Installed) {
+            return self.cargo("clippy", Goal::SmallSize, paths);
         }
         let program = Path::new("/usr/bin/cargo-clippy");
         if !command::is_program(program) {
             packages::install(&NEED_CLIPPY, stop)?;
         }
-        // Called by its path: `cargo clippy` would find the one of the other Rust first.
+        // Called by path: `cargo clippy` would find the other Rust's clippy first.
         let mut command = Command::new(program);
         command.arg("clippy").env("CARGO", "/usr/bin/cargo");
-        self.complete(&mut command, Wish::Lean, places)?;
+        self.complete(&mut command, Goal::SmallSize, paths)?;
         Ok(command)
     }
 
-    fn complete(&self, command: &mut Command, wish: Wish, places: &Places) -> Result<()> {
-        command.current_dir(&places.root);
+    fn complete(&self, command: &mut Command, goal: Goal, paths: &Paths) -> Result<()> {
+        command.current_dir(&paths.root);
         command
             .args(["--package", "frontend", "--target", TARGET, "--target-dir"])
-            .arg(places.target.join("wasm-build"));
+            .arg(paths.target.join("wasm-build"));
         if let Rust::Debian(linker) = &self.rust {
-            // The cargo that started us names its own tools to its children.
+            // The parent cargo sets these variables to its own tools.
             for variable in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
                 command.env_remove(variable);
             }
@@ -148,11 +149,11 @@ impl Toolchain {
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
         let mut flags = vec![RELOCATIONS.to_owned()];
-        if self.own_std {
-            // Compiling std is not a stable feature of cargo yet; nor are the flags below of rustc.
-            command.args(OWN_STD).env("RUSTC_BOOTSTRAP", "1");
-            if wish == Wish::Lean {
-                flags.push(lean_flags(&self.about()?));
+        if self.builds_std {
+            // Compiling std is unstable in cargo, and the flags below are unstable in rustc.
+            command.args(BUILD_STD).env("RUSTC_BOOTSTRAP", "1");
+            if goal == Goal::SmallSize {
+                flags.push(small_size_flags(&self.about()?));
             }
         }
         command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags.join(" "));
@@ -160,29 +161,29 @@ impl Toolchain {
     }
 }
 
-/// Flags that leave out what only helps whoever looks for a bug, for the compiler that describes itself so.
-fn lean_flags(about: &str) -> String {
+/// Returns flags that omit debugging aids, for the compiler with this version text.
+fn small_size_flags(about: &str) -> String {
     let release = about.lines().find_map(|line| line.strip_prefix("release: "));
     let minor = release.and_then(|release| release.split('.').nth(1)).and_then(|minor| minor.parse::<u32>().ok());
     let abort = if minor >= Some(IMMEDIATE_ABORT_SINCE) { "-Zunstable-options -Cpanic=immediate-abort " } else { "" };
     format!("{abort}-Zlocation-detail=none -Zfmt-debug=none")
 }
 
-/// Asks rustup for something that is missing; whether it is there now. A refusal is remembered per Rust
-/// version where there is another way, so that later starts do not wait for a network that is not there.
-fn add_by_rustup(places: &Places, what: &[&str; 3], may_do_without: bool, stop: &Stop) -> Result<bool> {
+/// Adds a target or component with rustup. Returns `true` on success. A failure is cached per Rust version
+/// when there is an alternative, so that later starts do not wait for a missing network.
+fn add_by_rustup(paths: &Paths, arguments: &[&str; 3], is_optional: bool, stop: &Stop) -> Result<bool> {
     let Some(rustup) = command::find(&["rustup"], &[]) else {
         return Ok(false);
     };
-    let memory = places.tools().join(format!("rustup-cannot-add-{}", what[2]));
+    let cached_failure = paths.tools().join(format!("rustup-cannot-add-{}", arguments[2]));
     let version = command::output(Command::new("rustc").arg("-vV"))?;
-    let refused = std::fs::read_to_string(&memory).is_ok_and(|known| known == version);
-    // The source of std can always be done without; the target only where Debian has it.
-    if refused && may_do_without && (what[0] == "component" || packages::is_debian()) {
+    let refused = std::fs::read_to_string(&cached_failure).is_ok_and(|known| known == version);
+    // The source of std is optional; the target has an alternative only on Debian.
+    if refused && is_optional && (arguments[0] == "component" || packages::is_debian()) {
         return Ok(false);
     }
-    let step = Step::start(format!("rustup {}", what.join(" ")));
-    let result = command::run_silently(Command::new(rustup).args(what), stop);
+    let step = Step::start(format!("rustup {}", arguments.join(" ")));
+    let result = command::run_silently(Command::new(rustup).args(arguments), stop);
     stop.check()?;
     match result {
         Ok(()) => {
@@ -191,17 +192,17 @@ fn add_by_rustup(places: &Places, what: &[&str; 3], may_do_without: bool, stop: 
         }
         Err(_) => {
             step.done_with("not available");
-            std::fs::create_dir_all(places.tools())?;
-            std::fs::write(memory, version)?;
+            std::fs::create_dir_all(paths.tools())?;
+            std::fs::write(cached_failure, version)?;
             Ok(false)
         }
     }
 }
 
-/// LLVM's linker: the one inside a rustup toolchain, or the system's.
+/// Finds LLVM's linker: that of the rustup toolchain, or the system's.
 fn linker(sysroot: &Path) -> Result<PathBuf> {
     let about = command::output(Command::new("rustc").arg("-vV"))?;
-    let host = about.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names its host")?;
+    let host = about.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc prints no host")?;
     let inside = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
     if command::is_program(&inside) {
         return Ok(inside);
@@ -215,9 +216,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_rust_that_knows_it_is_told_to_abort_at_once() {
-        assert!(lean_flags("rustc 1.96.0\nrelease: 1.96.0\nhost: x").contains("immediate-abort"));
-        assert!(!lean_flags("rustc 1.90.0\nrelease: 1.90.0\nhost: x").contains("immediate-abort"));
-        assert!(!lean_flags("garbage").contains("immediate-abort"));
+    fn immediate_abort_is_set_only_for_a_rust_that_supports_it() {
+        assert!(small_size_flags("rustc 1.96.0\nrelease: 1.96.0\nhost: x").contains("immediate-abort"));
+        assert!(!small_size_flags("rustc 1.90.0\nrelease: 1.90.0\nhost: x").contains("immediate-abort"));
+        assert!(!small_size_flags("garbage").contains("immediate-abort"));
     }
 }

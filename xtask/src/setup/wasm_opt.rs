@@ -1,5 +1,5 @@
-//! wasm-opt, which shrinks the browser half to a third. npm's build of it: Debian's (108) makes
-//! modules that Chromium refuses.
+//! wasm-opt, which shrinks the client to a third. It is installed with npm: Debian's version (108)
+//! produces modules that Chromium rejects.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,22 +8,22 @@ use anyhow::Result;
 
 use super::node;
 use crate::command;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::progress::{Step, note};
 use crate::stop::Stop;
 
-/// The version tried with Chromium.
+/// The version tested with Chromium.
 const BINARYEN: &str = "binaryen@132.0.0";
 
-/// The program, installed into the target folder; `None` where it cannot be had, said aloud.
-pub fn find_or_install(places: &Places, stop: &Stop) -> Result<Option<PathBuf>> {
-    let folder = places.tools().join(BINARYEN);
+/// Finds or installs the program in the target folder; `None`, with a printed note, when that fails.
+pub fn find_or_install(paths: &Paths, stop: &Stop) -> Result<Option<PathBuf>> {
+    let folder = paths.tools().join(BINARYEN);
     let program = folder.join("node_modules/.bin/wasm-opt");
     if command::is_program(&program) {
         return Ok(Some(program));
     }
     let Some(npm) = node::npm() else {
-        note("no Node here: the browser half stays three times as large, it works all the same");
+        note("no Node here: the client stays three times as large, but works");
         return Ok(None);
     };
     let step = Step::start("install wasm-opt");
@@ -33,7 +33,7 @@ pub fn find_or_install(places: &Places, stop: &Stop) -> Result<Option<PathBuf>> 
     if let Err(error) = command::run_silently(install.arg(BINARYEN), stop) {
         stop.check()?;
         drop(step);
-        note(&format!("wasm-opt cannot be had, the browser half stays three times as large: {error:#}"));
+        note(&format!("wasm-opt cannot be installed, the client stays three times as large: {error:#}"));
         return Ok(None);
     }
     step.done();

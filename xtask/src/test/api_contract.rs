@@ -1,7 +1,7 @@
-//! The API against its own description: a linter reads the OpenAPI document, then schemathesis asks a server every
-//! operation in it, once as a guest and once as a manager of all theatres, and runs every check it has on the answers.
+//! Tests the API against its OpenAPI document. A linter checks the document. Then schemathesis calls every operation of a
+//! server, as a guest and as a manager of all theatres, and runs all of its checks on the answers.
 //!
-//! The server has separate stores: a manager who tries everything leaves no theatre as it was.
+//! The server has separate stores, because a manager's calls change the theatres.
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,54 +14,54 @@ use serde_json::Value;
 use super::{Counts, Options};
 use crate::command;
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::processes::{Output, Processes};
 use crate::progress::{Step, note};
-use crate::services::{self, Folder};
+use crate::services::{self, DataFolder};
 use crate::serving::{self, Product, Server, without_hold_limits};
 use crate::setup::{node, python};
 use crate::stop::Stop;
 
-/// Names of the three tests, for filters.
+/// Names of the tests, for filters.
 const LINT: &str = "api contract: lint the document";
 const AS_GUEST: &str = "api contract: every operation as a guest";
 const AS_MANAGER: &str = "api contract: every operation as a manager";
-/// A theatre of the demo that the operations are asked about.
+/// Theatre of the demo for the operations' parameters.
 const THEATRE: &str = "aurora-lisbon";
-/// A manager of every theatre, as `end2end/api/manager.json` signs in.
+/// Manager of every theatre; `end2end/api/manager.json` signs in with it.
 const MANAGER: &str = "manager-api@example.org";
 const PASSWORD: &str = "correct horse battery";
-/// A guest keeps one cookie, or no request would find the hold of the one before: 32 digits, as the server makes them.
+/// Visitor cookie of the guest, 32 digits. Without a constant one no request would find the hold of an earlier request.
 const GUEST_COOKIE: &str = "Cookie: rowlock_visitor=0123456789abcdef0123456789abcdef";
-/// Operations left out as a manager: they end the session that all others need, and signing in again is limited. They are
-/// tested as a guest.
+/// Operations excluded for the manager: they end the session of all others, and sign-ins are rate-limited. They are tested
+/// as a guest.
 const ENDS_THE_SESSION: &str = "^/api/v1/users/logout";
 
-/// Runs those a filter leaves.
-pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<Counts> {
+/// Runs the tests that match the filter.
+pub fn test(paths: &Paths, options: &Options, stop: &Stop) -> Result<Counts> {
     let is_wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
     let mut counts = Counts::default();
     if ![LINT, AS_GUEST, AS_MANAGER].into_iter().any(is_wanted) {
         return Ok(counts);
     }
-    let contract = places.root.join("end2end/api");
+    let contract = paths.root.join("end2end/api");
     let npm = node::require(stop)?;
     node::install_locked(&npm, &contract, stop)?;
     let programs =
-        python::install_locked(&contract.join("requirements.txt"), &places.tools().join("schemathesis"), stop)?;
+        python::install_locked(&contract.join("requirements.txt"), &paths.tools().join("schemathesis"), stop)?;
     if options.only_api_contract {
-        // Otherwise cargo's tests have just built the programs.
-        native::build(places, stop)?;
+        // Otherwise cargo's tests have built the programs.
+        native::build(paths, stop)?;
     }
 
-    let mut folder = Folder::open(places, "api-contract", true)?;
+    let mut folder = DataFolder::open(paths, "api-contract", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
-    let mut product = Product::prepare(places, &mut folder, stores, stop)?;
+    let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
     product.make_manager(MANAGER, PASSWORD, stop)?;
     let output = Output::File(folder.log("payments"));
     product.start_simulator(&mut processes, &folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let server = Server::on_any_port(&folder, "rowlock", without_hold_limits())?;
+    let server = Server::on_free_port(&folder, "rowlock", without_hold_limits())?;
     product.start_server(&mut processes, &server, Output::File(folder.log(server.name)))?;
 
     let document = folder.path.join("openapi.json");
@@ -69,12 +69,12 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<Counts> {
     if is_wanted(LINT) {
         counts.add(lint(&contract, &document, stop)?);
     }
-    let asking = Asking { contract, programs, server: &server, shows: two_shows(&server)?, folder: &folder };
+    let run = SchemathesisRun { contract, programs, server: &server, shows: two_shows(&server)?, folder: &folder };
     if is_wanted(AS_GUEST) {
-        counts.add(asking.run(AS_GUEST, "guest", &["--header", GUEST_COOKIE], stop)?);
+        counts.add(run.run(AS_GUEST, "guest", &["--header", GUEST_COOKIE], stop)?);
     }
     if is_wanted(AS_MANAGER) {
-        counts.add(asking.run(
+        counts.add(run.run(
             AS_MANAGER,
             "manager",
             &["--auth-wfc", "manager.json", "--exclude-path-regex", ENDS_THE_SESSION],
@@ -89,7 +89,7 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<Counts> {
     Ok(counts)
 }
 
-/// One test: no error and no warning.
+/// Lints the document as one test, which passes without errors and warnings.
 fn lint(contract: &Path, document: &Path, stop: &Stop) -> Result<Counts> {
     let step = Step::start(LINT);
     let mut spectral = Command::new(contract.join("node_modules/.bin/spectral"));
@@ -100,31 +100,31 @@ fn lint(contract: &Path, document: &Path, stop: &Stop) -> Result<Counts> {
     Ok(Counts { passed, failed: 1 - passed, ..Counts::default() })
 }
 
-/// Two shows that can be booked, of the last that were planned: none of them begins meanwhile.
+/// Returns two bookable shows, the last planned ones, so that they do not begin during the test.
 fn two_shows(server: &Server) -> Result<[String; 2]> {
     let list = serving::get(server.listen, &format!("/api/v1/shows?theatre={THEATRE}"))?;
-    let list: Value = serde_json::from_slice(&list).context("the list of shows is JSON")?;
+    let list: Value = serde_json::from_slice(&list).context("the list of shows is no JSON")?;
     let mut ids = list["shows"].as_array().into_iter().flatten().rev().filter_map(|show| show["id"].as_str());
     let two = ids.next().zip(ids.next()).with_context(|| format!("the demo has no two shows at {THEATRE}"))?;
     Ok([two.0.to_owned(), two.1.to_owned()])
 }
 
-/// The arguments of a run of schemathesis.
-struct Asking<'a> {
+/// Shared arguments of the schemathesis runs.
+struct SchemathesisRun<'a> {
     contract: PathBuf,
     programs: PathBuf,
     server: &'a Server,
-    /// One to be asked about, and one to be called off.
+    /// A show for the operations' parameters, and one to cancel.
     shows: [String; 2],
-    folder: &'a Folder,
+    folder: &'a DataFolder,
 }
 
-impl Asking<'_> {
-    /// A test for each operation: it passes when no check found anything.
+impl SchemathesisRun<'_> {
+    /// Runs schemathesis. Each operation counts as a test, which passes without findings.
     fn run(&self, name: &str, role: &str, identity: &[&str], stop: &Stop) -> Result<Counts> {
         let step = Step::start(name);
         let (report, log) = (self.folder.path.join(format!("{role}.json")), self.folder.log(role));
-        // A report of an earlier run must not be counted.
+        // Remove the report of an earlier run.
         let _ = std::fs::remove_file(&report);
         let mut schemathesis = Command::new(self.programs.join("schemathesis"));
         schemathesis.current_dir(&self.contract).args(["--no-color", "--config-file", "schemathesis.toml", "run"]);
@@ -146,11 +146,11 @@ impl Asking<'_> {
     }
 }
 
-/// Counts operations without and with findings. An operation that was not reached is a failure.
+/// Counts operations without and with findings. An untested operation is a failure.
 fn read(report: &Value) -> Result<Counts> {
     let count = |name: &str| report["operations"][name].as_u64();
     let (Some(selected), Some(tested)) = (count("selected"), count("tested")) else {
-        bail!("schemathesis asked nothing: {}", report["errors"]);
+        bail!("schemathesis tested nothing: {}", report["errors"]);
     };
     let findings = report["failures"].as_array().into_iter().flatten();
     let operations = findings.flat_map(|finding| finding["operations"].as_array().into_iter().flatten());
@@ -167,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_operation_with_a_finding_one_that_was_not_reached_and_an_error_are_failures() {
+    fn findings_untested_operations_and_errors_are_failures() {
         let report = json!({
             "operations": { "selected": 119, "tested": 118 },
             "failures": [{ "operations": ["GET /a", "GET /b"] }, { "operations": ["GET /a"] }],

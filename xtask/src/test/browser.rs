@@ -1,7 +1,6 @@
-//! The tests in a browser: the whole product on fresh stores, and Playwright as its visitors.
+//! The browser tests: Playwright on the whole product with fresh stores.
 //!
-//! Two servers share the stores, as replicas would. The second has short holds, for the tests that
-//! wait until one runs out.
+//! Two servers share the stores, as replicas do. The second has short holds, for the tests of expiry.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -10,70 +9,70 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::failures::of_playwright;
+use super::failures::failures_of_playwright;
 use super::{Counts, Options, closing_show};
 use crate::command;
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::processes::{Output, Processes};
 use crate::progress::{Step, note};
-use crate::services::{Folder, Stores};
+use crate::services::{DataFolder, Stores};
 use crate::serving::{Product, Server, without_hold_limits};
 use crate::setup::chromium;
-use crate::site::{self, Size};
+use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
-/// How long a hold outlives a closed tab on the first server, milliseconds: long enough to reload in,
-/// short enough to wait for.
+/// Grace period of a hold after its tab is closed, on the first server, milliseconds: long enough for a
+/// reload, short enough for a test to wait for.
 const LEAVE_GRACE_MS: u32 = 3_000;
-/// The same on the second server.
+/// The same for the second server.
 const SHORT_LEAVE_GRACE_MS: u32 = 1_500;
-/// How long a hold lasts on the second server, milliseconds.
+/// Duration of a hold on the second server, milliseconds.
 const SHORT_HOLD_MS: u32 = 4_000;
 
-/// Projects of `end2end/playwright.config.ts` in which people work at theatres, each with a manager of its own.
+/// Projects of `end2end/playwright.config.ts` with staff stories; each has its own manager.
 const STAFFED_PROJECTS: [&str; 3] = ["laptop", "tablet", "phone"];
-/// Their password, as `end2end/pages/accounts.ts` spells it.
+/// The managers' password, as in `end2end/pages/accounts.ts`.
 const STAFF_PASSWORD: &str = "correct horse battery";
 
-/// Runs them all.
+/// Runs the browser tests.
 pub fn test(
-    places: &Places,
+    paths: &Paths,
     options: &Options,
-    folder: &mut Folder,
+    folder: &mut DataFolder,
     processes: &mut Processes<'_>,
     stores: Stores,
     stop: &Stop,
 ) -> Result<Counts> {
-    let end2end = places.root.join("end2end");
+    let end2end = paths.root.join("end2end");
     let chromium = chromium::with_playwright(&end2end, stop)?;
     if options.only_browser {
-        // Otherwise cargo's tests have just built the programs.
-        native::build(places, stop)?;
+        // Otherwise cargo's tests have built the programs.
+        native::build(paths, stop)?;
     }
-    site::build(places, Size::Small, stop)?;
+    site::build(paths, BuildMode::Optimised, stop)?;
 
-    let mut product = Product::prepare(places, folder, stores, stop)?;
-    let closing = closing_show::plan(places, &folder.path)?;
+    let mut product = Product::prepare(paths, folder, stores, stop)?;
+    let closing = closing_show::write(paths, &folder.path)?;
     product.load_cinemas(&closing.folder, stop)?;
     for project in STAFFED_PROJECTS {
         product.make_manager(&format!("manager-{project}@example.org"), STAFF_PASSWORD, stop)?;
     }
     let output = Output::File(folder.log("payments"));
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let mut usual = without_hold_limits();
-    usual.push(("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string()));
-    let usual = Server::on_any_port(folder, "rowlock", usual)?;
+    let mut normal = without_hold_limits();
+    normal.push(("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string()));
+    let normal = Server::on_free_port(folder, "rowlock", normal)?;
     let mut short = without_hold_limits();
     short.extend([("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())]);
-    let short = Server::on_any_port(folder, "rowlock-short", short)?;
-    for server in [&usual, &short] {
+    let short = Server::on_free_port(folder, "rowlock-short", short)?;
+    for server in [&normal, &short] {
         product.start_server(processes, server, Output::File(folder.log(server.name)))?;
     }
 
     let step = Step::start("tests in a browser");
     let report = folder.path.join("playwright.json");
-    // A report of an earlier run must not be counted.
+    // Remove the report of an earlier run.
     let _ = std::fs::remove_file(&report);
     let mut command = Command::new("node");
     command.current_dir(&end2end).args(["node_modules/@playwright/test/cli.js", "test"]);
@@ -84,16 +83,16 @@ pub fn test(
         command.arg(format!("--repeat-each={times}"));
     }
     if let Some(filter) = &options.filter {
-        // It may be about cargo's tests alone. Whether it left any test at all is looked at when both are counted.
+        // The filter may match cargo's tests only. `verdict` checks that it matched any test.
         command.args(["--grep", filter, "--pass-with-no-tests"]);
     }
     command
-        .env("BASE_URL", &usual.public_url)
+        .env("BASE_URL", &normal.public_url)
         .env("SHORT_HOLD_URL", &short.public_url)
         .env("MAILBOX_DIR", folder.mailbox())
         .env("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())
         .env("CLOSING_SHOW", closing.identity)
-        // What somebody does at the gateway past us.
+        // For stories that call the gateway directly.
         .env("PAYMENTS_KEY", product.simulator_key())
         .env("PLAYWRIGHT_JSON_OUTPUT_FILE", &report);
     if let Some(chromium) = chromium {
@@ -113,12 +112,12 @@ pub fn test(
     Ok(counts)
 }
 
-/// Passed and failed of Playwright's JSON report. A test that passed only when repeated has failed.
+/// Counts passed and failed tests of Playwright's JSON report. A flaky test counts as failed.
 fn read(report: &Path) -> Result<Counts> {
     let text = std::fs::read(report).context("Playwright wrote no report")?;
     let report: Value = serde_json::from_slice(&text).context("Playwright's report")?;
     let count = |name: &str| report["stats"][name].as_u64().unwrap_or(0);
     let errors = report["errors"].as_array().map_or(0, Vec::len) as u64;
     let failed = count("unexpected") + count("flaky") + errors;
-    Ok(Counts { passed: count("expected"), failed, failures: of_playwright(&report) })
+    Ok(Counts { passed: count("expected"), failed, failures: failures_of_playwright(&report) })
 }

@@ -1,6 +1,6 @@
-//! A show whose doors are closing: one that begins in a moment, in a cinema of its own.
+//! Generates a theatre with a show that begins within minutes, for tests of closed sales.
 //!
-//! The demo has none unless one happens to look at the right minute.
+//! The demo has such a show only by chance.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,23 +8,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::places::Places;
+use crate::paths::Paths;
 
-/// So soon it begins, minutes: within the five in which nothing is sold, and late enough to be loaded.
+/// Minutes until the show begins: within the five in which sales are closed, and enough to load it.
 const BEGINS_IN_MINUTES: u64 = 4;
 const MINUTES_A_DAY: u64 = 24 * 60;
 const SCREEN: &str = "last-minute-1";
 
-/// The cinema as a folder like `demo/`.
-pub struct Closing {
+/// The generated theatre, as a folder like `demo/`.
+pub struct ClosingShow {
     /// The folder.
     pub folder: PathBuf,
-    /// What the show's id follows from.
+    /// The text from which the show's id is derived.
     pub identity: String,
 }
 
-/// Writes it under `under`.
-pub fn plan(places: &Places, under: &Path) -> Result<Closing> {
+/// Writes the theatre below `parent`.
+pub fn write(paths: &Paths, parent: &Path) -> Result<ClosingShow> {
     let minute = minute_now()? + BEGINS_IN_MINUTES;
     let at = format!("{:02}:{:02}", minute % MINUTES_A_DAY / 60, minute % 60);
     let weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
@@ -47,16 +47,16 @@ pub fn plan(places: &Places, under: &Path) -> Result<Closing> {
             }],
         }],
     });
-    let folder = under.join("closing");
+    let folder = parent.join("closing");
     std::fs::create_dir_all(folder.join("layouts"))?;
     let layout = "layouts/boutique-60.json";
-    std::fs::copy(places.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
+    std::fs::copy(paths.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
     std::fs::write(folder.join("chain.json"), serde_json::to_vec(&chain)?)?;
-    Ok(Closing { folder, identity: format!("rowlock:show:{SCREEN}:{}", minute * 60_000) })
+    Ok(ClosingShow { folder, identity: format!("rowlock:show:{SCREEN}:{}", minute * 60_000) })
 }
 
-/// Minutes since 1970.
-#[expect(clippy::disallowed_methods, reason = "a show that begins in a moment begins by the real clock")]
+/// Returns the minutes since 1970.
+#[expect(clippy::disallowed_methods, reason = "the show's start follows the real clock")]
 fn minute_now() -> Result<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("a clock before 1970")?;
     Ok(now.as_secs() / 60)

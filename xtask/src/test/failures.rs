@@ -1,21 +1,21 @@
-//! Names and messages of the tests that failed, for the end of an output that is thousands of lines long.
+//! Collects names and messages of failed tests, to print them at the end of a long output.
 
 use serde_json::Value;
 
-/// Lines of a message that are kept.
+/// Lines kept of a message.
 const LINES: usize = 8;
 
 /// Collects the failures of cargo's tests, line by line.
 #[derive(Default)]
 pub struct CargoFailures {
     found: Vec<String>,
-    /// Lines that the message of the last one may still have.
+    /// Lines still to be kept of the last failure's message.
     left: usize,
 }
 
 impl CargoFailures {
-    /// Reads a line of the output. A failure is shown as `---- name stdout ----`, what the test printed, and its panic.
-    pub fn see(&mut self, line: &str) {
+    /// Reads a line of the output. A failure is printed as `---- name stdout ----`, the test's output, and its panic.
+    pub fn read_line(&mut self, line: &str) {
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
             self.found.push(name.to_owned());
             self.left = 0;
@@ -34,17 +34,17 @@ impl CargoFailures {
         }
     }
 
-    /// Each failure, its name in the first line.
+    /// Returns the failures, each with its name in the first line.
     pub fn into_all(self) -> Vec<String> {
         self.found
     }
 }
 
-/// Lists the failures in a suite of Playwright's JSON report, and in the suites in it.
-pub fn of_playwright(suite: &Value) -> Vec<String> {
+/// Lists the failures of a suite of Playwright's JSON report and its nested suites.
+pub fn failures_of_playwright(suite: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for inner in suite["suites"].as_array().into_iter().flatten() {
-        found.extend(of_playwright(inner));
+        found.extend(failures_of_playwright(inner));
     }
     for spec in suite["specs"].as_array().into_iter().flatten() {
         for test in spec["tests"].as_array().into_iter().flatten() {
@@ -66,7 +66,7 @@ pub fn of_playwright(suite: &Value) -> Vec<String> {
     found
 }
 
-/// Lines that are not empty, without the codes that colour them (`ESC [ … m`).
+/// Returns the non-empty lines without colour codes (`ESC [ … m`).
 fn plain(message: &str) -> Vec<String> {
     let mut parts = message.split("\u{1b}[");
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_test_of_cargo_is_named_with_its_message() {
+    fn a_failed_cargo_test_is_listed_with_its_message() {
         let mut failures = CargoFailures::default();
         for line in [
             "test holds::two_people ... FAILED",
@@ -98,7 +98,7 @@ mod tests {
             "---- holds::a_late_one stdout ----",
             "Error: the store is away",
         ] {
-            failures.see(line);
+            failures.read_line(line);
         }
         let expected = [
             "holds::two_people\n    thread 'holds::two_people' (12) panicked at server/tests/it/holds.rs:7:5:\n    \
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_test_in_a_browser_is_named_with_its_message() {
+    fn a_failed_browser_test_is_listed_with_its_message() {
         let failed = json!({
             "title": "a large room", "file": "everyone.spec.ts",
             "tests": [
@@ -120,7 +120,7 @@ mod tests {
         });
         let report = json!({ "suites": [{ "suites": [{ "specs": [failed] }] }] });
         assert_eq!(
-            of_playwright(&report),
+            failures_of_playwright(&report),
             ["[laptop] everyone.spec.ts: a large room\n    Test timeout of 60000ms exceeded."]
         );
     }

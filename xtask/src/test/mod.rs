@@ -1,17 +1,17 @@
-//! `cargo xtask test`: every test there is, on fresh private stores.
+//! `cargo xtask test`: all tests, on fresh private stores.
 //!
-//! First cargo's, then two visitors in a real browser, then the API against its description. The last line counts all, after the
-//! names and messages of those that failed.
+//! First cargo's tests, then the browser tests, then the API against its OpenAPI document. The output ends with names and
+//! messages of failed tests and a line of counts.
 
 use anyhow::{Result, ensure};
 use clap::Args;
 
 use crate::command;
 use crate::native;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::processes::Processes;
 use crate::progress::{Step, note};
-use crate::services::{self, Folder, Stores};
+use crate::services::{self, DataFolder, Stores};
 use crate::setup::{operating, pgbouncer};
 use crate::stop::Stop;
 use failures::CargoFailures;
@@ -21,40 +21,40 @@ mod browser;
 mod closing_show;
 mod failures;
 
-/// Most runs of one test in a browser: each needs shows of its own, and the demo has three hundred.
-const MOST_TIMES: i64 = 40;
+/// Maximum repetitions of a browser test: each needs separate shows, and the demo has three hundred.
+const MAX_TIMES: i64 = 40;
 
-/// What to test.
+/// Options of `test`.
 #[derive(Args, Default)]
 pub struct Options {
-    /// Leave out the tests in a browser.
+    /// Skip the browser tests.
     #[arg(long)]
     pub skip_browser: bool,
-    /// Only the tests in a browser.
+    /// Run only the browser tests.
     #[arg(long, conflicts_with = "skip_browser")]
     pub only_browser: bool,
-    /// Leave out the tests of the API against its OpenAPI document.
+    /// Skip the tests of the API against its OpenAPI document.
     #[arg(long)]
     pub skip_api_contract: bool,
-    /// Only the tests of the API against its OpenAPI document.
+    /// Run only the tests of the API against its OpenAPI document.
     #[arg(long, conflicts_with_all = ["skip_api_contract", "only_browser"])]
     pub only_api_contract: bool,
-    /// Keep new pictures of the pages instead of comparing them with those that are kept.
+    /// Replace the reference screenshots instead of comparing with them.
     #[arg(long, requires = "only_browser")]
     pub renew_pictures: bool,
-    /// Each of the tests in a browser so many times: for those that fail now and then.
-    #[arg(long, requires = "only_browser", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_TIMES))]
+    /// Repeat each browser test N times, to find flaky ones.
+    #[arg(long, requires = "only_browser", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_TIMES))]
     pub times: Option<u32>,
-    /// Only tests whose name contains this. That there are none is a failure.
+    /// Run only tests whose name contains this text. It is an error if there are none.
     pub filter: Option<String>,
 }
 
-/// How it went.
+/// Test results.
 #[derive(Default)]
 pub struct Counts {
     passed: u64,
     failed: u64,
-    /// Names of tests that failed, each with its message.
+    /// Names of failed tests, each with its message.
     failures: Vec<String>,
 }
 
@@ -66,16 +66,16 @@ impl Counts {
     }
 }
 
-/// Runs them; whether all passed.
-pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
+/// Runs the tests. Returns `true` when all passed.
+pub fn test(paths: &Paths, options: &Options, stop: &Stop) -> Result<bool> {
     let mut counts = Counts::default();
     if !options.only_api_contract {
-        counts.add(cargo_and_browser(places, options, stop)?);
+        counts.add(cargo_and_browser(paths, options, stop)?);
     }
     if options.skip_api_contract {
-        note("the tests of the API against its document were left out, as asked");
+        note("the tests of the API against its document were skipped");
     } else if !options.only_browser {
-        counts.add(or_failed("tests of the API contract", api_contract::test(places, options, stop), stop)?);
+        counts.add(count_error("tests of the API contract", api_contract::test(paths, options, stop), stop)?);
     }
     for failure in &counts.failures {
         println!("failed: {failure}");
@@ -84,35 +84,35 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     verdict(&counts, options.filter.as_deref())
 }
 
-/// Cargo's tests and those in a browser, on the same stores.
-fn cargo_and_browser(places: &Places, options: &Options, stop: &Stop) -> Result<Counts> {
-    let mut folder = Folder::open(places, "test", true)?;
+/// Runs cargo's tests and the browser tests on the same stores.
+fn cargo_and_browser(paths: &Paths, options: &Options, stop: &Stop) -> Result<Counts> {
+    let mut folder = DataFolder::open(paths, "test", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let mut counts = Counts::default();
     if !options.only_browser {
-        counts.add(cargo_tests(places, options, &stores, stop)?);
+        counts.add(cargo_tests(paths, options, &stores, stop)?);
     }
     if options.skip_browser {
-        note("the tests in a browser were left out, as asked");
+        note("the browser tests were skipped");
     } else {
-        let browser = browser::test(places, options, &mut folder, &mut processes, stores, stop);
-        counts.add(or_failed("browser tests", browser, stop)?);
+        let browser = browser::test(paths, options, &mut folder, &mut processes, stores, stop);
+        counts.add(count_error("browser tests", browser, stop)?);
     }
     processes.end_all();
     Ok(counts)
 }
 
-/// Counts a part that did not come to an end as one failure: it must not hide what the parts before it found.
-fn or_failed(part: &str, counts: Result<Counts>, stop: &Stop) -> Result<Counts> {
+/// Counts a part that ended with an error as one failure, so that the results of earlier parts are still printed.
+fn count_error(part: &str, counts: Result<Counts>, stop: &Stop) -> Result<Counts> {
     counts.or_else(|error| {
         stop.check()?;
-        eprintln!("\nerror: the {part} did not come to an end: {error:#}");
+        eprintln!("\nerror: the {part} did not finish: {error:#}");
         Ok(Counts { failed: 1, ..Counts::default() })
     })
 }
 
-/// Whether all passed. Where a filter left none, nothing was proved: that is an error, for it is most likely mistyped.
+/// Returns `true` when all tests passed. A filter that matches no test is an error: it is probably mistyped.
 fn verdict(counts: &Counts, filter: Option<&str>) -> Result<bool> {
     if let Some(filter) = filter {
         ensure!(counts.passed + counts.failed > 0, "nothing was tested: no test that ran has {filter:?} in its name");
@@ -120,20 +120,20 @@ fn verdict(counts: &Counts, filter: Option<&str>) -> Result<bool> {
     Ok(counts.failed == 0)
 }
 
-fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop) -> Result<Counts> {
-    // No separate build: the integration tests of the server and of the simulator build their programs
-    // too, with the very features the tests were built with. Building twice would compile a third twice.
+fn cargo_tests(paths: &Paths, options: &Options, stores: &Stores, stop: &Stop) -> Result<Counts> {
+    // No separate build: the integration tests of server and simulator build the programs too, with the
+    // features of the tests. A separate build would compile a third of the code twice.
     let step = Step::start("cargo test");
-    let mut command = native::cargo_all(places, "test");
+    let mut command = native::cargo_all(paths, "test");
     command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
     command.env("REDIS_SERVER", services::redis_program(stop)?);
     command.env("PROMTOOL", operating::promtool(stop)?).env("HAPROXY", operating::haproxy(stop)?);
-    command.env("PGBOUNCER", pgbouncer::find_or_build(places, stop)?);
+    command.env("PGBOUNCER", pgbouncer::find_or_build(paths, stop)?);
     command.args(&options.filter);
     let mut counts = Counts::default();
     let mut failures = CargoFailures::default();
-    let status = command::status_seeing(&mut command, stop, |line| {
-        failures.see(line);
+    let status = command::status_with_lines(&mut command, stop, |line| {
+        failures.read_line(line);
         if let Some((passed, failed)) = test_result(line) {
             counts.passed += passed;
             counts.failed += failed;
@@ -141,14 +141,14 @@ fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop)
     })?;
     counts.failures = failures.into_all();
     if !status.success() && counts.failed == 0 {
-        // Not compiled, or ended by a signal: no test reported it, yet it is a failure.
+        // A compile error or a signal fails without a failed test.
         counts.failed = 1;
     }
     step.done();
     Ok(counts)
 }
 
-/// Passed and failed of a line like `test result: ok. 12 passed; 0 failed; 1 ignored; …`.
+/// Parses the counts of a line like `test result: ok. 12 passed; 0 failed; 1 ignored; …`.
 pub fn test_result(line: &str) -> Option<(u64, u64)> {
     let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
     let mut parts = counts.split("; ");
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cargo_s_summary_is_counted_and_nothing_else() {
+    fn only_summary_lines_of_cargo_are_counted() {
         let line = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s";
         assert_eq!(test_result(line), Some((12, 0)));
         let line = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
@@ -170,8 +170,8 @@ mod tests {
         assert_eq!(test_result("test holds::two_people ... ok"), None);
     }
 
-    /// How it went, of both halves: cargo's tests, then those in a browser.
-    fn both(cargo: (u64, u64), browser: (u64, u64)) -> Counts {
+    /// Adds the results of cargo's tests and of the browser tests.
+    fn added(cargo: (u64, u64), browser: (u64, u64)) -> Counts {
         let mut counts = Counts::default();
         for (passed, failed) in [cargo, browser] {
             counts.add(Counts { passed, failed, ..Counts::default() });
@@ -180,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_leaves_no_test_is_an_error_that_names_it() {
-        let refused = verdict(&both((0, 0), (0, 0)), Some("some-typo")).expect_err("nothing was tested");
+    fn a_filter_without_matching_tests_is_an_error_that_names_it() {
+        let refused = verdict(&added((0, 0), (0, 0)), Some("some-typo")).expect_err("nothing was tested");
         assert!(refused.to_string().contains("some-typo"), "{refused}");
     }
 
     #[test]
-    fn a_filter_may_leave_tests_of_one_half_only() {
+    fn a_filter_may_match_only_cargo_or_only_browser_tests() {
         for (cargo, browser, filter, good) in [
             ((2, 0), (0, 0), Some("holds"), true),
             ((0, 0), (2, 0), Some("holds"), true),
@@ -195,7 +195,7 @@ mod tests {
             ((2, 0), (2, 0), None, true),
             ((2, 0), (2, 1), None, false),
         ] {
-            let found = verdict(&both(cargo, browser), filter).expect("something was tested");
+            let found = verdict(&added(cargo, browser), filter).expect("something was tested");
             assert_eq!(found, good, "{cargo:?} and {browser:?}");
         }
     }

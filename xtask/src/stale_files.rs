@@ -1,5 +1,5 @@
-//! What earlier builds left in the site. A file that is not made any more would be in every version from then on, and in
-//! its name: the same source would be another version on another machine.
+//! Removal of files that earlier builds left in the site. A stale file would enter every later version and its
+//! fingerprint: the same source would be a different version on another machine.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 
 use crate::fingerprint;
 
-/// Removes from a folder what was not made just now, nor is the packed form of something that was. Only what `is_ours`
-/// says, asked with the path below the folder.
-pub fn remove(folder: &Path, made: &BTreeSet<PathBuf>, is_ours: impl Fn(&Path) -> bool) -> Result<()> {
+/// Removes files of a folder that are neither in `made` nor the compressed form of one that is. Only files for which
+/// `is_ours` returns `true`, called with the path below the folder.
+pub fn remove_stale(folder: &Path, made: &BTreeSet<PathBuf>, is_ours: impl Fn(&Path) -> bool) -> Result<()> {
     let mut found = BTreeSet::new();
     fingerprint::collect(folder, &mut found)?;
     for file in found {
@@ -28,19 +28,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_made_any_more_goes_and_what_is_others_stays() {
+    fn stale_files_are_removed_and_files_of_others_stay() {
         let folder = std::env::temp_dir().join(format!("rowlock-leftovers-{}", std::process::id()));
         for file in ["a.js", "a.js.br", "old.js", "old.js.gz", "a.js.new", "parts/old.wasm", "others.js"] {
             let path = folder.join(file);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
-            std::fs::write(path, "").expect("it is written");
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+            std::fs::write(path, "").expect("written");
         }
         let made = BTreeSet::from([folder.join("a.js")]);
-        remove(&folder, &made, |file| file != Path::new("others.js")).expect("they are removed");
+        remove_stale(&folder, &made, |file| file != Path::new("others.js")).expect("removed");
         let mut left = BTreeSet::new();
-        fingerprint::collect(&folder, &mut left).expect("what is left");
+        fingerprint::collect(&folder, &mut left).expect("listed");
         assert_eq!(left, BTreeSet::from(["a.js", "a.js.br", "others.js"].map(|file| folder.join(file))));
-        std::fs::remove_dir_all(&folder).expect("it is removed");
-        remove(&folder, &made, |_| true).expect("nothing is there");
+        std::fs::remove_dir_all(&folder).expect("removed");
+        remove_stale(&folder, &made, |_| true).expect("an empty folder");
     }
 }

@@ -1,15 +1,15 @@
-//! Minifies styles and scripts: strips comments, indentation and long names.
+//! Minifies style sheets and scripts: removes comments, indentation and long names.
 //!
-//! No reader of either language: styles are ours, and what is written by the generator of bindings has a form to rely
-//! on. Lines stay lines in scripts, so that nothing depends on where a semicolon is missing.
+//! It does not parse either language: the style sheets are this repository's, and generated bindings have a fixed
+//! form. Scripts keep their line breaks, so that missing semicolons do no harm.
 
 use std::collections::BTreeMap;
 
-/// What leptos exports for answers that stream, which ours do not: nobody calls it, and an export keeps its code.
-const STREAMS: &str = "IntoUnderlying";
+/// Part of the names that leptos exports for streaming answers. Rowlock has none, and an unused export keeps its code.
+const STREAMING: &str = "IntoUnderlying";
 
-/// A style sheet without its comments and spaces: they are for us, and a sixth of what is sent.
-pub fn style(sheet: &str) -> String {
+/// Removes comments and white space from a style sheet, a sixth of its size.
+pub fn minify_style(sheet: &str) -> String {
     let mut bare = String::with_capacity(sheet.len());
     let mut rest = sheet;
     while let Some(start) = rest.find("/*") {
@@ -20,7 +20,7 @@ pub fn style(sheet: &str) -> String {
     bare.push_str(rest);
     let mut out = String::with_capacity(bare.len());
     for line in bare.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        // Within a value or a selector a line's end is a space; around these signs it is nothing.
+        // Within a value or a selector a line break is a space; next to these characters it is dropped.
         if !out.is_empty() && !out.ends_with(['{', '}', ';', ',']) && !line.starts_with(['{', '}']) {
             out.push(' ');
         }
@@ -38,7 +38,7 @@ pub fn style(sheet: &str) -> String {
     out
 }
 
-/// `color: red;` without its space; what is no declaration stays as it is.
+/// Removes the space of a declaration such as `color: red;`; other lines are unchanged.
 fn declaration(line: &str) -> String {
     match line.split_once(": ") {
         Some((name, value)) if name.chars().all(|sign| sign.is_ascii_alphanumeric() || sign == '-') => {
@@ -48,8 +48,8 @@ fn declaration(line: &str) -> String {
     }
 }
 
-/// A script without lines that are comments, and without indentation.
-pub fn script(text: &str) -> String {
+/// Removes comment lines and indentation from a script.
+pub fn minify_script(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut in_comment = false;
     for line in text.lines().map(str::trim) {
@@ -63,31 +63,31 @@ pub fn script(text: &str) -> String {
     out
 }
 
-/// The script that binds a module: without what streams, and with the short `names` of what the module imports.
-pub fn glue(text: &str, names: &BTreeMap<String, String>) -> String {
+/// Minifies the bindings of a module: removes the streaming classes and gives imports their short `names`.
+pub fn minify_bindings(text: &str, names: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(text.len());
-    // What ends the statement that is left out: a brace in the first column, or a semicolon.
-    let mut leaving_out: Option<fn(&str) -> bool> = None;
+    // End condition of the statement being skipped: a brace in the first column, or a semicolon.
+    let mut skipping: Option<fn(&str) -> bool> = None;
     for line in text.lines() {
-        if let Some(is_end) = leaving_out {
-            leaving_out = leaving_out.filter(|_| !is_end(line));
-        } else if line.contains(STREAMS) && line.starts_with("export class ") {
-            leaving_out = Some(|line| line == "}");
-        } else if line.contains(STREAMS) && line.starts_with("const ") {
-            leaving_out = Some(|line| line.ends_with(';'));
-        } else if !(line.contains(STREAMS) && line.starts_with("if (Symbol.dispose)")) {
+        if let Some(is_end) = skipping {
+            skipping = skipping.filter(|_| !is_end(line));
+        } else if line.contains(STREAMING) && line.starts_with("export class ") {
+            skipping = Some(|line| line == "}");
+        } else if line.contains(STREAMING) && line.starts_with("const ") {
+            skipping = Some(|line| line.ends_with(';'));
+        } else if !(line.contains(STREAMING) && line.starts_with("if (Symbol.dispose)")) {
             out.push_str(&renamed(line, names).unwrap_or_else(|| line.to_owned()));
             out.push('\n');
         }
     }
-    script(&out)
+    minify_script(&out)
 }
 
-/// A script of bindings with the one that loads its module's parts in it, which lies at `loader` from there: one request
-/// fewer, and one that others waited for.
-pub fn joined(bindings: &str, parts: &str, loader: &str) -> String {
+/// Inlines the loader script of a module's parts, at the relative path `loader`, into the bindings. That saves a request
+/// on which others depend.
+pub fn inline_loader(bindings: &str, parts: &str, loader: &str) -> String {
     let ending = format!(" from \"{loader}\"");
-    // A module of one part has nothing to load.
+    // A module without parts has no loader.
     if !bindings.contains(&ending) {
         return bindings.to_owned();
     }
@@ -117,13 +117,13 @@ pub fn joined(bindings: &str, parts: &str, loader: &str) -> String {
     out
 }
 
-/// The beginning of an imported function, `name: function…`, under its short name.
+/// Replaces the name of an imported function, `name: function…`, by its short name.
 fn renamed(line: &str, names: &BTreeMap<String, String>) -> Option<String> {
     let (name, function) = line.trim_start().split_once(": ")?;
     Some(format!("{}: {function}", names.get(name)?))
 }
 
-/// The shortest names there are, one after another: `a` to `z`, then `aa`, `ba` and so on.
+/// Returns the shortest names in order: `a` to `z`, then `aa`, `ba` and so on.
 pub fn short_name(number: usize) -> String {
     let (mut rest, mut name) = (number, String::new());
     loop {
@@ -142,45 +142,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lean_style_says_the_same() {
+    fn a_minified_style_is_equivalent() {
         let sheet = "/* seats */\n.seat,\n.row > a {\n  fill: red; /* or\n not */\n  margin: 0\n    auto;\n}\n\n@media (min-width: 48rem) {\n  .mine:not(:focus, :active) {\n    content: \"a: b\";\n  }\n}";
         assert_eq!(
-            style(sheet),
+            minify_style(sheet),
             ".seat,.row > a{fill:red;margin:0 auto}@media (min-width: 48rem){.mine:not(:focus, :active){content:\"a: b\"}}"
         );
-        assert_eq!(style("a{}/* without an end"), "a{}");
-        assert_eq!(style("a {\n  --b: calc(\n    1px + 2px\n  );\n}"), "a{--b:calc( 1px + 2px )}");
+        assert_eq!(minify_style("a{}/* without an end"), "a{}");
+        assert_eq!(minify_style("a {\n  --b: calc(\n    1px + 2px\n  );\n}"), "a{--b:calc( 1px + 2px )}");
     }
 
     #[test]
-    fn a_lean_script_keeps_its_lines() {
+    fn a_minified_script_keeps_its_line_breaks() {
         let text = "// why\n/** @type {x} */\n/*\n * more\n */\nconst a = `b // c`;\n\n  if (a)\n    go();\n";
-        assert_eq!(script(text), "const a = `b // c`;\nif (a)\ngo();\n");
+        assert_eq!(minify_script(text), "const a = `b // c`;\nif (a)\ngo();\n");
     }
 
     #[test]
-    fn bindings_lose_what_streams_and_imports_their_long_names() {
+    fn bindings_lose_streaming_classes_and_long_import_names() {
         let text = "export class IntoUnderlyingSink {\n    free() {\n        go();\n    }\n}\n\
                     if (Symbol.dispose) IntoUnderlyingSink.prototype[Symbol.dispose] = 1;\n\
                     const import0 = {\n        __proto__: null,\n        __wbg_get_2: function(arg0) {\n            return arg0.get;\n        },\n};\n\
                     const IntoUnderlyingSinkFinalization = (typeof x === 'undefined')\n    ? 1\n    : new X(ptr => 1);\nlast();\n";
         let names = BTreeMap::from([("__wbg_get_2".to_owned(), "a".to_owned())]);
         assert_eq!(
-            glue(text, &names),
+            minify_bindings(text, &names),
             "const import0 = {\n__proto__: null,\na: function(arg0) {\nreturn arg0.get;\n},\n};\nlast();\n"
         );
     }
 
     #[test]
-    fn bindings_load_their_parts_themselves() {
+    fn the_loader_is_inlined_into_the_bindings() {
         let parts = "import { initSync } from \"../show.js\";\nconst a = new URL(\"./rest.wasm\", import.meta.url);\nexport const load = wrap(a);\n";
         let bindings = "import * as import1 from \"./show-parts/load.js\"\nimport * as import2 from \"./show-parts/load.js\"\nfunction initSync() {}\n";
         assert_eq!(
-            joined(bindings, parts, "./show-parts/load.js"),
+            inline_loader(bindings, parts, "./show-parts/load.js"),
             "const a = new URL(\"./show-parts/rest.wasm\", import.meta.url);\nconst load = wrap(a);\n\
              const import1 = { load };\nconst import2 = { load };\nfunction initSync() {}\n"
         );
-        assert_eq!(joined("last();\n", parts, "./pages-parts/load.js"), "last();\n");
+        assert_eq!(inline_loader("last();\n", parts, "./pages-parts/load.js"), "last();\n");
     }
 
     #[test]
