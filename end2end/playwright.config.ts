@@ -1,7 +1,7 @@
-// Two visitors in Chromium against the whole product. `cargo xtask test` starts that, and names it in
-// BASE_URL, SHORT_HOLD_URL (a server whose holds last four seconds) and MAILBOX_DIR.
+// Browser tests in Chromium against the whole product. `cargo xtask test` starts it and sets BASE_URL,
+// SHORT_HOLD_URL (a server with holds of four seconds) and MAILBOX_DIR.
 //
-// No retries: a test that passes the second time has found something.
+// No retries: a flaky test has found a defect.
 import { defineConfig, devices } from "@playwright/test";
 
 const asRoot = process.getuid?.() === 0;
@@ -12,10 +12,10 @@ export default defineConfig({
   timeout: 60_000,
   expect: {
     timeout: 10_000,
-    // What shifts, vanishes or changes colour is far above this; how a Chromium smooths its letters is below.
+    // A moved, missing or recoloured element is far above these limits; a difference in font smoothing is below.
     toHaveScreenshot: { maxDiffPixelRatio: 0.02, threshold: 0.25, scale: "css", stylePath: "pages/pictures.css" },
   },
-  // Renewed by `cargo xtask test --only-browser --renew-pictures`.
+  // Updated by `cargo xtask test --only-browser --renew-pictures`.
   snapshotPathTemplate: "pictures/{projectName}/{arg}{ext}",
   fullyParallel: true,
   workers: 2,
@@ -24,7 +24,7 @@ export default defineConfig({
   reporter: [["list"], ["json"]],
   use: {
     baseURL: process.env.BASE_URL,
-    // A film of every test is work for the browser, and thrown away unless it fails; the trace shows the page of each step without one.
+    // No screenshots in traces: recording them slows the browser, and the trace shows the page of each step without them.
     trace: { mode: "retain-on-failure", screenshots: false },
     screenshot: "only-on-failure",
     launchOptions: {
@@ -34,7 +34,7 @@ export default defineConfig({
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
-        // Chromium's sandbox refuses root.
+        // Chromium's sandbox does not run as root.
         ...(asRoot ? ["--no-sandbox"] : []),
       ],
     },
@@ -42,15 +42,15 @@ export default defineConfig({
   projects: [
     { name: "laptop", use: { viewport: { width: 1280, height: 800 } } },
     {
-      // What depends on the room there is. The rest behaves as on a phone, which has the touch, or as on a laptop.
+      // Stories that depend on the screen size. The others behave as on a phone (touch) or as on a laptop.
       name: "tablet",
-      testMatch: /(areas|box-office|cancelling|door|everyone|offline|parked|reports|unusual|waiting-list)\.spec\.ts/,
-      // A picture of a whole page (`fullPage`) makes the browser claim a mouse from then on: the map then begins with tiny seats.
+      testMatch: /(accessibility|areas|box-office|cancelling|door|offline|parked|reports|unusual|waiting-list)\.spec\.ts/,
+      // A `fullPage` screenshot makes the browser report a mouse from then on: the map then starts with tiny seats.
       use: { viewport: { width: 820, height: 1180 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
     },
     {
       name: "phone",
-      // Staff work at a tablet or a laptop; a waiting room is the same everywhere, and waiting takes its time.
+      // Staff use a tablet or a laptop; a waiting room is the same on every device, and its stories take long.
       testIgnore: /(box-office|door|layout-editor|organiser|parked|reports|unusual|waiting-room)\.spec\.ts/,
       use: {
         viewport: { width: 390, height: 844 },

@@ -1,6 +1,6 @@
-"""Puts the city, the theatre and the show of the demo into addresses; made-up ones are 404 and show little else.
+"""Replaces path parameters by the demo's city, theatre and show: generated ids only lead to 404.
 
-An address that is meant to be wrong stays wrong.
+Paths that are invalid on purpose stay unchanged.
 """
 
 import os
@@ -10,14 +10,14 @@ from schemathesis.core.parameters import ParameterLocation
 
 THEATRE = "aurora-lisbon"
 SHOW = os.environ["SHOW"]
-# Another one, for what ends a show or takes it away: all else would be refused from then on.
+# A second show, for operations that cancel or move it: all later calls for it would be refused.
 SHOW_TO_END = os.environ["SHOW_TO_END"]
 ENDS_A_SHOW = {
     "/api/v1/theatres/{theatre}/programme/{show}/cancel",
     "/api/v1/theatres/{theatre}/programme/{show}/move",
 }
 
-# `{id}` is another thing in each of these.
+# `{id}` has a different meaning in each of these paths.
 IDS = {
     "/api/v1/cities/{id}/theatres": "lisbon",
     "/api/v1/theatres/{id}/shows": THEATRE,

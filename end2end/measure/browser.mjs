@@ -1,14 +1,14 @@
-// The browser that is measured, and the shows it looks at.
+// The measured browser and its shows.
 import { chromium } from "@playwright/test";
 
 const HOUR_MS = 3_600_000;
 const DAYS_AHEAD = 6;
-// A show that begins sooner could close its doors meanwhile.
+// Sales of a show that begins sooner could close during a run.
 const STARTS_IN_AT_LEAST_MS = 3 * HOUR_MS;
 
 export const BASE = process.env.BASE_URL;
 
-/** Starts Chromium as the tests do. */
+/** Starts Chromium with the options of the tests. */
 export function launch() {
   const asRoot = process.getuid?.() === 0;
   return chromium.launch({
@@ -23,13 +23,13 @@ export function launch() {
   });
 }
 
-/** What a visitor holds in their hands. */
+/** Emulated devices. */
 export const DEVICES = {
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 3 },
   laptop: { viewport: { width: 1280, height: 800 } },
 };
 
-/** The show to come with the largest room that has at most this many seats. */
+/** Returns the upcoming show with the largest room of at most `most` seats. */
 export async function largestShow(most) {
   const found = [];
   for (let day = 0; day <= DAYS_AHEAD; day += 1) {

@@ -1,16 +1,16 @@
-// How much the page of a show costs until one can take a seat, and how soon that is.
+// Measures bytes and time until the page of a show is interactive.
 //
-// Every visit is somebody's first: a fresh browser context, nothing in its cache. Interactive means that a
-// free seat stands there with its state from the live map, and takes a tap: it is tapped, and when the seat
-// is painted as one's own is measured too. Bytes are those on the wire, headers and the frames of the socket
-// included, of every request that began before that moment, whole even if it ended later.
+// Every visit is a first one: a new browser context with an empty cache. Interactive means that a free seat
+// is shown with its state from the live map and can be tapped. The benchmark also taps it and measures the
+// time until it is painted as held. Bytes are those on the wire, including headers and socket frames, of
+// every request that began before that moment, counted completely even if it ended later.
 import { BASE, DEVICES, largestShow, launch } from "./browser.mjs";
 import { Report, options } from "./report.mjs";
 
-// The largest room that is drawn whole.
+// Maximum seats of a room that is drawn with an element per seat.
 const MOST_SEATS = 2_500;
 const BUDGET_BYTES = 150_000;
-// As Lighthouse thinks of a phone on a slow 4G line.
+// Lighthouse's settings of a phone on a slow 4G line.
 const SLOW_4G = { downloadThroughput: 1_600_000 / 8, uploadThroughput: 750_000 / 8, latency: 150, offline: false };
 const SLOW_CPU = 4;
 const DEADLINE_MS = 60_000;
@@ -39,7 +39,7 @@ try {
 async function visit(show, room, line) {
   const context = await browser.newContext(DEVICES.phone);
   const page = await context.newPage();
-  const wire = await listen(context, page);
+  const wire = await countBytes(context, page);
   if (line === "slow_4g") {
     await wire.session.send("Network.emulateNetworkConditions", SLOW_4G);
     await wire.session.send("Emulation.setCPUThrottlingRate", { rate: SLOW_CPU });
@@ -48,17 +48,17 @@ async function visit(show, room, line) {
   await page.goto(`${BASE}/shows/${show.id}`, { waitUntil: "commit" });
   await page.waitForFunction(() => window.interactiveAt !== undefined, undefined, { timeout: DEADLINE_MS });
   const { interactive_ms, at_ms } = await page.evaluate(() => ({ interactive_ms: window.interactiveAt, at_ms: performance.timeOrigin + window.interactiveAt }));
-  wire.noteInteractive(at_ms);
+  wire.markInteractive(at_ms);
   const figures = { interactive_ms };
   if (room === "cinema") figures.tap_painted_ms = await tap(page);
   await wire.settled();
   const bytes = wire.bytes();
-  report.say(`          ${Object.entries(bytes).map(([kind, count]) => `${kind} ${count}`).join(", ")}`);
+  report.printLine(`          ${Object.entries(bytes).map(([kind, count]) => `${kind} ${count}`).join(", ")}`);
   await context.close();
   return { ...figures, transferred_bytes: Object.values(bytes).reduce((sum, count) => sum + count, 0) };
 }
 
-/** In the page: notes when what one can tap stands there. */
+/** In the page: records when the first element to tap appears. */
 function watchForSeats(selector) {
   const look = () => {
     if (document.querySelector(selector)) window.interactiveAt = performance.now();
@@ -67,7 +67,7 @@ function watchForSeats(selector) {
   requestAnimationFrame(look);
 }
 
-/** Taps a free seat; from the tap until the frame that shows it as one's own. */
+/** Taps a free seat and returns the time until the frame that shows it as held. */
 async function tap(page) {
   return page.evaluate(async () => {
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -76,14 +76,14 @@ async function tap(page) {
     const began = performance.now();
     seat.dispatchEvent(new MouseEvent("click", { bubbles: true }));
     while (seat.dataset.state !== "mine") await frame();
-    // The frame that paints it ends before the next task.
+    // The frame that paints the seat ends before the next task.
     await frame();
     return performance.now() - began;
   });
 }
 
-/** Counts what comes over the wire. */
-async function listen(context, page) {
+/** Counts bytes on the wire by kind. */
+async function countBytes(context, page) {
   const session = await context.newCDPSession(page);
   await session.send("Network.enable");
   const requests = new Map();
@@ -103,8 +103,8 @@ async function listen(context, page) {
   });
   return {
     session,
-    /** News of the browser are some milliseconds old: what began after that moment does not count. */
-    noteInteractive: (at_ms) => {
+    /** Events of the browser are delayed by milliseconds: requests that began after this moment are removed. */
+    markInteractive: (at_ms) => {
       interactive = true;
       for (const [id, { began_ms }] of requests) if (began_ms > at_ms) requests.delete(id);
     },

@@ -1,34 +1,34 @@
-// How fast a change of 1,000 seats of 50,000 is decoded and painted, and how smoothly a cinema's map moves.
+// Measures how fast a change of 1,000 of 50,000 seats is decoded and painted, and how smoothly a cinema's map pans.
 //
-// The candidate is the product's own page of an arena, fed with frames by a live connection of ours. The
-// baseline stands in the same page: an SVG node a seat, which sets the class of those that changed, and
-// reads the very same frames. They take turns; whoever has no turn is not laid out. Told are
-//   script_ms  JavaScript and WebAssembly of the page's main thread for it: the frame's handler, the microtasks it
-//              leaves, the page's animation frames. What a worker of the page paints is not in it
-//   main_ms    CPU time of the page's main thread for it, style, layout and paint included, as Chromium counts it
-//   process_ms CPU time of all threads of the page's process: its workers, compositing and rasterising too, and what
-//              copies a canvas to the screen where there is no GPU
-// Making the frames is in nobody's figure. The same turn is taken with nobody told anything: what that costs, the
-// benchmark's own frames and messages, is in both when they are compared; a second line takes it off. `--where` tells what
-// the times consist of.
+// The candidate is the product's page of an arena, fed with frames by a simulated live connection. The baseline is an
+// SVG node per seat in the same page, which reads the same frames and sets the class of changed seats. They take
+// turns; the inactive one is not laid out. The figures are
+//   script_ms  JavaScript and WebAssembly on the page's main thread: the frame's handler, its microtasks, and the
+//              page's animation frames. Painting by a worker is not included
+//   main_ms    CPU time of the page's main thread, style, layout and paint included, as Chromium counts it
+//   process_ms CPU time of all threads of the page's process: also workers, compositing and rasterising, and copying
+//              a canvas to the screen without a GPU
+// Creating the frames is in no figure. A turn without messages ("nothing") measures the benchmark's own frames and
+// messages. They are part of both figures when these are compared; a second line subtracts them. `--where` prints
+// what the times consist of.
 import { BASE, DEVICES, largestShow, launch } from "./browser.mjs";
 import { Report, options, quantile } from "./report.mjs";
-import { trace } from "./where.mjs";
+import { trace } from "./trace.mjs";
 import { fakeLive, nodePerSeat, readDots } from "./socket.mjs";
 
 const CHANGED_SEATS = 1_000;
 const SCRIPT_BUDGET_MS = 4;
-const AT_LEAST_TIMES = 50;
-// The largest room that is drawn whole.
+const MIN_RATIO = 50;
+// Maximum seats of a room that is drawn with an element per seat.
 const CINEMA_SEATS = 2_500;
-// Moves of the mouse, a frame each.
+// Mouse moves, one per frame.
 const MOVES = 90;
 const DEADLINE_MS = 60_000;
-// By then the canvas shows what it was told: some frames.
-const SHOWN_WITHIN_MS = 2_000;
-// Dots are as small as two pixels, and blocks stand askew: a few are hidden by others. Of a change that is not painted
-// hundreds are missing.
-const MOST_HIDDEN = 10;
+// Timeout for the canvas to show a change: some frames.
+const PAINT_TIMEOUT_MS = 2_000;
+// Dots are as small as two pixels, and blocks are rotated, so a few are covered by others. An unpainted change misses
+// hundreds.
+const MAX_HIDDEN = 10;
 
 const { json, rounds, quick, where } = options();
 const changes = quick ? 10 : 60;
@@ -56,9 +56,9 @@ try {
   for (const [what, key, promised] of [["main thread", "main_ms", true], ["the page's process", "process_ms", false]]) {
     const [ours, theirs, nothing] = ["candidate", "svg_node_per_seat", "nothing"].map((variant) => of(variant, key));
     const times = theirs / ours;
-    if (promised) report.promise(`${what}, SVG node a seat against ours`, times, ">=", AT_LEAST_TIMES);
-    else report.say(`        ${what}, SVG node a seat against ours: ${times.toFixed(1)}`);
-    report.say(`        less the benchmark's own part in both: ${((theirs - nothing) / (ours - nothing)).toFixed(1)}`);
+    if (promised) report.promise(`${what}, SVG node a seat against ours`, times, ">=", MIN_RATIO);
+    else report.printLine(`        ${what}, SVG node a seat against ours: ${times.toFixed(1)}`);
+    report.printLine(`        less the benchmark's own part in both: ${((theirs - nothing) / (ours - nothing)).toFixed(1)}`);
   }
   report.promise("frames while panning against frames at rest, p95", of("candidate", "frame_p95_ms", "pan") / of("idle", "frame_p95_ms", "pan"), "<=", 1.25);
   report.close();
@@ -76,8 +76,8 @@ async function openArena(show) {
   await page.waitForFunction(() => window.live.sockets.at(-1)?.onmessage, undefined, { timeout: DEADLINE_MS });
   await page.evaluate((seats) => {
     window.states = new Uint8Array(seats).map(() => (Math.random() < 0.5 ? 2 : 0));
-    window.live.say(window.live.snapshot(window.states));
-    window.live.say(window.live.nothingHeld());
+    window.live.receive(window.live.snapshot(window.states));
+    window.live.receive(window.live.noHolds());
   }, show.seat_count);
   await page.waitForSelector('.overview-map[data-painted="true"]', { timeout: DEADLINE_MS });
   const plan = await (await fetch(`${BASE}/api/v1/shows/${show.id}/plan`)).json();
@@ -92,14 +92,14 @@ async function openArena(show) {
     seats: show.seat_count,
     close: () => context.close(),
     where: async (variant) => {
-      await page.evaluate(takeTurn, variant);
+      await page.evaluate(activate, variant);
       await page.evaluate(prepare, { changes, seats: CHANGED_SEATS });
       const spent = await trace(browser, page, () => page.evaluate(change, variant));
       await page.evaluate(catchUp, variant);
       return spent.map(([name, ms]) => [name, ms / changes]);
     },
     measure: async (variant) => {
-      await page.evaluate(takeTurn, variant);
+      await page.evaluate(activate, variant);
       await page.evaluate(prepare, { changes, seats: CHANGED_SEATS });
       const before = await metrics();
       const script = await page.evaluate(change, variant);
@@ -125,29 +125,29 @@ function fillBaseline(make, dots) {
   window.baseline.svg.style.display = "none";
 }
 
-/** The canvas must really show what it was told: else nothing would be the fastest. */
+/** Checks that the canvas shows changes: otherwise a page that paints nothing would be fastest. */
 async function checkPainted(page) {
   await checkShown(page);
-  await page.evaluate(() => window.live.say(window.live.delta(window.live.change(window.states, 1_000))));
+  await page.evaluate(() => window.live.receive(window.live.delta(window.live.change(window.states, 1_000))));
   await checkShown(page);
 }
 
-/** Every seat of the canvas must come to look as it was told last. Whoever paints may take some frames; looking is in nobody's figure. */
+/** Waits until every seat of the canvas shows its last state. Painting may take some frames; the check is in no figure. */
 async function checkShown(page) {
-  const until = Date.now() + SHOWN_WITHIN_MS;
+  const until = Date.now() + PAINT_TIMEOUT_MS;
   for (;;) {
     const wrong = await page.evaluate(seatsNotShown);
-    if (wrong <= MOST_HIDDEN) return;
-    if (Date.now() > until) throw new Error(`${wrong} seats do not look on the canvas as they were told`);
+    if (wrong <= MAX_HIDDEN) return;
+    if (Date.now() > until) throw new Error(`${wrong} seats do not show their state on the canvas`);
     await page.evaluate(() => window.live.frame());
   }
 }
 
-/** In the page: how many seats have nowhere in their middle on the canvas the colour of their state. */
+/** In the page: counts the seats whose centre on the canvas does not have the colour of their state. */
 function seatsNotShown() {
   const canvas = document.querySelector("canvas.overview-seats");
   const { width, height } = canvas;
-  // Of a copy: the canvas itself may be painted on by somebody else, and then says nothing of its pixels.
+  // Of a copy: pixels of a canvas that a worker paints cannot be read.
   const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
   const pixels = (across, down) => new Uint32Array(copy.getImageData(0, 0, across, down).data.buffer);
   copy.drawImage(canvas, 0, 0);
@@ -168,8 +168,8 @@ function seatsNotShown() {
   }).length;
 }
 
-/** In the page: lays out whose turn it is. */
-async function takeTurn(variant) {
+/** In the page: lays out only the active variant. */
+async function activate(variant) {
   const ours = document.querySelector(".seat-map");
   const isBaseline = variant === "svg_node_per_seat";
   ours.style.display = isBaseline ? "none" : "";
@@ -180,21 +180,21 @@ async function takeTurn(variant) {
   for (let frame = 0; frame < 3; frame += 1) await window.live.frame();
 }
 
-/** In the page: makes the frames of a turn, so that making them is in nobody's figure. */
+/** In the page: creates the frames of a turn in advance, so that they are in no figure. */
 function prepare({ changes, seats }) {
   const { live, states } = window;
   window.frames = Array.from({ length: changes }, () => live.delta(live.change(states, seats)));
 }
 
-/** In the page: one change after another, each in a frame of its own; script time of each. */
+/** In the page: applies the changes, one per animation frame. Returns the script time of each. */
 async function change(variant) {
   const { live, baseline, frames } = window;
   const script = [];
   for (const buffer of frames) {
     live.frameMs = 0;
     const began = performance.now();
-    if (variant === "candidate") live.say(buffer);
-    if (variant === "svg_node_per_seat") baseline.hear(buffer);
+    if (variant === "candidate") live.receive(buffer);
+    if (variant === "svg_node_per_seat") baseline.apply(buffer);
     await live.task();
     const handled = performance.now() - began;
     await live.frame();
@@ -203,12 +203,12 @@ async function change(variant) {
   return script;
 }
 
-/** In the page: the versions told to others alone are a gap for ours, which gets the whole map again. */
+/** In the page: sends a snapshot to the product's page, which has missed the versions of the other variants. */
 async function catchUp(variant) {
   const { live, states } = window;
   if (variant === "candidate") return;
   live.version = 1;
-  live.say(live.snapshot(states));
+  live.receive(live.snapshot(states));
   await live.frame();
 }
 
@@ -230,7 +230,7 @@ async function openCinema(show) {
       if (moving) await page.mouse.down();
       const scrolled = await page.evaluate(() => document.querySelector('[data-testid="room-pan"]').scrollLeft);
       for (let move = 1; move <= MOVES; move += 1) {
-        // There and back, in circles.
+        // In circles.
         const turn = (move / MOVES) * 6 * Math.PI;
         if (moving) await page.mouse.move(x + 120 * Math.sin(turn), y + 60 * Math.sin(turn / 2));
         else await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
@@ -246,7 +246,7 @@ async function openCinema(show) {
   };
 }
 
-/** In the page: notes how far frames are apart until `frameTimes` is asked. */
+/** In the page: records the time between frames until `frameTimes` is called. */
 function watchFrames() {
   const frames = [];
   let last = performance.now();

@@ -1,10 +1,10 @@
-// Results of a benchmark: a JSON object a line on standard output when asked for, words on standard error.
+// Results of a benchmark: text on standard error, and with `--json` one JSON object a line on standard output.
 //
-// The same shape as the native benchmarks print (bench/src/report.rs): a row a round, then the median of
-// every kind of row with its range, then each promise, kept or lost.
+// The same format as that of the native benchmarks (bench/src/report.rs): a row per round, then medians with
+// ranges per group of rows, then each promise as kept or lost.
 import { parseArgs } from "node:util";
 
-/** What all benchmarks take. */
+/** Parses the options of all benchmarks. */
 export function options() {
   const { values } = parseArgs({
     options: {
@@ -17,17 +17,17 @@ export function options() {
   return { json: values.json, quick: values.quick, where: values.where, rounds: values.quick ? 1 : Number(values.rounds) };
 }
 
-/** Five digits: more would be noise. */
+/** Rounds to five digits: more would be noise. */
 const rounded = (value) => (Number.isInteger(value) ? value : Number(value.toPrecision(5)));
 
-/** The middle one; of an even number, the mean of the two in the middle. */
+/** Returns the median; for an even count, the mean of the two middle figures. */
 export function median(figures) {
   const sorted = [...figures].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** The figure that this share of all does not exceed. */
+/** Returns the quantile `share`. */
 export function quantile(figures, share) {
   const sorted = [...figures].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)];
@@ -43,12 +43,12 @@ export class Report {
 
   #print(row) {
     if (this.json) console.log(JSON.stringify(row));
-    const words = Object.entries(row).filter(([key]) => !["bench", "ranges", "rounds"].includes(key));
-    const told = ([key, value]) => (typeof value === "string" ? value : `${key} ${value}${range(row, key)}`);
-    console.error(`        ${words.map(told).join("  ")}`);
+    const entries = Object.entries(row).filter(([key]) => !["bench", "ranges", "rounds"].includes(key));
+    const text = ([key, value]) => (typeof value === "string" ? value : `${key} ${value}${range(row, key)}`);
+    console.error(`        ${entries.map(text).join("  ")}`);
   }
 
-  /** The results of a round. */
+  /** Prints and keeps the results of a round. */
   round(row) {
     const figures = Object.entries(row).map(([key, value]) => [key, typeof value === "number" ? rounded(value) : value]);
     const kept = Object.fromEntries(figures);
@@ -56,26 +56,26 @@ export class Report {
     this.#print(kept);
   }
 
-  /** Says what a figure consists of. */
+  /** Prints the parts of a figure. */
   list(title, parts) {
-    this.say(`\n        ${title}`);
-    for (const [name, figure] of parts) this.say(`        ${rounded(figure)}  ${name}`);
+    this.printLine(`\n        ${title}`);
+    for (const [name, figure] of parts) this.printLine(`        ${rounded(figure)}  ${name}`);
   }
 
-  /** Says something for people. */
-  say(words) {
-    console.error(words);
+  /** Prints a line on standard error. */
+  printLine(line) {
+    console.error(line);
   }
 
-  /** The median and the range of every figure, for every kind of row: rows are of one kind when their words are. */
+  /** Prints median and range of every figure per group of rows; the rows of a group have equal texts. */
   summarise() {
     console.error("\n        medians");
-    const kinds = new Map();
+    const groups = new Map();
     for (const row of this.#rows) {
-      const kind = JSON.stringify(Object.values(row).filter((value) => typeof value === "string"));
-      kinds.set(kind, [...(kinds.get(kind) ?? []), row]);
+      const group = JSON.stringify(Object.values(row).filter((value) => typeof value === "string"));
+      groups.set(group, [...(groups.get(group) ?? []), row]);
     }
-    for (const rows of kinds.values()) {
+    for (const rows of groups.values()) {
       const middle = { ...rows[0], round: "median", rounds: rows.length, ranges: {} };
       for (const key of Object.keys(rows[0])) {
         const figures = rows.map((row) => row[key]);
@@ -87,13 +87,13 @@ export class Report {
     }
   }
 
-  /** The median of a figure over the rows that have these words. */
-  median(words, key) {
-    const fits = (row) => Object.entries(words).every(([word, value]) => row[word] === value);
-    return median(this.#rows.filter(fits).map((row) => row[key]));
+  /** Returns the median of a figure over the rows with these values. */
+  median(values, key) {
+    const matches = (row) => Object.entries(values).every(([name, value]) => row[name] === value);
+    return median(this.#rows.filter(matches).map((row) => row[key]));
   }
 
-  /** Compares a figure with what was promised; `sign` is "<=" or ">=". */
+  /** Compares a figure with the promised bound and prints the result; `sign` is "<=" or ">=". */
   promise(what, found, sign, limit) {
     const kept = sign === "<=" ? found <= limit : found >= limit;
     this.#lost += kept ? 0 : 1;

@@ -1,7 +1,7 @@
-// In the page: a live connection that the benchmark speaks for, and the frames of docs/api.md.
+// In the page: a simulated live connection, and the frames of docs/api.md.
 //
-// Everything here runs inside the browser (it is added as an init script), so that nothing but the product's
-// own code lies between a frame and its paint.
+// This code runs inside the browser, as an init script, so that only the product's code is between a frame
+// and its paint.
 export function fakeLive() {
   const Real = window.WebSocket;
   const live = { sockets: [], frameMs: 0 };
@@ -36,7 +36,7 @@ export function fakeLive() {
     construct: (_, [address, ...rest]) => (String(address).includes("/live") ? new Fake(address) : new Real(address, ...rest)),
   });
 
-  // How long the page's own animation frames take.
+  // Measures the page's own animation frames.
   const ask = window.requestAnimationFrame.bind(window);
   live.ask = ask;
   window.requestAnimationFrame = (react) =>
@@ -62,13 +62,13 @@ export function fakeLive() {
     }
     return new Uint8Array(bytes).buffer;
   };
-  live.nothingHeld = () => {
+  live.noHolds = () => {
     const bytes = [3];
     put(bytes, Date.now());
     return new Uint8Array(bytes).buffer;
   };
   live.version = 1;
-  /** A DELTA of sorted [seat, state] pairs. */
+  /** Encodes a DELTA of sorted [seat, state] pairs. */
   live.delta = (changes) => {
     const bytes = [2];
     put(bytes, live.version);
@@ -80,24 +80,24 @@ export function fakeLive() {
     }
     return new Uint8Array(bytes).buffer;
   };
-  live.say = (buffer) => {
+  live.receive = (buffer) => {
     const socket = live.sockets.at(-1);
     socket.onmessage?.(new MessageEvent("message", { data: buffer }));
   };
-  // One channel for all turns: making one is as dear as a fifth of an empty frame, and was in the figures of both.
+  // One channel for all turns: creating one costs a fifth of an empty frame and would be in the figures of both.
   const tasks = [];
   const channel = new MessageChannel();
   channel.port1.onmessage = () => tasks.shift()?.();
-  /** The next task: what was begun before, microtasks included, is over by then. */
+  /** Resolves in the next task, after earlier work and its microtasks. */
   live.task = () =>
     new Promise((resolve) => {
       tasks.push(resolve);
       channel.port2.postMessage(0);
     });
-  /** Runs to the end of the next frame: style, layout and paint lie between its callbacks and the next task. */
+  /** Resolves after the next frame: style, layout and paint run between its callbacks and the next task. */
   live.frame = () => new Promise((resolve) => ask(() => live.task().then(resolve)));
 
-  /** As many seats as wanted, each once, sorted, with another state than they have; noted in `states`. */
+  /** Changes the state of `count` distinct seats in `states`. Returns the sorted [seat, state] pairs. */
   live.change = (states, count) => {
     const seats = new Set();
     while (seats.size < count) seats.add(Math.floor(Math.random() * states.length));
@@ -110,7 +110,7 @@ export function fakeLive() {
   };
 }
 
-/** In the page: an SVG node a seat, as a straightforward seat map is made; reads the same frames. */
+/** In the page: the baseline, a simple seat map with an SVG node per seat, which reads the same frames. */
 export function nodePerSeat(dots) {
   const SVG = "http://www.w3.org/2000/svg";
   const sheet = new CSSStyleSheet();
@@ -140,10 +140,10 @@ export function nodePerSeat(dots) {
   };
   return {
     svg,
-    /** Shows these states: it is told nothing while others have their turn. */
+    /** Shows these states, which it missed during other turns. */
     catchUp: (states) => nodes.forEach((node, seat) => node.setAttribute("class", `s${states[seat]}`)),
     /** Applies a DELTA. */
-    hear: (buffer) => {
+    apply: (buffer) => {
       const bytes = new Uint8Array(buffer);
       const cursor = { at: 1 };
       number(bytes, cursor);
@@ -158,7 +158,7 @@ export function nodePerSeat(dots) {
   };
 }
 
-/** In the page: the places of /dots. */
+/** In the page: decodes the seat positions of /dots. */
 export function readDots(bytes) {
   const places = [];
   let at = 0;

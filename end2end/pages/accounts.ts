@@ -1,4 +1,4 @@
-// The pages of accounts, and the links in their mails.
+// The account pages and the links in account mails.
 import { expect, type Page } from "@playwright/test";
 
 import { mailsTo } from "./mailbox.js";
@@ -6,7 +6,7 @@ import { press } from "./show.js";
 
 export const PASSWORD = "correct horse battery";
 
-/** Registers; the browser is signed in then. */
+/** Registers an account, which signs the browser in. */
 export async function register(page: Page, name: string, email: string): Promise<void> {
   await page.goto("/register");
   await page.locator('input[name="name"]').fill(name);
@@ -17,7 +17,7 @@ export async function register(page: Page, name: string, email: string): Promise
   await expect(page.getByTestId("account-name")).toHaveText(name);
 }
 
-/** Signs in; the page of the account is open then. */
+/** Signs in and waits for the account page. */
 export async function signIn(page: Page, email: string, password = PASSWORD, server = ""): Promise<void> {
   await page.goto(`${server}/login`);
   await page.locator('input[name="email"]').fill(email);
@@ -26,8 +26,8 @@ export async function signIn(page: Page, email: string, password = PASSWORD, ser
   await page.waitForURL(/\/account$/);
 }
 
-/** The path of the link in the mail with this subject to this address, once it is there. */
-export async function linkMailed(subject: string, email: string): Promise<string> {
+/** Waits for the mail with this subject to this address and returns the path of its link. */
+export async function waitForMailedLink(subject: string, email: string): Promise<string> {
   let path = "";
   await expect(() => {
     const mail = mailsTo(email).find((text) => text.includes(`Subject: ${subject}`)) ?? "";

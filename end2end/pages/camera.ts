@@ -1,19 +1,19 @@
-// A camera that sees a ticket, in a browser that reads no codes itself.
+// A simulated camera that shows a ticket, in a browser without a barcode reader.
 import { type BrowserContext, expect, type Page, request as requests } from "@playwright/test";
 
-/** From now on the pages of this browser have no reader of their own, as on iPhones and in Firefox. */
-export async function withoutReader(context: BrowserContext): Promise<void> {
+/** Removes the barcode detector from all later pages of this browser, as on iPhones and in Firefox. */
+export async function removeBarcodeDetector(context: BrowserContext): Promise<void> {
   await context.addInitScript(() => Reflect.deleteProperty(globalThis, "BarcodeDetector"));
 }
 
-/** The QR code of a ticket as its page draws it: its side in modules, and what is dark. */
+/** The QR code of a ticket as its page draws it: side in modules, and SVG path of the dark modules. */
 export interface QrCode {
   side: number;
   dark: string;
 }
 
-/** Reads that from the page of a ticket. */
-export async function qrOf(code: string): Promise<QrCode> {
+/** Reads the QR code from the page of a ticket. */
+export async function readQrCode(code: string): Promise<QrCode> {
   const look = await requests.newContext({ baseURL: process.env.BASE_URL });
   const page = await (await look.get(`/tickets/${code}`)).text();
   await look.dispose();
@@ -22,8 +22,8 @@ export async function qrOf(code: string): Promise<QrCode> {
   return { side: Number(drawn?.[1]), dark: drawn?.[2] ?? "" };
 }
 
-/** Gives the page of a door a camera before which this code is held until there is an answer. */
-export async function hold(page: Page, code: QrCode): Promise<void> {
+/** Gives the page of a door a camera that shows this code until the page has an answer. */
+export async function showToCamera(page: Page, code: QrCode): Promise<void> {
   await page.evaluate(({ side, dark }) => {
     const answer = document.querySelector<HTMLElement>('[data-testid="door-answer"]');
     const before = answer?.dataset.number;
@@ -44,7 +44,7 @@ export async function hold(page: Page, code: QrCode): Promise<void> {
     };
     navigator.mediaDevices.getUserMedia = () => {
       draw();
-      // A canvas that is not drawn on sends no pictures.
+      // A canvas sends frames only when it is drawn on.
       setInterval(draw, 100);
       return Promise.resolve(seen.captureStream());
     };

@@ -1,15 +1,15 @@
-// Finds shows to test on, one for each test, so that no test sees another's seats.
+// Finds a separate show for each test, so that tests do not share seats.
 import { type APIRequestContext, expect, test } from "@playwright/test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 const HOUR_MS = 3_600_000;
-// A show that begins sooner could close its doors while a test runs.
+// Sales of a show that begins sooner could close during a test.
 const STARTS_IN_AT_LEAST_MS = 3 * HOUR_MS;
-// What a box office or a door calls today.
+// A box office or a door shows these as today's shows.
 const SOON_HOURS = 24;
-// Small enough to be drawn whole, large enough to have a C7.
-const MOST_SEATS = 450;
+// Small enough for the whole map, large enough to have a C7.
+const MAX_SEATS = 450;
 const DAYS_AHEAD = 6;
 
 interface ShowView {
@@ -31,49 +31,49 @@ interface PlanView {
   areas?: { name: string; capacity: number }[];
 }
 
-/** A show of this test's own, and its seats by name. */
+/** A show reserved for one test, with its seats by name. */
 export interface Show {
   id: string;
   theatre: string;
   seatCount: number;
-  /** Index of the seat in this row with this number. */
+  /** Returns the index of a seat by row and number. */
   seat(row: string, number: string): number;
 }
 
-/** Which show a test means; anything that is left out does not matter. */
-export interface Wish {
+/** Selects a show; absent fields match any show. */
+export interface ShowFilter {
   theatre?: string;
   film?: string;
-  mostSeats?: number;
-  leastSeats?: number;
+  maxSeats?: number;
+  minSeats?: number;
   startsWithinHours?: number;
 }
 
-/** The room and the film that pictures are taken of, and nobody else uses. */
-export const PICTURED = { theatre: "lanterna-lisbon", film: "night-ferry" } as const;
+/** Theatre and film of the screenshots, which no other test uses. */
+export const SCREENSHOT_SHOW = { theatre: "lanterna-lisbon", film: "night-ferry" } as const;
 
-/** A show nobody else uses, whose room has all these seats free, ["C", "7"], and no places without numbers. */
+/** Claims a show with all these seats free, such as ["C", "7"], and without areas of unnumbered places. */
 export async function claimShow(
   request: APIRequestContext,
   needed: [string, string][] = [["C", "7"]],
-  wish: Wish = {},
+  filter: ShowFilter = {},
 ): Promise<Show> {
-  const isPictured = (show: ShowView) => show.theatre === PICTURED.theatre && show.film === PICTURED.film;
-  const isMeant = (show: ShowView) =>
-    show.seat_count <= (wish.mostSeats ?? MOST_SEATS) &&
-    show.seat_count >= (wish.leastSeats ?? 0) &&
-    show.starts_at_ms < Date.now() + (wish.startsWithinHours ?? Infinity) * HOUR_MS &&
-    (wish.theatre ?? show.theatre) === show.theatre &&
-    (wish.film ?? show.film) === show.film &&
-    (wish.film !== undefined || !isPictured(show));
-  const shows = await showsToCome(request);
-  // Shows of today are few, and some tests can use no other.
+  const isPictured = (show: ShowView) => show.theatre === SCREENSHOT_SHOW.theatre && show.film === SCREENSHOT_SHOW.film;
+  const isWanted = (show: ShowView) =>
+    show.seat_count <= (filter.maxSeats ?? MAX_SEATS) &&
+    show.seat_count >= (filter.minSeats ?? 0) &&
+    show.starts_at_ms < Date.now() + (filter.startsWithinHours ?? Infinity) * HOUR_MS &&
+    (filter.theatre ?? show.theatre) === show.theatre &&
+    (filter.film ?? show.film) === show.film &&
+    (filter.film !== undefined || !isPictured(show));
+  const shows = await upcomingShows(request);
+  // Today's shows are few, and some tests need one.
   const isSoon = (show: ShowView) => show.starts_at_ms < Date.now() + SOON_HOURS * HOUR_MS;
-  const inTurn = wish.startsWithinHours === undefined ? [...shows.filter((show) => !isSoon(show)), ...shows.filter(isSoon)] : shows;
-  for (const show of inTurn) {
-    if (!isMeant(show)) continue;
+  const candidates = filter.startsWithinHours === undefined ? [...shows.filter((show) => !isSoon(show)), ...shows.filter(isSoon)] : shows;
+  for (const show of candidates) {
+    if (!isWanted(show)) continue;
     const plan = await planOf(request, show.id);
-    // Who takes every seat of such a room has not sold it out; it is kept for those who ask for an area.
+    // A room with an area is not sold out when all seats are taken; it is reserved for tests of areas.
     if (plan.areas?.[0] || !claim(show.id)) continue;
     const rows = rowsOf(plan);
     const states = await statesOf(request, show.id);
@@ -85,36 +85,36 @@ export async function claimShow(
       rows.some((other) => other.label === row && other.numbers.includes(number)) && states[seat(row, number)] === "0";
     if (needed.every(has)) return { id: show.id, theatre: show.theatre, seatCount: show.seat_count, seat };
   }
-  throw new Error(`no show of the demo is left that has ${needed.map((name) => name.join("")).join(", ")} free`);
+  throw new Error(`no unclaimed show of the demo has ${needed.map((name) => name.join("")).join(", ")} free`);
 }
 
-/** A show in the largest room: only its sections are drawn at first. */
+/** Returns a show in the largest room, which draws only its sections at first. */
 export async function largestShow(request: APIRequestContext): Promise<string> {
-  const all = (await showsToCome(request)).sort((one, other) => other.seat_count - one.seat_count);
+  const all = (await upcomingShows(request)).sort((one, other) => other.seat_count - one.seat_count);
   if (!all[0]) throw new Error("the demo has no shows");
   return all[0].id;
 }
 
-/** A show with an area without numbered seats, to look at; others may use it. */
+/** Returns a show with an area of unnumbered places, shared with other tests. */
 export async function showWithArea(request: APIRequestContext, film?: string): Promise<string> {
-  for (const show of await showsToCome(request)) {
+  for (const show of await upcomingShows(request)) {
     if (film !== undefined && show.film !== film) continue;
     if ((await planOf(request, show.id)).areas?.[0]) return show.id;
   }
-  throw new Error("no show of the demo has an area without numbered seats");
+  throw new Error("no show of the demo has an area of unnumbered places");
 }
 
-/** A show nobody else uses, in a room with an area without numbered seats. */
+/** Claims a show with an area of unnumbered places. */
 export async function claimShowWithArea(request: APIRequestContext): Promise<{ id: string; area: string; capacity: number }> {
-  for (const show of await showsToCome(request)) {
+  for (const show of await upcomingShows(request)) {
     const area = (await planOf(request, show.id)).areas?.[0];
     if (area && claim(show.id)) return { id: show.id, area: area.name, capacity: area.capacity };
   }
-  throw new Error("no show of the demo is left that has an area without numbered seats");
+  throw new Error("no unclaimed show of the demo has an area of unnumbered places");
 }
 
-/** Shows that begin late enough, in the order they start. */
-export async function showsToCome(request: APIRequestContext): Promise<ShowView[]> {
+/** Returns the shows that begin late enough, in order of start. */
+export async function upcomingShows(request: APIRequestContext): Promise<ShowView[]> {
   const found: ShowView[] = [];
   for (let day = 0; day <= DAYS_AHEAD; day += 1) {
     const date = new Date(Date.now() + day * 24 * HOUR_MS).toISOString().slice(0, 10);
@@ -132,18 +132,18 @@ async function planOf(request: APIRequestContext, show: string): Promise<PlanVie
 }
 
 function rowsOf(plan: PlanView) {
-  // A room of several parts has several rows C; its seats are named with the part in front.
+  // In a room with several sections, row labels repeat and seat names include the section.
   return plan.sections.length === 1 ? (plan.sections[0]?.rows ?? []) : [];
 }
 
-// A digit per seat; 0 is available.
+// One digit per seat; 0 is available.
 async function statesOf(request: APIRequestContext, show: string): Promise<string> {
   const answer = await request.get(`/api/v1/shows/${show}/seats`);
   expect(answer.status()).toBe(200);
   return ((await answer.json()) as { states: string }).states;
 }
 
-// Workers are processes: making a folder is the one thing that only one of them can do.
+// Workers are separate processes: creating a directory is atomic, so only one of them succeeds.
 function claim(show: string): boolean {
   const claims = join(test.info().project.outputDir, ".claimed");
   mkdirSync(claims, { recursive: true });

@@ -1,15 +1,15 @@
-// The door: tickets that people bought, and devices that look at them.
+// Admission at the door: bought tickets and scanning devices.
 import { expect, type Locator, type Page, request as requests } from "@playwright/test";
 
 import type { Show } from "./catalogue.js";
 import { press } from "./show.js";
 
-// The most one person may have.
-const SEATS_A_PERSON = 10;
-// What a ticket's page says under the QR code.
+// Maximum seats of one buyer.
+const SEATS_PER_HOLD = 10;
+// The ticket code, printed under the QR code.
 const CODE = /\b[0-9A-HJKMNP-TV-Z]{26}\b/g;
 
-/** Buys so many seats of a show, without a page; the codes of their tickets. */
+/** Buys `count` seats of a show over the API and returns the ticket codes. */
 export async function buyTickets(show: Show, count: number): Promise<string[]> {
   const look = await requests.newContext({ baseURL: process.env.BASE_URL });
   const states = ((await (await look.get(`/api/v1/shows/${show.id}/seats`)).json()) as { states: string }).states;
@@ -17,11 +17,11 @@ export async function buyTickets(show: Show, count: number): Promise<string[]> {
   const free = [...states].flatMap((state, seat) => (state === "0" ? [seat] : [])).slice(0, count);
   expect(free).toHaveLength(count);
   const parties: number[][] = [];
-  for (let from = 0; from < count; from += SEATS_A_PERSON) parties.push(free.slice(from, from + SEATS_A_PERSON));
-  return (await Promise.all(parties.map((seats) => buyOf(show.id, seats)))).flat();
+  for (let from = 0; from < count; from += SEATS_PER_HOLD) parties.push(free.slice(from, from + SEATS_PER_HOLD));
+  return (await Promise.all(parties.map((seats) => buySeats(show.id, seats)))).flat();
 }
 
-async function buyOf(show: string, seats: number[]): Promise<string[]> {
+async function buySeats(show: string, seats: number[]): Promise<string[]> {
   const buyer = await requests.newContext({ baseURL: process.env.BASE_URL });
   const post = async (path: string, data: object, status: number) => {
     const answer = await buyer.post(path, { headers: { "idempotency-key": crypto.randomUUID() }, data });
@@ -29,8 +29,8 @@ async function buyOf(show: string, seats: number[]): Promise<string[]> {
     return (await answer.json()) as { id: string; ticket_url?: string };
   };
   const hold = await post(`/api/v1/shows/${show}/holds`, { seats }, 201);
-  const who = { name: "Anna", email: `anna-${seats[0]}@example.org` };
-  const booking = await post("/api/v1/bookings", { show, hold: hold.id, buyer: who }, 201);
+  const contact = { name: "Anna", email: `anna-${seats[0]}@example.org` };
+  const booking = await post("/api/v1/bookings", { show, hold: hold.id, buyer: contact }, 201);
   await post(`/api/v1/bookings/${booking.id}/confirm`, { payment_token: "tok_paid" }, 200);
   const page = await (await buyer.get(`/bookings/${booking.id}/ticket`)).text();
   await buyer.dispose();
@@ -39,7 +39,7 @@ async function buyOf(show: string, seats: number[]): Promise<string[]> {
   return codes;
 }
 
-/** A device at the door of a show. */
+/** A scanning device at the door of a show. */
 export class Door {
   readonly word: Locator;
   private scans = 0;
@@ -48,56 +48,56 @@ export class Door {
     this.word = page.getByTestId("door-word");
   }
 
-  /** From the list of tonight's shows to the scanner, ready and with its list. */
+  /** Opens the scanner from the list of tonight's shows and waits until the ticket list is stored. */
   async open(show: Show, server = ""): Promise<void> {
     await this.page.goto(`${server}/staff/${show.theatre}/door`);
     await this.page.locator(`[data-testid="door-show"][data-show="${show.id}"]`).click();
-    await this.isReady();
+    await this.waitUntilReady();
   }
 
-  /** Loads the page of the scanner anew. */
+  /** Reloads the page of the scanner. */
   async reload(): Promise<void> {
     await this.page.reload();
     this.scans = 0;
-    await this.isReady();
+    await this.waitUntilReady();
   }
 
-  private async isReady(): Promise<void> {
+  private async waitUntilReady(): Promise<void> {
     await expect(this.page.getByTestId("door-bar")).toHaveAttribute("data-list", "kept");
     await expect(this.page.locator("#door-code")).toBeFocused();
   }
 
-  /** Scans as a reader does that poses as a keyboard: a text and Enter, nothing clicked. */
+  /** Scans like a barcode reader that acts as a keyboard: a text and Enter. */
   async scan(text: string): Promise<void> {
     await this.page.keyboard.insertText(text);
     await this.page.keyboard.press("Enter");
     this.scans += 1;
   }
 
-  /** Scans tickets one after another, without waiting for the answers; then waits for the last. */
+  /** Scans tickets without waiting for the answers, then waits for the last answer. */
   async scanAll(codes: string[]): Promise<void> {
     for (const code of codes) await this.scan(`ROWLOCK1|${code}|C7|Anna`);
-    await this.answered();
+    await this.waitForAnswer();
   }
 
-  /** Looks with the camera, which reads one ticket. */
-  async look(): Promise<void> {
+  /** Scans one ticket with the camera. */
+  async scanWithCamera(): Promise<void> {
     await press(this.page.getByTestId("door-camera"));
     this.scans += 1;
-    await this.answered();
+    await this.waitForAnswer();
     await press(this.page.getByTestId("door-camera"));
     await expect(this.page.locator(".door-camera video")).toBeHidden();
     await this.page.locator("#door-code").focus();
   }
 
   /** Waits for the answer to the last scan. */
-  async answered(): Promise<void> {
+  async waitForAnswer(): Promise<void> {
     await expect(this.page.getByTestId("door-answer")).toHaveAttribute("data-number", String(this.scans));
   }
 
-  /** Requires that the last answer is of this kind, in this word. */
+  /** Expects tone and word of the last answer. */
   async expectAnswer(tone: "good" | "partly" | "bad" | "unsure", word: string | RegExp): Promise<void> {
-    await this.answered();
+    await this.waitForAnswer();
     await expect(this.page.getByTestId("door-answer")).toHaveAttribute("data-tone", tone);
     await expect(this.word).toHaveText(word);
   }

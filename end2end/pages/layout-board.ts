@@ -1,9 +1,9 @@
-// The drawing board of organisers, as they use it.
+// The layout editor of organisers.
 import { expect, type Page } from "@playwright/test";
 
-import type { Point } from "./fingers.js";
+import type { Point } from "./touch.js";
 
-/** What is written into the form of new rows; the rest stays as it stands there. */
+/** Values for the form of new rows. */
 interface NewRows {
   rows: string;
   seats: string;
@@ -14,23 +14,23 @@ interface NewRows {
 export class LayoutBoard {
   constructor(private readonly page: Page) {}
 
-  /** Waits until there is something to draw on. */
-  async opens(): Promise<void> {
+  /** Waits until the drawing is visible. */
+  async waitUntilReady(): Promise<void> {
     await expect(this.page.getByTestId("layout-board")).toBeVisible();
   }
 
-  /** Waits until this mistake is named. */
-  async says(finding: string): Promise<void> {
+  /** Waits until this mistake is reported. */
+  async expectMistake(finding: string): Promise<void> {
     await expect(this.page.locator(`[data-testid="layout-mistakes"] [data-finding="${finding}"]`).first()).toBeVisible();
     await expect(this.page.getByTestId("layout-mistakes")).toHaveAttribute("data-state", "wrong");
   }
 
-  /** Waits until nothing is wrong any more. */
-  async passes(): Promise<void> {
+  /** Waits until the plan has no mistakes. */
+  async expectValid(): Promise<void> {
     await expect(this.page.getByTestId("layout-mistakes")).toHaveAttribute("data-state", "passes");
   }
 
-  /** Fills the form from its first field to its last and sends it, by the keyboard alone. */
+  /** Fills and submits the form of new rows by keyboard. */
   async drawRows({ rows, seats, bow, aisles }: NewRows): Promise<void> {
     for (const [field, text] of [["#new-rows", rows], ["#new-seats", seats], ["#new-aisles", aisles], ["#new-bow", bow]] as const) {
       await this.page.locator(field).focus();
@@ -44,32 +44,32 @@ export class LayoutBoard {
     return Number(await this.page.getByTestId("layout-count").getAttribute("data-seats"));
   }
 
-  /** Chooses a row in the list, by the keyboard; it keeps the focus. */
-  async choose(row: string): Promise<void> {
+  /** Selects a row in the list by keyboard. */
+  async selectRow(row: string): Promise<void> {
     const line = this.page.getByTestId("layout-thing").filter({ hasText: new RegExp(`^Row \\W*${row}\\W* ·`) });
     await line.focus();
     await this.page.keyboard.press("Enter");
     await expect(line).toHaveAttribute("aria-pressed", "true");
   }
 
-  /** Writes into a field and leaves it. */
-  async write(field: string, text: string): Promise<void> {
+  /** Fills a field and moves the focus away. */
+  async fillField(field: string, text: string): Promise<void> {
     await this.page.locator(field).fill(text);
     await this.page.locator(field).press("Tab");
   }
 
-  /** Where a seat of a row is drawn: the middle of it, units of the drawing. */
-  async place(row: string, seat: number): Promise<{ x: number; y: number }> {
+  /** Returns the centre of a seat, in units of the drawing. */
+  async seatPosition(row: string, seat: number): Promise<{ x: number; y: number }> {
     const drawn = this.row(row).locator(`[data-seat="${seat}"]`);
     return { x: Number(await drawn.getAttribute("x")), y: Number(await drawn.getAttribute("y")) };
   }
 
-  /** Drags a row by its first seat, pixels. */
+  /** Drags a row by its first seat, in pixels. */
   async drag(row: string, x: number, y: number): Promise<void> {
     const seat = this.row(row).locator('[data-seat="0"]');
     await seat.scrollIntoViewIfNeeded();
     const box = await seat.boundingBox();
-    if (!box) throw new Error(`row ${row} is nowhere to be seen`);
+    if (!box) throw new Error(`row ${row} is not visible`);
     const [left, top] = [box.x + box.width / 2, box.y + box.height / 2];
     await this.page.mouse.move(left, top);
     await this.page.mouse.down();
@@ -78,20 +78,20 @@ export class LayoutBoard {
     await this.page.mouse.up();
   }
 
-  /** How wide the drawing is, pixels. */
+  /** Returns the width of the drawing, in pixels. */
   async width(): Promise<number> {
     return Number(await this.page.getByTestId("layout-board").getAttribute("width"));
   }
 
-  /** Where the middle of a seat is in the window. */
+  /** Returns the centre of a seat, in window pixels. */
   async seatAt(row: string, seat: number): Promise<Point> {
     const box = await this.row(row).locator(`[data-seat="${seat}"]`).boundingBox();
-    if (!box) throw new Error(`row ${row} is nowhere to be seen`);
+    if (!box) throw new Error(`row ${row} is not visible`);
     return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
   }
 
-  /** What is chosen, as the list beside the drawing says it. */
-  async chosen(): Promise<string[]> {
+  /** Returns the selected entries of the list. */
+  async selected(): Promise<string[]> {
     return this.page.locator('[data-testid="layout-thing"][aria-pressed="true"]').allTextContents();
   }
 

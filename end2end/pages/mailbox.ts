@@ -1,8 +1,8 @@
-// What the servers have mailed: under test a file each.
+// The mails sent by the servers, a file each.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The mails to this address, whole. */
+/** Returns the raw mails to this address. */
 export function mailsTo(email: string): string[] {
   const folder = process.env.MAILBOX_DIR ?? "";
   const mails = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());

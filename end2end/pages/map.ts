@@ -1,7 +1,7 @@
-// Moving the seat map about, with a mouse or with fingers.
+// Zooming and panning of the seat map, by mouse or touch.
 import type { CDPSession, Locator, Page } from "@playwright/test";
 
-import { pinch, type Point } from "./fingers.js";
+import { pinch, type Point } from "./touch.js";
 import { press } from "./show.js";
 
 export class MapView {
@@ -15,7 +15,7 @@ export class MapView {
     this.minimap = page.getByTestId("minimap");
   }
 
-  /** Presses a button of the zoom, which does nothing at its limit. */
+  /** Presses a zoom button until its limit. */
   async zoom(which: "in" | "out" | "whole", times = 1): Promise<void> {
     const button = this.page.getByTestId(`zoom-${which}`);
     for (let presses = 0; presses < times; presses += 1) {
@@ -24,7 +24,7 @@ export class MapView {
     }
   }
 
-  /** How wide the room is drawn, pixels; still, not while it glides. */
+  /** Returns the drawn width of the room in pixels, without animation. */
   async width(): Promise<number> {
     return this.room.evaluate((room) => room.clientWidth || room.getBoundingClientRect().width);
   }
@@ -33,7 +33,7 @@ export class MapView {
     return this.scroller.evaluate((scroller) => ({ x: scroller.scrollLeft, y: scroller.scrollTop }));
   }
 
-  /** The middle of what can be touched of the map: the cart lies over its lower part on phones. */
+  /** Returns the middle of the touchable part of the map: on phones the cart covers its lower part. */
   async middle(): Promise<Point> {
     const seen = await this.scroller.evaluate((scroller) => {
       const box = scroller.getBoundingClientRect();
@@ -42,17 +42,17 @@ export class MapView {
       return { x, rows: rows.filter((y) => scroller.contains(document.elementFromPoint(x, y))) };
     });
     const [first, last] = [seen.rows.at(0), seen.rows.at(-1)];
-    if (first === undefined || last === undefined) throw new Error("nothing of the map can be touched");
+    if (first === undefined || last === undefined) throw new Error("no part of the map can be touched");
     return { x: seen.x, y: (first + last) / 2 };
   }
 
-  /** Where on the screen a seat's centre is. */
+  /** Returns the centre of a seat on the screen. */
   async seatAt(index: number): Promise<Point> {
     const box = (await this.page.locator(`#seat-${index} .seat-target`).boundingBox())!;
     return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
   }
 
-  /** Whether a point of the screen lies on a seat. */
+  /** Returns true when a point of the screen is on a seat. */
   async isAt(index: number, point: Point): Promise<boolean> {
     const box = (await this.page.locator(`#seat-${index} .seat-target`).boundingBox())!;
     const [right, below] = [point.x - box.x, point.y - box.y];
@@ -67,12 +67,12 @@ export class MapView {
     await this.page.mouse.up();
   }
 
-  /** Two fingers around a point, apart from each other by so much at first and in the end. */
+  /** Pinches around a point from distance `from` to distance `to`. */
   async pinch(about: Point, from: number, to: number): Promise<void> {
     await pinch(this.page, about, from, to);
   }
 
-  /** One finger, from a point by so much. */
+  /** Swipes with one finger from a point by a distance. */
   async swipe(from: Point, by: Point): Promise<void> {
     const session: CDPSession = await this.page.context().newCDPSession(this.page);
     await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [from] });

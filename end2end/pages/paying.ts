@@ -1,4 +1,4 @@
-// The payment page of the simulator, the booking page behind it, and the ticket.
+// The simulator's payment page, the booking page and the tickets.
 import { type APIRequestContext, expect, type Locator, type Page } from "@playwright/test";
 import jsqr from "jsqr";
 import { PNG } from "pngjs";
@@ -10,7 +10,7 @@ import type { Visitor } from "./visitors.js";
 // The package exports its function as `default` of a CommonJS module.
 const decode = jsqr as unknown as typeof jsqr.default;
 
-/** Cards of the simulator, by what the bank does. */
+/** Test cards of the simulator. */
 export type Card =
   | "paid"
   | "declined"
@@ -23,7 +23,7 @@ export type Card =
   | "reordered_webhooks"
   | "another_amount";
 
-/** A show in which Anna holds C7 and Ben looks on. */
+/** Claims a show in which Anna holds C7 and Ben has the map open. */
 export async function annaHoldsC7(
   request: APIRequestContext,
   anna: Visitor,
@@ -37,55 +37,55 @@ export async function annaHoldsC7(
   return { show, c7, hers, his };
 }
 
-/** Pays with a card and comes back to the booking. */
+/** Pays with a card and waits for the booking page. */
 export async function payWith(page: Page, card: Card): Promise<void> {
-  const choice = page.locator(`input[name="card"][value="${card}"]`);
-  // The rarer cards unfold.
-  const folded = page.locator("details:not([open])", { has: choice });
+  const radio = page.locator(`input[name="card"][value="${card}"]`);
+  // The rarer cards are in a collapsed section.
+  const folded = page.locator("details:not([open])", { has: radio });
   if (await folded.count()) await press(folded.locator("summary"));
-  // As a person does, on the words beside it: that waits until the page has stopped moving.
-  await press(page.locator("label", { has: choice }));
-  await expect(choice).toBeChecked();
+  // A click on the label waits until the page has stopped moving.
+  await press(page.locator("label", { has: radio }));
+  await expect(radio).toBeChecked();
   await press(page.locator("#pay"));
-  // The page of the booking knows by it that a card was given.
+  // The parameter marks that a card was given.
   await page.waitForURL(/\/bookings\/[0-9a-f-]{36}\?submitted=1$/);
 }
 
-/** Leaves the gateway's page without paying, for the page of the booking. */
-export async function stopPaying(page: Page): Promise<void> {
+/** Cancels on the payment page and waits for the booking page. */
+export async function cancelPayment(page: Page): Promise<void> {
   await press(page.locator("#cancel"));
   await page.waitForURL(/\/bookings\/[0-9a-f-]{36}$/);
 }
 
-/** The address of the booking on show, without what the gateway added. */
-export function pathOf(page: Page): string {
+/** Returns the path of the open booking, without the gateway's parameter. */
+export function bookingPath(page: Page): string {
   return new URL(page.url()).pathname;
 }
 
-/** Waits, without a reload, until the booking is in this state. */
-export async function bookingBecomes(page: Page, state: string): Promise<void> {
+/** Waits, without a reload, until the booking has this state. */
+export async function expectBookingState(page: Page, state: string): Promise<void> {
   const shown = page.getByTestId("booking-state");
-  // The reconciler and a delayed card have their seconds.
+  // The reconciler and a delayed card take seconds.
   await expect(shown).toHaveAttribute("data-state", state, { timeout: 20_000 });
 }
 
-/** From a booking that came to nothing to the page of its show, by the link that leads to the seats one had. */
-export async function lookForThemAgain(page: Page): Promise<ShowPage> {
+/** Opens the show from an unsuccessful booking, by the link that offers the former seats again. */
+export async function openSeatsAgain(page: Page): Promise<ShowPage> {
   await press(page.getByTestId("again-link"));
   await page.waitForURL(/\/shows\/[0-9a-f-]{36}\?again=/);
   const show = new ShowPage(page);
-  await show.live();
+  await show.waitUntilLive();
   await expect(show.cart).toBeAttached();
-  await show.dressed();
+  await show.waitForStyles();
   return show;
 }
 
-/** The buttons that ask to be pressed: one at a time, or nobody knows which. */
+/** Returns the visible primary buttons; a page must have at most one. */
 export function primaryButtons(page: Page): Locator {
   return page.locator("#main .button:not(.button-quiet):visible");
 }
 
-/** Remembers something in the page that a reload would lose. */
+/** Marks the page, so that `expectNotReloaded` detects a reload. */
 export async function markPage(page: Page): Promise<void> {
   await page.evaluate(() => document.body.setAttribute("data-not-reloaded", "true"));
 }
@@ -94,7 +94,7 @@ export async function expectNotReloaded(page: Page): Promise<void> {
   await expect(page.locator("body")).toHaveAttribute("data-not-reloaded", "true");
 }
 
-/** From the confirmed booking to the ticket; what its QR codes say, read from a picture of the page. */
+/** Opens the tickets of a confirmed booking and returns the texts of their QR codes, read from a screenshot. */
 export async function readTickets(page: Page): Promise<string[]> {
   await press(page.getByTestId("ticket-link"));
   await page.waitForURL(/\/bookings\/[0-9a-f-]{36}\/ticket$/);

@@ -1,16 +1,16 @@
-// Pictures of pages that look the same on every day: times, dates and amounts are replaced by always the same.
+// Screenshots that do not change from day to day: times, dates and amounts are replaced by constants.
 import { expect, type Locator, type Page } from "@playwright/test";
 
-/** Compares the page, or a part of it, with the picture of that name. */
+/** Compares the page, or a part of it, with a reference screenshot. */
 export async function expectPicture(page: Page, name: string, part?: Locator): Promise<void> {
   await page.evaluate(() => document.fonts.ready);
-  await page.evaluate(sameEveryDay);
+  await page.evaluate(replaceVolatileTexts);
   if (part) await expect(part).toHaveScreenshot(`${name}.png`);
   else await expect(page).toHaveScreenshot(`${name}.png`);
 }
 
-// Runs in the page. Only whole texts are looked at, so that an amount in the middle of a sentence changes, too.
-function sameEveryDay(): void {
+// Runs in the page. Replaces matches in every text node, also in the middle of a sentence.
+function replaceVolatileTexts(): void {
   const always: [RegExp, string][] = [
     [/\b\d{1,2}:\d{2}\b/g, "20:15"],
     [/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b/g, "Sat 21 Nov"],
@@ -25,7 +25,7 @@ function sameEveryDay(): void {
   while (texts.nextNode()) {
     const text = texts.currentNode;
     const before = text.nodeValue ?? "";
-    // Two seats in every picture that has a sum.
+    // Every screenshot with a sum has two seats.
     const isSum = text.parentElement?.closest(".cart-total, .booking-total") != null;
     const after = always.reduce((words, [wanted, same]) => words.replace(wanted, same), before);
     if (after !== before) text.nodeValue = isSum ? after.replace("€12.50", "€25.00") : after;

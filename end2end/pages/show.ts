@@ -1,7 +1,7 @@
-// The page of a show, as visitors use it.
+// The page of a show.
 import { expect, type Locator, type Page, test } from "@playwright/test";
 
-/** States a seat shows. */
+/** Displayed states of a seat. */
 export type SeatState = "available" | "locked" | "booked" | "blocked" | "mine";
 
 export class ShowPage {
@@ -21,18 +21,18 @@ export class ShowPage {
 
   async open(show: string, at = ""): Promise<void> {
     await this.page.goto(`${at}/shows/${show}`);
-    await this.live();
-    // What comes after the map has come: a page that is left before it complains.
+    await this.waitUntilLive();
+    // Wait for lazily loaded parts: leaving the page earlier logs an error.
     await expect(this.page.getByTestId("cart")).toBeAttached();
-    await this.dressed();
+    await this.waitForStyles();
   }
 
-  /** Waits for the style and the font that come after the map: until then things move. */
-  async dressed(): Promise<void> {
+  /** Waits for the style and the font loaded after the map: until then the layout moves. */
+  async waitForStyles(): Promise<void> {
     await this.page.waitForFunction(() => document.fonts.size > 0 && document.fonts.check("1em Figtree"));
   }
 
-  async live(): Promise<void> {
+  async waitUntilLive(): Promise<void> {
     await expect(this.page.getByTestId("live")).toHaveAttribute("data-state", "live");
   }
 
@@ -40,56 +40,56 @@ export class ShowPage {
     return this.page.locator(`#seat-${index}`);
   }
 
-  async sees(index: number, state: SeatState, timeout?: number): Promise<void> {
+  async expectSeat(index: number, state: SeatState, timeout?: number): Promise<void> {
     await expect(this.seat(index)).toHaveAttribute("data-state", state, timeout === undefined ? {} : { timeout });
   }
 
-  /** Touches a seat with whatever this device has: a finger or a mouse. */
-  async touch(index: number): Promise<void> {
+  /** Presses a seat by touch or mouse, depending on the device. */
+  async pressSeat(index: number): Promise<void> {
     await press(this.seat(index));
   }
 
-  /** Takes a free seat and waits until the server has granted it. */
+  /** Selects a free seat and waits until the server has granted it. */
   async hold(index: number): Promise<void> {
     const before = await this.cartSeats.count();
-    await this.touch(index);
-    await this.sees(index, "mine");
+    await this.pressSeat(index);
+    await this.expectSeat(index, "mine");
     await expect(this.cartSeats).toHaveCount(before + 1);
-    await expect(this.held()).toHaveCount(before + 1);
+    await expect(this.heldSeats()).toHaveCount(before + 1);
   }
 
-  /** Lets a seat of one's own go. */
-  async letGo(index: number): Promise<void> {
-    await this.touch(index);
-    await this.sees(index, "available");
+  /** Releases a held seat. */
+  async release(index: number): Promise<void> {
+    await this.pressSeat(index);
+    await this.expectSeat(index, "available");
   }
 
-  /** Lines of the cart that the server has granted. */
-  held(): Locator {
+  /** Returns the cart lines of granted seats. */
+  heldSeats(): Locator {
     return this.page.locator('[data-testid="cart-seat"][data-held="true"]');
   }
 
-  /** Names of the granted seats. */
-  async heldNames(): Promise<string[]> {
-    return this.held().locator(".cart-seat-name").allTextContents();
+  /** Returns the names of the granted seats. */
+  async heldSeatNames(): Promise<string[]> {
+    return this.heldSeats().locator(".cart-seat-name").allTextContents();
   }
 
-  /** Opens the sheet with the cart, where it is one. */
+  /** Opens the cart where it is a collapsed sheet. */
   async openCart(): Promise<void> {
-    const more = this.page.getByTestId("continue");
-    // After a reload the seats are there before the cart is.
+    const openButton = this.page.getByTestId("continue");
+    // After a reload the seats appear before the cart.
     await expect(this.total).toBeVisible();
-    if (await more.isVisible()) await press(more);
+    if (await openButton.isVisible()) await press(openButton);
   }
 
-  /** Fills the form of the one who buys. */
+  /** Fills the buyer's form. */
   async fillDetails(name: string, email: string): Promise<void> {
     await this.openCart();
     await this.page.locator('input[name="name"]').fill(name);
     await this.page.locator('input[name="email"]').fill(email);
   }
 
-  /** Fills the form and goes to the payment page. */
+  /** Fills the form and opens the payment page. */
   async checkOut(name: string, email: string): Promise<void> {
     await this.fillDetails(name, email);
     await press(this.page.getByTestId("pay"));
@@ -97,7 +97,7 @@ export class ShowPage {
   }
 }
 
-/** Presses as this device does. */
+/** Taps or clicks, depending on the device. */
 export async function press(target: Locator): Promise<void> {
   if (test.info().project.use.hasTouch) await target.tap();
   else await target.click();

@@ -1,10 +1,10 @@
-// People who work at a theatre. `cargo xtask test` makes a manager of all theatres for each project, so that two
-// projects at once have tills of their own.
+// Theatre staff. `cargo xtask test` creates a manager of all theatres per project, so that concurrent projects have
+// separate tills.
 import { expect, type Page, test } from "@playwright/test";
 
 import { PASSWORD, signIn } from "./accounts.js";
 
-/** Signs in as the manager of this project, at another address of the server if one is given. */
+/** Signs in as the manager of this project, at `server` if it is given. */
 export async function signInAsManager(page: Page, server = ""): Promise<void> {
   await signIn(page, `manager-${test.info().project.name}@example.org`, PASSWORD, server);
 }

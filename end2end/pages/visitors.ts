@@ -1,16 +1,16 @@
-// Visitors: browsers with cookies of their own, watched for whatever a page says that nobody should read.
+// Visitors: separate browser contexts. A console message on any of their pages fails the test.
 import { type Browser, type BrowserContext, type BrowserContextOptions, type Page, test as base } from "@playwright/test";
 
 import { ShowPage } from "./show.js";
 
 export { expect } from "@playwright/test";
 
-/** A person with a browser. */
+/** A visitor with a browser context. */
 export class Visitor {
   constructor(
     readonly context: BrowserContext,
     public page: Page,
-    private readonly said: Said,
+    private readonly log: ConsoleLog,
   ) {}
 
   /** Opens a show and waits until its map is live. */
@@ -20,81 +20,81 @@ export class Visitor {
     return opened;
   }
 
-  /** The same person in another tab. */
+  /** Opens another tab of the same visitor. */
   async newTab(): Promise<Visitor> {
-    return new Visitor(this.context, await this.context.newPage(), this.said);
+    return new Visitor(this.context, await this.context.newPage(), this.log);
   }
 
-  /** Closes the tab as a person does: the page may still say goodbye. */
+  /** Closes the tab like a person does: the page's unload handlers run. */
   async closeTab(): Promise<void> {
     await this.page.close({ runBeforeUnload: true });
   }
 
-  /** From here on this visitor's network is cut on purpose: the browser itself complains, and may. */
-  mayBeCutOff(): void {
-    this.said.cutOff = true;
+  /** Allows the browser's messages about network errors from now on. */
+  allowNetworkErrors(): void {
+    this.log.cutOff = true;
   }
 }
 
 interface Visitors {
-  /** Lets somebody in; everyone has cookies of their own. */
+  /** Creates a visitor with separate cookies. */
   newVisitor(options?: BrowserContextOptions): Promise<Visitor>;
-  /** The one a story is about. */
+  /** The main visitor of a story. */
   anna: Visitor;
-  /** The other one. */
+  /** The second visitor. */
   ben: Visitor;
 }
 
 export const test = base.extend<Visitors>({
   newVisitor: async ({ browser }, use) => {
-    const everyone: Said[] = [];
+    const logs: ConsoleLog[] = [];
     const contexts: BrowserContext[] = [];
     await use(async (options) => {
-      const said = new Said();
-      const visitor = await enter(browser, said, options);
-      everyone.push(said);
+      const log = new ConsoleLog();
+      const visitor = await enter(browser, log, options);
+      logs.push(log);
       contexts.push(visitor.context);
       return visitor;
     });
     for (const context of contexts) await context.close();
-    const wrong = everyone.flatMap((said) => said.lines);
-    if (wrong.length > 0) throw new Error(`the pages said on the console:\n${wrong.join("\n")}`);
+    const messages = logs.flatMap((log) => log.lines);
+    if (messages.length > 0) throw new Error(`unexpected console messages:\n${messages.join("\n")}`);
   },
   anna: async ({ newVisitor }, use) => use(await newVisitor()),
   ben: async ({ newVisitor }, use) => use(await newVisitor()),
 });
 
-/** What the pages of a visitor said on the console: nothing, if all is well. */
-class Said {
+/** The unexpected console messages of a visitor's pages. */
+class ConsoleLog {
   readonly lines: string[] = [];
   cutOff = false;
 
-  /** The browser's own remarks on answers that are answers: a refusal (423 and its like), a page that is not there. */
-  private isAnAnswer(text: string): boolean {
+  /** Matches the browser's messages about expected error statuses, such as 423 or 404. */
+  private isExpectedStatus(text: string): boolean {
     return /^Failed to load resource: the server responded with a status of (4\d\d|503)/.test(text);
   }
 
-  /** The browser's own remark on having forgotten what it was asked to, on signing out. */
-  private isForgetting(text: string): boolean {
+  /** Matches the browser's message about cleared site data, on signing out. */
+  private isClearedSiteData(text: string): boolean {
     return /^Clear-Site-Data header on '[^']*': Cleared data types:/.test(text);
   }
 
-  /** The browser's own remarks on a network that is not there. */
-  private isTheNetwork(text: string): boolean {
-    // The last one: a worker that is asked whether there is a newer one of it.
+  /** Matches the browser's messages about a missing network. */
+  private isNetworkError(text: string): boolean {
+    // The last pattern is the update check of a service worker.
     return /net::ERR_(INTERNET_DISCONNECTED|CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|FAILED)|WebSocket connection to|error occurred when fetching the script/.test(text);
   }
 
-  hear(text: string): void {
-    if (this.isAnAnswer(text) || this.isForgetting(text) || (this.cutOff && this.isTheNetwork(text))) return;
+  record(text: string): void {
+    if (this.isExpectedStatus(text) || this.isClearedSiteData(text) || (this.cutOff && this.isNetworkError(text))) return;
     this.lines.push(text);
   }
 }
 
-async function enter(browser: Browser, said: Said, options: BrowserContextOptions = {}): Promise<Visitor> {
+async function enter(browser: Browser, log: ConsoleLog, options: BrowserContextOptions = {}): Promise<Visitor> {
   const context = await browser.newContext(options);
-  context.on("weberror", (error) => said.hear(`panic or exception: ${error.error().message}`));
-  // Warnings and notes count as well: what is printed there is either wrong or left behind.
-  context.on("console", (message) => said.hear(`${message.text()} (${message.type()} at ${message.page()?.url() ?? ""})`));
-  return new Visitor(context, await context.newPage(), said);
+  context.on("weberror", (error) => log.record(`panic or exception: ${error.error().message}`));
+  // Warnings and notes count as well: each is a defect or a left-over.
+  context.on("console", (message) => log.record(`${message.text()} (${message.type()} at ${message.page()?.url() ?? ""})`));
+  return new Visitor(context, await context.newPage(), log);
 }

@@ -1,11 +1,11 @@
-// The waiting room of a show: switched on as an organiser does, by the API or from the page; and those in front of it.
+// The waiting room of a show: enabled over the API or from the organiser's page, and as a visitor sees it.
 import { randomUUID } from "node:crypto";
 
 import { type APIRequestContext, expect, type Page } from "@playwright/test";
 
 import { PASSWORD } from "./accounts.js";
 
-/** Has a show entered through a waiting room that opens in so many milliseconds. */
+/** Enables a waiting room for a show, which opens in `opensInMs` milliseconds. */
 export async function openWaitingRoom(request: APIRequestContext, show: string, opensInMs: number, perSecond: number): Promise<void> {
   const email = "manager-laptop@example.org";
   const signedIn = await request.post("/api/v1/users/login", { data: { email, password: PASSWORD } });
@@ -17,18 +17,18 @@ export async function openWaitingRoom(request: APIRequestContext, show: string, 
   expect(switched.status(), await switched.text()).toBe(204);
 }
 
-/** Ten minutes before a show starts, on the clocks of its theatre, as the field of a form has it. */
+/** Returns the local time ten minutes before a show, as a form field value. */
 export async function tenMinutesBefore(request: APIRequestContext, show: string): Promise<string> {
   const { local_date, local_time } = (await (await request.get(`/api/v1/shows/${show}`)).json()) as { local_date: string; local_time: string };
   return new Date(Date.parse(`${local_date}T${local_time}Z`) - 600_000).toISOString().slice(0, "2026-12-01T10:00".length);
 }
 
-/** The organiser's page of it. */
-export class RoomDesk {
+/** The organiser's page of a waiting room. */
+export class WaitingRoomPage {
   constructor(readonly page: Page) {}
 
-  /** Waits until the page says that the room stands so. */
-  async says(state: "off" | "early" | "open" | "resting" | "sold_out" | "closed"): Promise<void> {
+  /** Waits until the page shows this state of the room. */
+  async expectState(state: "off" | "early" | "open" | "resting" | "sold_out" | "closed"): Promise<void> {
     await expect(this.page.getByTestId("room-state")).toHaveAttribute("data-state", state);
   }
 
@@ -39,8 +39,8 @@ export class RoomDesk {
   }
 }
 
-/** Waits until somebody stands so with the room. */
-export async function standsAs(page: Page, state: string, timeout?: number): Promise<void> {
+/** Waits until the visitor's page shows this state. */
+export async function expectQueueState(page: Page, state: string, timeout?: number): Promise<void> {
   const room = page.getByTestId("waiting-room");
   await expect(room).toHaveAttribute("data-state", state, timeout === undefined ? {} : { timeout });
 }

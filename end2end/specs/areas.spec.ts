@@ -1,10 +1,10 @@
-// General admission: places without numbered seats, bought for a friend.
+// General admission: unnumbered places, bought for a friend.
 import { claimShowWithArea } from "../pages/catalogue.js";
-import { bookingBecomes, pathOf, payWith, readTickets } from "../pages/paying.js";
+import { expectBookingState, bookingPath, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
-test("places are counted live, each becomes a ticket in the friend's name, and all can be given back", async ({ request, anna, ben }) => {
+test("unnumbered places are counted live, become tickets in a friend's name, and can be refunded", async ({ request, anna, ben }) => {
   const show = await claimShowWithArea(request);
   const hers = await anna.visit(show.id);
   await ben.visit(show.id);
@@ -27,22 +27,22 @@ test("places are counted live, each becomes a ticket in the friend's name, and a
   await anna.page.locator("#friend-email").fill("luis@example.org");
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
   await expect(anna.page.getByTestId("booking-state")).toHaveText("Booked for Luís");
   await expect(anna.page.locator(".booking-words")).toContainText("luis@example.org");
-  const booking = pathOf(anna.page);
+  const booking = bookingPath(anna.page);
   const codes = await readTickets(anna.page);
   expect(codes).toHaveLength(2);
   for (const code of codes) expect(code).toMatch(new RegExp(`\\|${show.area}\\|Luís$`));
   await expect(left).toHaveText(`${before - 2} places left`);
 
-  // There is no seat to choose: it is the whole booking.
+  // Without seats to choose the whole booking is cancelled.
   await anna.page.goto(booking);
   await press(anna.page.getByTestId("cancel-open"));
   await expect(anna.page.getByTestId("cancel-sum")).toHaveText(/^You get .+ back\. The fee is .+, 10 %\.$/);
   await expect(anna.page.getByTestId("cancel-confirm")).toHaveText("Cancel all places");
   await press(anna.page.getByTestId("cancel-confirm"));
-  await bookingBecomes(anna.page, "CANCELLED");
+  await expectBookingState(anna.page, "CANCELLED");
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
   await expect(left).toHaveText(`${before} places left`);
 });

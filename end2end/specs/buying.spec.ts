@@ -1,17 +1,17 @@
-// A seat is sold, or is not: the everyday cards of the payment page. The rarer ones are in paying.spec.ts.
+// Purchases with the common cards of the payment page. The rarer cards are in paying.spec.ts.
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
-import { annaHoldsC7, bookingBecomes, expectNotReloaded, markPage, pathOf, payWith, readTickets } from "../pages/paying.js";
+import { annaHoldsC7, expectBookingState, expectNotReloaded, markPage, bookingPath, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
-test("a paid seat is sold for everyone, and the ticket's QR code reads", async ({ request, anna, ben }) => {
+test("a paid seat is sold for all visitors, and the ticket's QR code is readable", async ({ request, anna, ben }) => {
   const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna Ölçer 🎬", "anna@example.org");
-  await his.sees(c7, "locked");
+  await his.expectSeat(c7, "locked");
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
-  await his.sees(c7, "booked");
+  await expectBookingState(anna.page, "CONFIRMED");
+  await his.expectSeat(c7, "booked");
 
   const codes = await readTickets(anna.page);
   expect(codes).toHaveLength(1);
@@ -22,7 +22,7 @@ test("a paid seat is sold for everyone, and the ticket's QR code reads", async (
   expect(await entry.text()).toMatch(/BEGIN:VEVENT[\s\S]*DESCRIPTION:C7/);
 });
 
-test("every seat of a booking has a ticket of its own, and one mail tells them all", async ({ request, anna }) => {
+test("each seat of a booking has a ticket, and one mail has all tickets", async ({ request, anna }) => {
   const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
   const page = await anna.visit(show.id);
   await page.hold(show.seat("C", "6"));
@@ -30,68 +30,68 @@ test("every seat of a booking has a ticket of its own, and one mail tells them a
   const email = `anna-${show.id}@example.org`;
   await page.checkOut("Anna", email);
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
   const codes = await readTickets(anna.page);
-  // In the order in which one reads them, also where the room counts from the right.
+  // In reading order, also in rooms numbered from the right.
   expect(codes.map((code) => code.split("|")[2])).toEqual(["C6", "C7"]);
   expect(new Set(codes.map((code) => code.split("|")[1])).size).toBe(2);
   await expect(() => expect(mailsTo(email)).toHaveLength(1)).toPass({ timeout: 10_000 });
 });
 
-test("after a declined card the seats stay held, and another card buys them on the spot", async ({ request, anna, ben }) => {
+test("after a declined card the seats stay held, and another card buys them", async ({ request, anna, ben }) => {
   const { show, c7, hers, his } = await annaHoldsC7(request, anna, ben);
-  // An address of her own: others' declined cards are not counted with hers.
+  // A unique address, so that declined cards of other tests do not count.
   await hers.checkOut("Anna", `anna-${show.id}@example.org`);
   await payWith(anna.page, "declined");
-  await bookingBecomes(anna.page, "CANCELLED");
+  await expectBookingState(anna.page, "CANCELLED");
   const state = anna.page.getByTestId("booking-state");
   await expect(state).toHaveAttribute("data-money", "FAILED");
   await expect(state).toHaveText("Your bank declined the card");
-  await his.sees(c7, "locked");
+  await his.expectSeat(c7, "locked");
   const declined = anna.page.url();
   await press(anna.page.getByTestId("another-card"));
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
   expect(anna.page.url()).not.toContain(new URL(declined).pathname);
   expect(await readTickets(anna.page)).toHaveLength(1);
-  await his.sees(c7, "booked");
+  await his.expectSeat(c7, "booked");
 });
 
-test("pending, then paid: the page becomes a ticket without a reload", async ({ request, anna, ben }) => {
+test("a pending payment that succeeds updates the page without a reload", async ({ request, anna, ben }) => {
   const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "pending_paid");
-  await bookingBecomes(anna.page, "PAYMENT_PENDING");
+  await expectBookingState(anna.page, "PAYMENT_PENDING");
   await markPage(anna.page);
-  await his.sees(c7, "locked");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await his.expectSeat(c7, "locked");
+  await expectBookingState(anna.page, "CONFIRMED");
   await expectNotReloaded(anna.page);
-  await his.sees(c7, "booked");
+  await his.expectSeat(c7, "booked");
   expect(await readTickets(anna.page)).toHaveLength(1);
 });
 
-test("pending, then failed: nothing is charged and the seats stay held for another card", async ({ request, anna, ben }) => {
+test("a pending payment that fails keeps the seats for another card", async ({ request, anna, ben }) => {
   const { show, c7, hers, his } = await annaHoldsC7(request, anna, ben);
-  // An address of her own: others' declined cards are not counted with hers.
+  // A unique address, so that declined cards of other tests do not count.
   await hers.checkOut("Anna", `anna-${show.id}@example.org`);
   await payWith(anna.page, "pending_failed");
   await markPage(anna.page);
-  await bookingBecomes(anna.page, "CANCELLED");
+  await expectBookingState(anna.page, "CANCELLED");
   await expectNotReloaded(anna.page);
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "FAILED");
   await expect(anna.page.getByTestId("another-card")).toBeVisible();
-  await his.sees(c7, "locked");
+  await his.expectSeat(c7, "locked");
 });
 
-test("another visitor sees neither the booking nor the ticket", async ({ request, anna, ben }) => {
+test("another visitor cannot open the booking or its tickets", async ({ request, anna, ben }) => {
   const show = await claimShow(request);
   const page = await anna.visit(show.id);
   await page.hold(show.seat("C", "7"));
   await page.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
   for (const path of ["", "/ticket", "/ticket.ics"]) {
-    const answer = await ben.page.goto(pathOf(anna.page) + path);
+    const answer = await ben.page.goto(bookingPath(anna.page) + path);
     expect(answer?.status()).toBe(404);
   }
 });

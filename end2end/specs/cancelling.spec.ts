@@ -1,12 +1,12 @@
-// A buyer gives a seat back, then the rest: sees the fee and the refund beforehand, and what happened when.
+// Partial and full cancellation by the buyer, with fee, refund and history.
 import { claimShow } from "../pages/catalogue.js";
-import { bookingBecomes, pathOf, payWith, primaryButtons, readTickets } from "../pages/paying.js";
+import { expectBookingState, bookingPath, payWith, primaryButtons, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 const TIME = /\d{1,2}:\d{2}/;
 
-test("one seat goes back, then the booking: fee and refund are said before, times after", async ({ request, anna, ben }) => {
+test("a seat, then the booking is cancelled: fee and refund are shown before, the history after", async ({ request, anna, ben }) => {
   const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
   const [c6, c7] = [show.seat("C", "6"), show.seat("C", "7")];
   const hers = await anna.visit(show.id);
@@ -15,12 +15,12 @@ test("one seat goes back, then the booking: fee and refund are said before, time
   await hers.hold(c7);
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
-  const booking = pathOf(anna.page);
+  await expectBookingState(anna.page, "CONFIRMED");
+  const booking = bookingPath(anna.page);
   const sum = anna.page.getByTestId("cancel-sum");
   const story = anna.page.getByTestId("booking-story");
 
-  // A second look can be taken back.
+  // The confirmation can be dismissed.
   await expect(primaryButtons(anna.page)).toHaveAttribute("data-testid", "ticket-link");
   await press(anna.page.getByTestId("cancel-open"));
   await expect(primaryButtons(anna.page)).toHaveAttribute("data-testid", "cancel-confirm");
@@ -37,12 +37,12 @@ test("one seat goes back, then the booking: fee and refund are said before, time
   await press(anna.page.getByTestId("cancel-confirm"));
   await expect(anna.page.locator(".booking-seats li")).toHaveCount(1);
   await expect(anna.page.locator(".booking-seats")).toContainText("C6");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
   await expect(story.locator("li").last()).toContainText(TIME);
   await expect(anna.page.getByTestId("booking-fee")).toHaveText(/^C7: .+ back, .+ kept as a fee\.$/);
-  await his.sees(c7, "available");
-  await his.sees(c6, "booked");
-  // The other ticket is as good as before.
+  await his.expectSeat(c7, "available");
+  await his.expectSeat(c6, "booked");
+  // The other ticket stays valid.
   const [code, ...others] = await readTickets(anna.page);
   expect(code).toMatch(/\|C6\|/);
   expect(others).toEqual([]);
@@ -51,11 +51,11 @@ test("one seat goes back, then the booking: fee and refund are said before, time
   await press(anna.page.getByTestId("cancel-open"));
   await expect(anna.page.getByTestId("cancel-confirm")).toHaveText("Cancel the seat");
   await press(anna.page.getByTestId("cancel-confirm"));
-  await bookingBecomes(anna.page, "CANCELLED");
+  await expectBookingState(anna.page, "CANCELLED");
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
   await expect(anna.page.getByTestId("booking-money")).toHaveText(/refunded, .+ kept as a fee\.$/);
   await expect(anna.page.getByTestId("cancel-open")).toHaveCount(0);
-  await his.sees(c6, "available");
+  await his.expectSeat(c6, "available");
   for (const line of await story.locator("li").all()) await expect(line.locator("time")).toHaveText(TIME);
   const answer = await anna.page.goto(`${booking}/ticket`);
   expect(new URL(answer?.url() ?? "").pathname).toBe(booking);

@@ -1,17 +1,17 @@
-// A show that asks guests for a code before checkout: the field appears in place, and nothing is lost by a wrong one.
+// E-mail codes before checkout: the field appears in the form, and a wrong code loses nothing.
 import { claimShow } from "../pages/catalogue.js";
-import { askForCodes, codeMailed, codesMailed } from "../pages/codes.js";
-import { expectForEveryone } from "../pages/everyone.js";
-import { bookingBecomes, payWith } from "../pages/paying.js";
+import { requireEmailCode, waitForCode, mailedCodes } from "../pages/email-codes.js";
+import { expectAccessible } from "../pages/accessibility.js";
+import { expectBookingState, payWith } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 const CALM = { reducedMotion: "reduce" } as const;
 
-test("a guest types the code from the mail in place, and pays", async ({ request, newVisitor }) => {
+test("a guest enters the code from the mail and pays", async ({ request, newVisitor }) => {
   test.setTimeout(90_000);
   const show = await claimShow(request);
-  await askForCodes(request, show.id);
+  await requireEmailCode(request, show.id);
   const anna = await newVisitor(CALM);
   const email = `anna-${show.id}@example.org`;
   const page = await anna.visit(show.id);
@@ -21,13 +21,13 @@ test("a guest types the code from the mail in place, and pays", async ({ request
   const field = anna.page.getByLabel("Code from our e-mail");
   await expect(field).toHaveCount(0);
 
-  // All by keyboard: Enter asks, the focus is in the field, Enter goes on.
+  // By keyboard: Enter requests the code and focuses the field, Enter submits.
   await anna.page.locator('input[name="email"]').press("Enter");
   await expect(field).toBeFocused();
   await expect(field).toHaveAttribute("aria-describedby", /pay-code-hint/);
   await expect(anna.page.locator("#pay-code-hint")).toContainText(email);
-  const code = await codeMailed(email);
-  await expectForEveryone(anna.page, "a code before checkout");
+  const code = await waitForCode(email);
+  await expectAccessible(anna.page, "a code before checkout");
 
   const wrong = String((Number(code) + 1) % 1_000_000).padStart(6, "0");
   await field.press("Enter");
@@ -37,11 +37,11 @@ test("a guest types the code from the mail in place, and pays", async ({ request
   await expect(anna.page.getByTestId("code-error")).not.toBeEmpty();
   await expect(field).toHaveAttribute("aria-invalid", "true");
   await expect(field).toBeFocused();
-  await page.sees(c7, "mine");
+  await page.expectSeat(c7, "mine");
 
-  // A reload costs nobody a second code.
+  // A reload does not send a second code.
   await anna.page.reload();
-  await page.sees(c7, "mine");
+  await page.expectSeat(c7, "mine");
   await page.openCart();
   await expect(anna.page.locator('input[name="email"]')).toHaveValue(email);
   await expect(field).toBeVisible();
@@ -49,13 +49,13 @@ test("a guest types the code from the mail in place, and pays", async ({ request
   await field.fill(`${code.slice(0, 3)} ${code.slice(3)}`);
   await press(anna.page.getByTestId("pay"));
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
-  expect(codesMailed(email)).toHaveLength(1);
+  await expectBookingState(anna.page, "CONFIRMED");
+  expect(mailedCodes(email)).toHaveLength(1);
 });
 
-test("another code can be asked for, and another address wants one of its own", async ({ request, anna }) => {
+test("a new code can be requested, and another address needs its own code", async ({ request, anna }) => {
   const show = await claimShow(request);
-  await askForCodes(request, show.id);
+  await requireEmailCode(request, show.id);
   const [email, other] = [`anna-${show.id}@example.org`, `other-${show.id}@example.org`];
   const page = await anna.visit(show.id);
   await page.hold(show.seat("C", "7"));
@@ -63,10 +63,10 @@ test("another code can be asked for, and another address wants one of its own", 
   await press(anna.page.getByTestId("pay"));
   const field = anna.page.getByLabel("Code from our e-mail");
   await expect(field).toBeVisible();
-  const first = await codeMailed(email);
+  const first = await waitForCode(email);
   await press(anna.page.getByTestId("code-again"));
   await expect(anna.page.getByTestId("code-news")).not.toBeEmpty();
-  await codeMailed(email, [first]);
+  await waitForCode(email, [first]);
   await field.fill(first);
   await press(anna.page.getByTestId("pay"));
   await expect(anna.page.getByTestId("code-error")).not.toBeEmpty();
@@ -75,7 +75,7 @@ test("another code can be asked for, and another address wants one of its own", 
   await expect(field).toHaveCount(0);
   await press(anna.page.getByTestId("pay"));
   await expect(field).toBeVisible();
-  await field.fill(await codeMailed(other));
+  await field.fill(await waitForCode(other));
   await press(anna.page.getByTestId("pay"));
   await expect(anna.page.locator("#pay")).toBeVisible();
 });

@@ -1,10 +1,9 @@
-// The same product in other languages, one of them from right to left: a seat is bought, and nothing on
-// the way is English.
+// The product in other languages, one of them right-to-left: a purchase without any English text.
 import type { Page } from "@playwright/test";
 
-import { claimShow, showsToCome } from "../pages/catalogue.js";
+import { claimShow, upcomingShows } from "../pages/catalogue.js";
 import { englishAmong, latinOn, messages, type Tag, textsOf } from "../pages/languages.js";
-import { bookingBecomes, payWith, readTickets } from "../pages/paying.js";
+import { expectBookingState, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -31,7 +30,7 @@ async function expectIn(page: Page, tag: Tag, direction: string): Promise<void> 
 }
 
 for (const { tag, direction, money } of LANGUAGES) {
-  test(`a seat is bought in ${tag}, and nothing on the way is English`, async ({ request, anna }) => {
+  test(`a purchase in ${tag} has no English text`, async ({ request, anna }) => {
     const words = messages(tag);
     const page = anna.page;
     await choose(page, tag);
@@ -43,20 +42,20 @@ for (const { tag, direction, money } of LANGUAGES) {
     await hers.openCart();
     await expectIn(page, tag, direction);
 
-    // What is missing is said in her language, too.
+    // Form errors are translated.
     await press(page.getByTestId("pay"));
     await expect(page.locator("#buyer-name-error")).toHaveText(words["pay.name_missing"] ?? "");
     await hers.checkOut("ليلى Müller", "leila@example.org");
     await payWith(page, "paid");
-    await bookingBecomes(page, "CONFIRMED");
+    await expectBookingState(page, "CONFIRMED");
     await expect(page.getByTestId("booking-state")).toHaveText(words["status.done_title"] ?? "");
     await expectIn(page, tag, direction);
     expect((await readTickets(page)).length).toBe(1);
     await expectIn(page, tag, direction);
   });
 
-  test(`one browses in ${tag}, and nothing on the way is English`, async ({ request, anna }) => {
-    const [first] = await showsToCome(request);
+  test(`browsing pages in ${tag} have no English text`, async ({ request, anna }) => {
+    const [first] = await upcomingShows(request);
     if (!first) throw new Error("the demo has no shows");
     await choose(anna.page, tag);
     for (const path of ["/", `/cities/${first.city}`, `/theatres/${first.theatre}`, "/search?q=a", "/search?q=zzzz", "/no-such-page"]) {
@@ -66,14 +65,14 @@ for (const { tag, direction, money } of LANGUAGES) {
   });
 }
 
-test("the language of the browser is spoken until another is chosen, and then that one", async ({ browser }) => {
+test("the browser's language is used until another one is chosen", async ({ browser }) => {
   const context = await browser.newContext({ locale: "de-AT" });
   const page = await context.newPage();
   await page.goto("/search?q=a");
   await expect(page.locator("html")).toHaveAttribute("lang", "de");
   await press(page.getByTestId("language-hi"));
   await expect(page.locator("html")).toHaveAttribute("lang", "hi");
-  await expect(page.getByRole("searchbox").first(), "what was asked is kept").toHaveValue("a");
+  await expect(page.getByRole("searchbox").first(), "the search term is kept").toHaveValue("a");
   await page.goto("/search?q=a");
   await expect(page.locator("html"), "the choice is remembered").toHaveAttribute("lang", "hi");
   await context.close();

@@ -1,20 +1,20 @@
-// A room is drawn by keyboard and pointer, its mistakes are named and mended, it is saved and given to a screen, and
-// a show in it sells a seat.
+// The layout editor: a room is drawn by keyboard and pointer, its mistakes are fixed, it is saved and assigned to a
+// screen, and a show in it sells a seat.
 import { randomUUID } from "node:crypto";
 
 import type { Page } from "@playwright/test";
 
-import { expectForEveryone } from "../pages/everyone.js";
-import { pinch } from "../pages/fingers.js";
+import { expectAccessible } from "../pages/accessibility.js";
+import { pinch } from "../pages/touch.js";
 import { LayoutBoard } from "../pages/layout-board.js";
-import { bookingBecomes, payWith } from "../pages/paying.js";
+import { expectBookingState, payWith } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
 
 const THEATRE = "/staff/meridian-berlin";
 
-test("two curved rows and a floor are drawn, mended, given to a screen, and sell a seat", async ({ newVisitor, anna }) => {
+test("two curved rows and an area are drawn, fixed, assigned to a screen, and sell a seat", async ({ newVisitor, anna }) => {
   test.setTimeout(120_000);
   const { page } = await newVisitor({ reducedMotion: "reduce" });
   const name = `Atelier ${randomUUID().slice(0, 8)}`;
@@ -22,50 +22,50 @@ test("two curved rows and a floor are drawn, mended, given to a screen, and sell
   await page.goto(`${THEATRE}/screens`);
   await press(page.getByTestId("draw-room"));
   const board = new LayoutBoard(page);
-  await board.opens();
-  await board.says("no_seats");
+  await board.waitUntilReady();
+  await board.expectMistake("no_seats");
 
-  // By the keyboard alone: two rows of six with an aisle, their ends a seat in front.
+  // By keyboard: two rows of six with an aisle, curved by one seat.
   await board.drawRows({ rows: "2", seats: "6", bow: "1", aisles: "3" });
-  await board.passes();
+  await board.expectValid();
   expect(await board.seats()).toBe(12);
-  const [end, middle] = [await board.place("B", 0), await board.place("B", 2)];
+  const [end, middle] = [await board.seatPosition("B", 0), await board.seatPosition("B", 2)];
   expect(end.y).toBeLessThan(middle.y - 3);
 
-  // Two rows A: each clash is named, and shown.
-  await board.choose("B");
-  await board.write("#row-label", "A");
-  await board.says("duplicate_seat");
+  // Two rows A: each duplicate is reported and can be shown.
+  await board.selectRow("B");
+  await board.fillField("#row-label", "A");
+  await board.expectMistake("duplicate_seat");
   await expect(page.getByTestId("layout-mistakes")).toContainText("A1");
   await press(page.getByTestId("layout-show").first());
   await expect(page.getByTestId("layout-rows-chosen")).toContainText("2");
   await page.getByTestId("layout-board").focus();
   await page.keyboard.press("Control+z");
-  await board.passes();
+  await board.expectValid();
 
-  // Arrow keys move the row that is chosen in the list; a pointer drags it further. Both can be taken back.
-  await board.choose("B");
+  // Arrow keys move the selected row; the pointer drags it. Both can be undone.
+  await board.selectRow("B");
   await page.keyboard.press("ArrowDown");
-  const lower = await board.place("B", 2);
+  const lower = await board.seatPosition("B", 2);
   expect(lower.y).toBeGreaterThan(middle.y);
   await board.drag("B", 0, 40);
-  await expect.poll(async () => (await board.place("B", 2)).y).toBeGreaterThan(lower.y + 20);
-  const dragged = await board.place("B", 2);
+  await expect.poll(async () => (await board.seatPosition("B", 2)).y).toBeGreaterThan(lower.y + 20);
+  const dragged = await board.seatPosition("B", 2);
   await press(page.getByTestId("layout-undo"));
-  await expect.poll(async () => (await board.place("B", 2)).y).toBeLessThan(dragged.y - 20);
+  await expect.poll(async () => (await board.seatPosition("B", 2)).y).toBeLessThan(dragged.y - 20);
   await press(page.getByTestId("layout-redo"));
-  await expect.poll(async () => (await board.place("B", 2)).y).toBeGreaterThan(dragged.y - 1);
+  await expect.poll(async () => (await board.seatPosition("B", 2)).y).toBeGreaterThan(dragged.y - 1);
 
   await press(page.getByTestId("layout-area-open"));
   await page.locator("#new-area").fill("Floor");
   await page.locator("#new-capacity").fill("50");
   await page.keyboard.press("Enter");
   await expect(page.getByTestId("layout-area-chosen")).toBeVisible();
-  await board.write("#area-capacity", "0");
+  await board.fillField("#area-capacity", "0");
   await expect(page.getByTestId("layout-refused")).not.toBeEmpty();
-  await board.write("#area-capacity", "60");
-  await board.passes();
-  await expectForEveryone(page, "the drawing board");
+  await board.fillField("#area-capacity", "60");
+  await board.expectValid();
+  await expectAccessible(page, "the drawing board");
 
   await press(page.getByTestId("layout-save"));
   await expect(page.getByTestId("layout-saved")).toContainText("60");
@@ -81,36 +81,36 @@ test("two curved rows and a floor are drawn, mended, given to a screen, and sell
   const show = await planShow(page, name);
   const hers = await anna.visit(show);
   await hers.hold(0);
-  expect(await hers.heldNames()).toEqual(["A1"]);
+  expect(await hers.heldSeatNames()).toEqual(["A1"]);
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
 
-  // The seat that was sold is marked; without it the room can still be drawn on, for shows to come later.
+  // A sold seat is marked; it can still be removed for later shows.
   await page.goto(`${THEATRE}/layouts/${layout}/edit`);
-  await board.opens();
-  await board.choose("A");
+  await board.waitUntilReady();
+  await board.selectRow("A");
   await expect(page.locator('[data-testid="layout-seat"][data-sold]')).toHaveCount(1);
   await page.keyboard.press("Delete");
   await expect(page.getByTestId("layout-sold-gone")).toContainText("1");
 });
 
-test("two fingers look closer at the drawing and move it, and choose nothing", async ({ newVisitor }) => {
+test("a pinch zooms and moves the drawing without changing the selection", async ({ newVisitor }) => {
   const { page } = await newVisitor({ reducedMotion: "reduce", hasTouch: true });
   await signInAsManager(page);
   await page.goto(`${THEATRE}/screens`);
   await press(page.getByTestId("draw-room"));
   const board = new LayoutBoard(page);
-  await board.opens();
+  await board.waitUntilReady();
   await board.drawRows({ rows: "3", seats: "8", bow: "0", aisles: "4" });
-  await board.passes();
-  await board.choose("A");
-  const chosen = await board.chosen();
+  await board.expectValid();
+  await board.selectRow("A");
+  const chosen = await board.selected();
   expect(chosen).toHaveLength(1);
   await page.getByTestId("layout-board").scrollIntoViewIfNeeded();
   const near = (is: number, wanted: number) => expect(Math.abs(is - wanted)).toBeLessThan(8);
 
-  // The first finger comes down on a row that is not chosen.
+  // The first finger touches a row that is not selected.
   const [seat, whole] = [await board.seatAt("B", 2), await board.width()];
   const about = { x: seat.x + 30, y: seat.y };
   await pinch(page, about, 60, 150);
@@ -120,9 +120,9 @@ test("two fingers look closer at the drawing and move it, and choose nothing", a
     near(now.x, about.x - 75);
     near(now.y, about.y);
   }).toPass();
-  expect(await board.chosen()).toEqual(chosen);
+  expect(await board.selected()).toEqual(chosen);
 
-  // Both go the same way: the drawing goes with them, as close as it was.
+  // Both fingers move in parallel: the drawing moves at the same zoom.
   const [before, close] = [await board.seatAt("B", 2), await board.width()];
   await pinch(page, about, 80, 80, { x: 30, y: 24 });
   await expect(async () => {
@@ -134,12 +134,12 @@ test("two fingers look closer at the drawing and move it, and choose nothing", a
 
   await pinch(page, about, 200, 40);
   await expect.poll(() => board.width()).toBeLessThan(whole * 1.05);
-  expect(await board.chosen()).toEqual(chosen);
+  expect(await board.selected()).toEqual(chosen);
   await press(page.getByTestId("layout-zoom-in"));
   await expect.poll(() => board.width()).toBeGreaterThan(whole * 1.3);
 });
 
-/** A price, and a week of shows on that screen; the first of them. */
+/** Sets a price, plans a week of shows on the screen, and returns one of them. */
 async function planShow(page: Page, screen: string): Promise<string> {
   await page.goto(`${THEATRE}/prices`);
   await page.getByLabel("Ordinary seat").fill("9.50");
@@ -156,7 +156,7 @@ async function planShow(page: Page, screen: string): Promise<string> {
   await press(page.getByTestId("plan"));
   const mine = page.getByTestId("organised-show").filter({ hasText: screen });
   await expect(mine).toHaveCount(7);
-  // The last of them: no show of today, whose doors may be closed already.
+  // The last show: sales of one today may be closed.
   await press(mine.last());
   await page.waitForURL(/[0-9a-f-]{36}$/);
   return /[0-9a-f-]{36}$/.exec(page.url())?.[0] ?? "";

@@ -1,21 +1,21 @@
-// An organiser brings a room, makes a screen, says what it costs, plans a week and sells a show of it; then it is
-// called off, and its buyer has the money back.
+// An organiser imports a room, creates a screen, sets prices, plans a week and sells a show. The show is cancelled, and
+// its buyer is refunded.
 import { randomUUID } from "node:crypto";
 
 import type { Page } from "@playwright/test";
 
-import { expectForEveryone } from "../pages/everyone.js";
-import { bookingBecomes, payWith } from "../pages/paying.js";
+import { expectAccessible } from "../pages/accessibility.js";
+import { expectBookingState, payWith } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
 
 const THEATRE = "/staff/kupfer-berlin";
-/** Another one, whose prices nobody else changes meanwhile. */
+/** A second theatre, whose prices no other test changes. */
 const ELSEWHERE = "meridian-berlin";
 const CALM = { reducedMotion: "reduce" } as const;
 
-/** A room as strangers draw it: two parts with the same labels, another script, a "14 bis". */
+/** Returns an imported plan: two sections with equal row labels, Cyrillic script, a seat "14 bis". */
 function plan(isWrong: boolean): string {
   const seats = (y: number, numbers: string[]) =>
     numbers.map((number, at) => ({ seat_guid: `${y}-${at}`, seat_number: number, position: { x: at * 30, y }, category: "Партер" }));
@@ -31,31 +31,31 @@ function plan(isWrong: boolean): string {
   });
 }
 
-async function bring(page: Page, isWrong: boolean): Promise<void> {
+async function importPlan(page: Page, isWrong: boolean): Promise<void> {
   await page.goto(`${THEATRE}/screens`);
   await page.locator("#plan-file").setInputFiles({ name: "room.json", mimeType: "application/json", buffer: Buffer.from(plan(isWrong)) });
   await expect(page.locator("[data-plan-text]")).not.toHaveValue("");
   await press(page.getByTestId("import"));
 }
 
-test("a room is brought, a week planned and sold, and a show called off", async ({ newVisitor, anna }) => {
+test("a room is imported, a week is planned and sold, and a show is cancelled", async ({ newVisitor, anna }) => {
   test.setTimeout(120_000);
   const { page } = await newVisitor(CALM);
   const name = `Zelt ${randomUUID().slice(0, 8)}`;
   await signInAsManager(page);
 
-  await bring(page, true);
+  await importPlan(page, true);
   await expect(page.getByTestId("findings")).toContainText("Партер А14");
-  await expectForEveryone(page, "a room that is refused");
-  await bring(page, false);
+  await expectAccessible(page, "a room that is refused");
+  await importPlan(page, false);
   await expect(page.getByTestId("preview").locator(".preview-number")).toHaveCount(11);
-  await expectForEveryone(page, "a room that was brought");
+  await expectAccessible(page, "a room that was brought");
   await page.locator('input[name="name"]').fill(name);
   await page.locator("#new-reason").fill("A tent for the summer.");
   await press(page.getByTestId("new-screen"));
   await expect(page.getByTestId("screens")).toContainText(name);
 
-  // Three seats stay with the house in every show: two ticked by the keyboard alone, one written down.
+  // Three house seats in every show: two selected by keyboard, one typed.
   await press(page.getByTestId("screen").filter({ hasText: name }).getByTestId("house-seats"));
   await expect(page.locator("html")).toHaveAttribute("data-live", "ready");
   const tick = (seat: string) => page.getByRole("checkbox", { name: seat, exact: true });
@@ -70,9 +70,9 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   await press(page.getByTestId("house-keep"));
   await expect(page.getByTestId("house-kept")).toContainText("Press");
   await expect(page.getByTestId("house-plan").locator("[data-kept]")).toHaveCount(3);
-  await expectForEveryone(page, "house seats of a screen");
+  await expectAccessible(page, "house seats of a screen");
 
-  // A price that cannot be one leaves everything as it was typed, and says why beside its own field.
+  // An invalid price keeps all typed values and has the error next to its field.
   await page.goto(`${THEATRE}/prices`);
   const price = page.getByLabel("Партер");
   await price.fill("nine");
@@ -82,13 +82,13 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   await expect(price).toHaveValue("nine");
   await expect(price).toHaveAccessibleDescription(/12\.50/);
   await expect(page.locator("#prices-reason")).toHaveValue("What the tent costs.");
-  await expectForEveryone(page, "prices that are refused");
+  await expectAccessible(page, "prices that are refused");
   await price.fill("9.50");
   await press(page.getByTestId("set-prices"));
   await expect(page.getByTestId("organiser-done")).toBeVisible();
 
   await page.goto(`${THEATRE}/shows/plan`);
-  await expectForEveryone(page, "planning");
+  await expectAccessible(page, "planning");
   await page.locator('select[name="screen"]').selectOption({ label: name });
   await page.locator('input[name="language"]').fill("Deutsch");
   const from = await page.locator('input[name="from"]').inputValue();
@@ -101,32 +101,32 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   const mine = page.getByTestId("organised-show").filter({ hasText: name });
   await expect(mine).toHaveCount(7);
   await press(mine.first());
-  await expectForEveryone(page, "one show");
+  await expectAccessible(page, "one show");
   const show = page.url();
   const id = /[0-9a-f-]{36}/.exec(show)?.[0] ?? "";
 
   const hers = await anna.visit(id);
-  await hers.sees(0, "blocked");
+  await hers.expectSeat(0, "blocked");
   await hers.hold(2);
-  expect(await hers.heldNames()).toEqual(["Партер А14 bis"]);
+  expect(await hers.heldSeatNames()).toEqual(["Партер А14 bis"]);
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
 
   await page.goto(show);
   await page.locator("#cancel-reason").fill("The tent flew away.");
   await page.locator("#sure").check();
   await press(page.getByTestId("cancel-show"));
-  // The page asks again by itself.
+  // The page polls.
   await expect(page.getByTestId("undoing")).toHaveAttribute("data-finished", "true", { timeout: 30_000 });
   await anna.page.reload();
-  await bookingBecomes(anna.page, "CANCELLED");
+  await expectBookingState(anna.page, "CANCELLED");
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
 });
 
-// Whoever writes a theatre down manages it, and the other managers no longer all of them: what is written down is tested
-// where no other test looks on.
-test("a theatre that is refused keeps what was typed", async ({ newVisitor }) => {
+// The creator of a theatre becomes its manager, and the other managers lose "all theatres". So successful creation is
+// tested elsewhere.
+test("an invalid theatre keeps the typed values", async ({ newVisitor }) => {
   const { page } = await newVisitor(CALM);
   const typed = {
     name: "Kino",
@@ -139,15 +139,15 @@ test("a theatre that is refused keeps what was typed", async ({ newVisitor }) =>
   };
   await signInAsManager(page);
   await page.goto("/staff");
-  await expectForEveryone(page, "where somebody works");
+  await expectAccessible(page, "the list of workplaces");
   for (const [field, text] of Object.entries(typed)) await page.locator(`#${field}`).fill(text);
   await press(page.getByTestId("new-theatre"));
   await expect(page.getByTestId("theatre-trouble")).toBeVisible();
   for (const [field, text] of Object.entries(typed)) await expect(page.locator(`#${field}`)).toHaveValue(text);
-  await expectForEveryone(page, "a theatre that is refused");
+  await expectAccessible(page, "a theatre that is refused");
 });
 
-/** A room of one part: rows of six seats. */
+/** Returns a plan of one section with rows of six seats. */
 function rows(names: string): object {
   return {
     sketch: 1,
@@ -158,7 +158,7 @@ function rows(names: string): object {
   };
 }
 
-/** What an organiser does at the API, as far as it is not what this is about. */
+/** Sends a set-up request of an organiser over the API. */
 async function act(page: Page, path: string, body: object): Promise<{ id: string; shows: { id: string }[] }> {
   const answer = await page.request.post(`/api/v1/theatres/${ELSEWHERE}${path}`, {
     data: { reason: "A story.", ...body },
@@ -168,7 +168,7 @@ async function act(page: Page, path: string, body: object): Promise<{ id: string
   return answer.json();
 }
 
-test("another is moved: who finds the same place keeps it, who does not takes the one that is offered", async ({ newVisitor, anna, ben }) => {
+test("a moved show keeps seats that exist in the new room and offers others for the rest", async ({ newVisitor, anna, ben }) => {
   test.setTimeout(120_000);
   const { page } = await newVisitor(CALM);
   await signInAsManager(page);
@@ -198,13 +198,13 @@ test("another is moved: who finds the same place keeps it, who does not takes th
   });
   const show = planned.shows[0]?.id ?? "";
 
-  // A2 is there as well; C3 is not.
+  // A2 exists in the new room; C3 does not.
   for (const [visitor, seat] of [[anna, 1], [ben, 14]] as const) {
     const theirs = await visitor.visit(show);
     await theirs.hold(seat);
     await theirs.checkOut(`Visitor ${seat}`, `visitor-${seat}@example.org`);
     await payWith(visitor.page, "paid");
-    await bookingBecomes(visitor.page, "CONFIRMED");
+    await expectBookingState(visitor.page, "CONFIRMED");
   }
   const { page: looking } = await newVisitor(CALM);
   await looking.goto(`/shows/${show}`);
@@ -216,17 +216,17 @@ test("another is moved: who finds the same place keeps it, who does not takes th
   const preview = page.getByTestId("move-preview");
   await expect(preview).toContainText("C3");
   await expect(page.getByTestId("move-same")).toContainText("1");
-  await expectForEveryone(page, "what a move would mean");
+  await expectAccessible(page, "what a move would mean");
   await page.locator("#move-reason").fill("The projector is broken.");
   await page.locator("#move-sure").check();
   await press(page.getByTestId("move-show"));
-  // The page asks again by itself.
+  // The page polls.
   await expect(page.getByTestId("moved")).toHaveAttribute("data-finished", "true", { timeout: 30_000 });
   await expect(page.getByTestId("moved")).toContainText(to.name);
 
-  // Whoever is choosing has the other room before them, without a touch.
+  // An open map switches to the other room without a reload.
   await expect(looking.locator("#seat-17")).toHaveCount(0);
-  // A page that came while the show was still paused looks again by itself.
+  // A page opened while sales were paused polls.
   await expect(looking.locator("#seat-1")).toHaveAttribute("data-state", "booked", { timeout: 30_000 });
 
   await anna.page.reload();
@@ -237,7 +237,7 @@ test("another is moved: who finds the same place keeps it, who does not takes th
   const offer = ben.page.getByTestId("seat-offer");
   await expect(offer).toContainText("C3");
   const places = await ben.page.getByTestId("offered-places").innerText();
-  await expectForEveryone(ben.page, "other seats to take or leave");
+  await expectAccessible(ben.page, "other seats to take or leave");
   await press(ben.page.getByTestId("take-offer"));
   await expect(ben.page.locator('[data-step="other_seats_taken"]')).toBeVisible();
   await expect(ben.page.getByTestId("seat-offer")).toHaveCount(0);

@@ -1,14 +1,14 @@
-// Money that did not go back, however often it was tried: managers see it, and say what becomes of it.
+// Parked refunds (dead letters): managers see and settle them.
 import { randomUUID } from "node:crypto";
 
 import { claimShow } from "../pages/catalogue.js";
-import { expectForEveryone, expectOnPhone } from "../pages/everyone.js";
-import { bookingBecomes, pathOf, payWith } from "../pages/paying.js";
+import { expectAccessible, expectFitsPhone } from "../pages/accessibility.js";
+import { expectBookingState, bookingPath, payWith } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
 
-test("a refund that the gateway refuses waits for a manager, who settles it", async ({ request, newVisitor }) => {
+test("a refund that the gateway refuses is parked until a manager settles it", async ({ request, newVisitor }) => {
   const [anna, max] = [await newVisitor(), await newVisitor({ reducedMotion: "reduce", javaScriptEnabled: false })];
   const show = await claimShow(request);
   const hers = await anna.visit(show.id);
@@ -16,10 +16,10 @@ test("a refund that the gateway refuses waits for a manager, who settles it", as
   await hers.checkOut("Anna", "anna@example.org");
   const payment = new URL(anna.page.url());
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
 
-  // Somebody has sent the money back at the gateway already, past us: there is nothing left to send.
-  const booking = pathOf(anna.page);
+  // The payment is refunded at the gateway directly, so a later refund is refused.
+  const booking = bookingPath(anna.page);
   const { total } = (await (await anna.page.request.get(`/api/v1${booking}`)).json()) as { total: { minor: number } };
   const refunds = `${payment.origin}/v1/payments/${payment.pathname.split("/").at(-1) ?? ""}/refunds`;
   const sent = await request.post(refunds, {
@@ -29,7 +29,7 @@ test("a refund that the gateway refuses waits for a manager, who settles it", as
   expect(sent.ok(), await sent.text()).toBe(true);
   await press(anna.page.getByTestId("cancel-open"));
   await press(anna.page.getByTestId("cancel-confirm"));
-  await bookingBecomes(anna.page, "CANCELLED");
+  await expectBookingState(anna.page, "CANCELLED");
 
   await signInAsManager(max.page);
   const address = `/staff/${show.theatre}/parked`;
@@ -43,13 +43,13 @@ test("a refund that the gateway refuses waits for a manager, who settles it", as
     .toBe(1);
   await expect(parked).toHaveAttribute("data-effect", "refund");
   await expect(parked).toContainText("above_charge");
-  await expectOnPhone(max.page, "what waits for a manager");
+  await expectFitsPhone(max.page, "parked refunds");
   await max.page.goto("/staff");
   const way = max.page.locator(`a[data-parked][href="${address}"]`);
   await expect(way).toHaveText(/: [1-9]\d*$/);
   await press(way);
 
-  // Whose booking it is leads to it.
+  // The entry links to the booking.
   await expect(parked.getByTestId("parked-booking")).toHaveAttribute("href", new RegExp(`/box-office${booking}$`));
   await press(parked.getByTestId("parked-settle"));
   await parked.locator("details[open] input[name=reason]").fill("It was sent back at the gateway.");
@@ -60,13 +60,13 @@ test("a refund that the gateway refuses waits for a manager, who settles it", as
   await expect(anna.page.getByTestId("booking-story")).toContainText("Paid back in another way");
 });
 
-test("the page of what waits for a manager is for everyone", async ({ request, newVisitor }) => {
+test("the page of parked refunds is accessible", async ({ request, newVisitor }) => {
   const { page } = await newVisitor({ reducedMotion: "reduce" });
   const show = await claimShow(request);
   await signInAsManager(page);
   await page.goto(`/staff/${show.theatre}/parked`);
   await expect(page.getByTestId("staff-parked")).toHaveAttribute("aria-current", "page");
-  await expectForEveryone(page, "what waits for a manager");
+  await expectAccessible(page, "parked refunds");
   await page.goto("/staff");
-  await expectForEveryone(page, "where a manager works");
+  await expectAccessible(page, "a manager's workplaces");
 });

@@ -1,25 +1,25 @@
-// Twelve states as one sees them, compared with pictures that are kept. Each in the dark on one of the devices and
-// by day on the other.
+// Twelve states compared with reference screenshots, each in the dark scheme on one device and in the light scheme on
+// the other.
 import type { BrowserContextOptions } from "@playwright/test";
 
-import { claimShow, PICTURED, showWithArea } from "../pages/catalogue.js";
-import { takeTheRest } from "../pages/crowd.js";
-import { bookingBecomes, pathOf, payWith } from "../pages/paying.js";
+import { claimShow, SCREENSHOT_SHOW, showWithArea } from "../pages/catalogue.js";
+import { holdAllExcept } from "../pages/api-visitors.js";
+import { expectBookingState, bookingPath, payWith } from "../pages/paying.js";
 import { expectPicture } from "../pages/pictures.js";
 import { press } from "../pages/show.js";
 import { expect, test, type Visitor } from "../pages/visitors.js";
 
-/** By day or in the dark: the other one on the other device. */
+/** Returns the colour scheme of a screenshot; the other device has the other one. */
 function scheme(number: number): "dark" | "light" {
   return (number % 2 === 0) === (test.info().project.name === "phone") ? "dark" : "light";
 }
 
 function look(number: number): BrowserContextOptions {
-  // The pages' own policy refuses the style sheet that hides what differs from run to run; other tests keep it.
+  // The pages' content security policy would block the style sheet that hides volatile elements; other tests keep it.
   return { bypassCSP: true, colorScheme: scheme(number), reducedMotion: "reduce", deviceScaleFactor: 1 };
 }
 
-test("pages without a show: front page, film, nothing here", async ({ newVisitor }) => {
+test("screenshots of front page, film and not-found page", async ({ newVisitor }) => {
   const { page } = await newVisitor(look(1));
   await page.goto("/");
   await expectPicture(page, "01-front-page", page.locator(".hero"));
@@ -31,17 +31,17 @@ test("pages without a show: front page, film, nothing here", async ({ newVisitor
   await expectPicture(page, "03-nothing-here");
 });
 
-test("places without numbers", async ({ request, newVisitor }) => {
+test("screenshot of unnumbered places", async ({ request, newVisitor }) => {
   const anna = await newVisitor(look(9));
   await anna.visit(await showWithArea(request, "orchestra-of-rain"));
   await expect(anna.page.getByTestId("places-left").first()).not.toBeEmpty();
   await expectPicture(anna.page, "09-places-without-numbers");
 });
 
-// One show for all of it: there are few that look the same every week.
-test("a show from free seats to the money back, and to the waiting list", async ({ request, newVisitor }) => {
+// One show for all states: few shows look the same every week.
+test("screenshots of a show from free seats to refund and waiting list", async ({ request, newVisitor }) => {
   test.setTimeout(180_000);
-  const show = await claimShow(request, [["C", "6"], ["C", "7"]], PICTURED);
+  const show = await claimShow(request, [["C", "6"], ["C", "7"]], SCREENSHOT_SHOW);
   const [c6, c7] = [show.seat("C", "6"), show.seat("C", "7")];
   const anna = await newVisitor(look(4));
   const hers = await anna.visit(show.id);
@@ -56,20 +56,20 @@ test("a show from free seats to the money back, and to the waiting list", async 
   await expectPicture(anna.page, "06-form-with-mistakes");
   await buyAndGiveBack(anna);
 
-  // A new page: the words of the one before were replaced.
+  // A new page, because texts of the previous one were replaced.
   const eva = await newVisitor(look(7));
   const evas = await eva.visit(show.id);
   const ben = await newVisitor(look(7));
   const his = await ben.visit(show.id);
-  await his.sees(c7, "available");
+  await his.expectSeat(c7, "available");
   await ben.page.route("**/holds", async (route) => {
     await evas.hold(c7);
     await route.continue();
   }, { times: 1 });
-  await his.touch(c7);
+  await his.pressSeat(c7);
   await expect(ben.page.getByTestId("accept-offer")).toBeVisible();
   await expectPicture(ben.page, "07-another-was-faster");
-  await takeTheRest(show);
+  await holdAllExcept(show);
   const last = await newVisitor(look(8));
   await last.visit(show.id);
   await expect(last.page.getByTestId("waiting-list")).toBeVisible();
@@ -81,11 +81,11 @@ async function buyAndGiveBack(anna: Visitor): Promise<void> {
   await anna.page.locator('input[name="email"]').fill("anna@example.org");
   await press(anna.page.getByTestId("pay"));
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
   await expect(anna.page.getByTestId("ticket-link")).toBeVisible();
   await anna.page.emulateMedia({ colorScheme: scheme(10) });
   await expectPicture(anna.page, "10-booking");
-  const booking = pathOf(anna.page);
+  const booking = bookingPath(anna.page);
   await anna.page.goto(`${booking}/ticket`);
   await expect(anna.page.getByTestId("kept")).not.toBeEmpty();
   await anna.page.emulateMedia({ colorScheme: scheme(11) });
@@ -94,7 +94,7 @@ async function buyAndGiveBack(anna: Visitor): Promise<void> {
   await anna.page.emulateMedia({ colorScheme: scheme(12) });
   await press(anna.page.getByTestId("cancel-open"));
   await press(anna.page.getByTestId("cancel-confirm"));
-  await bookingBecomes(anna.page, "CANCELLED");
+  await expectBookingState(anna.page, "CANCELLED");
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
   await expectPicture(anna.page, "12-money-back");
 }

@@ -1,17 +1,17 @@
-// Many want seats at once: the browser solves a puzzle by itself, and whoever taps a seat has it.
+// Proof-of-work puzzles in a flash sale: the browser solves them in the background.
 import { claimShow } from "../pages/catalogue.js";
 import { messages } from "../pages/languages.js";
-import { Rush, sellInARush } from "../pages/rush.js";
+import { enableFlashSale, HoldAttempts } from "../pages/flash-sale.js";
 import { expect, test } from "../pages/visitors.js";
 
-test("in a rush the browser proves unseen that somebody is there, and the seat is held by the same request", async ({ request, anna }) => {
+test("in a flash sale the browser solves a puzzle and retries the same hold request", async ({ request, anna }) => {
   const show = await claimShow(request, [["C", "7"], ["C", "8"], ["D", "4"]]);
   const [c7, c8] = [show.seat("C", "7"), show.seat("C", "8")];
-  await sellInARush(request, show);
+  await enableFlashSale(request, show);
   const hers = await anna.visit(show.id);
-  const rush = await Rush.comes(show, show.seat("D", "4"));
+  const attempts = await HoldAttempts.start(show, show.seat("D", "4"));
 
-  // What she sends, and when what she proves it with may arrive.
+  // Records the requests, and delays the one with the solution.
   const sent: Record<string, string>[] = [];
   let arrive = () => {};
   const mayArrive = new Promise<void>((resolve) => (arrive = resolve));
@@ -22,36 +22,36 @@ test("in a rush the browser proves unseen that somebody is there, and the seat i
     await route.continue();
   });
   const worker = anna.page.waitForEvent("worker");
-  await hers.touch(c7);
+  await hers.pressSeat(c7);
   expect(new URL((await worker).url()).pathname).toMatch(/^\/site\/[0-9a-f]{16}\/pkg\/puzzle-worker\.js$/);
-  // Told calmly: where a screen reader says it when it is free to, not as an alarm.
+  // In the polite live region, not as an alert.
   await expect(anna.page.getByTestId("news")).toHaveText(messages("en")["map.proving"]!);
   await expect(hers.message).toBeEmpty();
   arrive();
-  await hers.sees(c7, "mine");
-  await expect(hers.held()).toHaveCount(1);
+  await hers.expectSeat(c7, "mine");
+  await expect(hers.heldSeats()).toHaveCount(1);
   await expect(anna.page.getByTestId("news")).toBeEmpty();
   await expect.poll(() => anna.page.workers().length).toBe(0);
   expect(sent.map((headers) => headers["puzzle-solution"] !== undefined)).toEqual([false, true]);
   expect(sent[1]!["idempotency-key"]).toBe(sent[0]!["idempotency-key"]);
 
-  // One puzzle is enough: neither another seat nor another hold asks for one.
+  // One puzzle is enough: neither another seat nor another hold requires one.
   await hers.hold(c8);
-  await hers.letGo(c7);
-  await hers.letGo(c8);
+  await hers.release(c7);
+  await hers.release(c8);
   await expect(hers.cartSeats).toHaveCount(0);
   await hers.hold(c7);
   expect(sent.filter((headers) => headers["puzzle-solution"])).toHaveLength(1);
-  await rush.ends();
+  await attempts.stop();
 });
 
-test("who thinks better of it meanwhile takes nothing", async ({ request, anna }) => {
+test("a seat deselected during the puzzle is not held", async ({ request, anna }) => {
   const show = await claimShow(request, [["C", "7"], ["C", "8"], ["D", "4"]]);
   const [c7, c8] = [show.seat("C", "7"), show.seat("C", "8")];
-  await sellInARush(request, show);
+  await enableFlashSale(request, show);
   const hers = await anna.visit(show.id);
-  const rush = await Rush.comes(show, show.seat("D", "4"));
-  // The answer that asks for the puzzle comes when she has let go already.
+  const attempts = await HoldAttempts.start(show, show.seat("D", "4"));
+  // The answer that requires the puzzle arrives after the seat was deselected.
   let arrive = () => {};
   const mayArrive = new Promise<void>((resolve) => (arrive = resolve));
   let tries = 0;
@@ -62,14 +62,14 @@ test("who thinks better of it meanwhile takes nothing", async ({ request, anna }
     await mayArrive;
     await route.fulfill({ response: answer });
   });
-  await hers.touch(c7);
+  await hers.pressSeat(c7);
   await expect.poll(() => tries).toBe(1);
-  await hers.touch(c7);
+  await hers.pressSeat(c7);
   await expect(hers.cartSeats).toHaveCount(0);
   arrive();
-  // Another seat is hers; the first was not asked for again.
+  // Another seat is held; the first one is not requested again.
   await hers.hold(c8);
-  await hers.sees(c7, "available");
+  await hers.expectSeat(c7, "available");
   expect(tries).toBe(3);
-  await rush.ends();
+  await attempts.stop();
 });

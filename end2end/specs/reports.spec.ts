@@ -1,16 +1,16 @@
-// What managers read: figures after a sale, as charts with names and as files; and what other systems are told.
+// Managers' reports as figures, charts and files; API keys and webhooks.
 import { readFile } from "node:fs/promises";
 
 import type { Page } from "@playwright/test";
 
 import { claimShow } from "../pages/catalogue.js";
 import { buyTickets } from "../pages/door.js";
-import { expectForEveryone } from "../pages/everyone.js";
+import { expectAccessible } from "../pages/accessibility.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
 
-test("a sale is in the figures, in charts that have names, and in a file", async ({ request, newVisitor }) => {
+test("a sale is in the figures, in labelled charts, and in a file", async ({ request, newVisitor }) => {
   const { page } = await newVisitor({ reducedMotion: "reduce" });
   const show = await claimShow(request, []);
   await signInAsManager(page);
@@ -23,7 +23,7 @@ test("a sale is in the figures, in charts that have names, and in a file", async
   const charts = page.locator("svg[role=img]");
   expect(await charts.count()).toBeGreaterThanOrEqual(2);
   for (const chart of await charts.all()) await expect(chart).toHaveAccessibleName(/\S/);
-  await expectForEveryone(page, "reports");
+  await expectAccessible(page, "reports");
 
   const coming = page.waitForEvent("download");
   await press(page.getByTestId("csv-shows"));
@@ -31,7 +31,7 @@ test("a sale is in the figures, in charts that have names, and in a file", async
   expect(file.trim().split(/\r?\n/).length).toBeGreaterThan(1);
 });
 
-test("the page begins with all screens, and one that is chosen narrows all of it", async ({ request, newVisitor }) => {
+test("reports cover all screens, and a chosen screen filters them", async ({ request, newVisitor }) => {
   test.skip(test.info().project.name !== "laptop", "the same on every screen");
   const { page } = await newVisitor({ reducedMotion: "reduce" });
   const show = await claimShow(request, []);
@@ -51,14 +51,14 @@ test("the page begins with all screens, and one that is chosen narrows all of it
   for (const one of shows) await expect(one).toContainText(screen);
   const narrowed = await tickets(page);
   expect(narrowed).toBeGreaterThanOrEqual(2);
-  await expectForEveryone(page, "the reports of one screen");
+  await expectAccessible(page, "the reports of one screen");
   await choice.selectOption("");
   await press(page.getByTestId("reports-show"));
   await page.waitForURL((url) => url.searchParams.get("screen") === "");
   expect(await tickets(page)).toBeGreaterThanOrEqual(narrowed);
 });
 
-test("a key is shown once, and an endpoint is told of a sale", async ({ request, newVisitor }) => {
+test("an API key is shown once, and a sale is delivered to a webhook", async ({ request, newVisitor }) => {
   test.skip(test.info().project.name !== "laptop", "the same on every screen");
   const { page } = await newVisitor({ reducedMotion: "reduce" });
   const show = await claimShow(request, []);
@@ -70,12 +70,12 @@ test("a key is shown once, and an endpoint is told of a sale", async ({ request,
   const key = (await page.getByTestId("systems-secret").textContent()) ?? "";
   const read = await request.get(`/api/v1/theatres/${show.theatre}/reports/sales`, { headers: { authorization: `Bearer ${key}` } });
   expect(read.status()).toBe(200);
-  await expectForEveryone(page, "a key that was just made");
+  await expectAccessible(page, "a key that was just made");
 
   await page.goto(`/staff/${show.theatre}/systems`);
   await expect(page.getByTestId("api-key").first()).toBeVisible();
   expect(await page.content()).not.toContain(key);
-  // Nobody is there: what matters here is what the log says of it.
+  // The address does not exist: the test checks the delivery log.
   const address = `https://hooks.example.org/${show.id}`;
   await page.locator("#webhook-url").fill(address);
   await page.locator("#webhook-reason").fill("They print the badges.");
@@ -89,7 +89,7 @@ test("a key is shown once, and an endpoint is told of a sale", async ({ request,
       return endpoint.getByTestId("delivery").count();
     })
     .toBeGreaterThan(0);
-  await expectForEveryone(page, "a delivery log");
+  await expectAccessible(page, "a delivery log");
 });
 
 async function tickets(page: Page): Promise<number> {

@@ -1,13 +1,13 @@
-// A server that sheds load says when to come back: the page tries again under the same key, and not before.
+// Load shedding: the page retries with the same key after `Retry-After`.
 import { claimShow } from "../pages/catalogue.js";
 import { expect, test } from "../pages/visitors.js";
 
-/** The pause the server asks for, seconds. */
+/** `Retry-After` of the answer, seconds. */
 const RETRY_AFTER_S = 3;
-/** Clocks of the page and of the test differ by less, milliseconds. */
+/** Maximum difference between the clocks of page and test, milliseconds. */
 const SLACK_MS = 100;
 
-test("a shed hold is asked for again after the pause the server asked for, and is held then", async ({ request, anna }) => {
+test("a shed hold request is retried after Retry-After", async ({ request, anna }) => {
   const show = await claimShow(request);
   const c7 = show.seat("C", "7");
   const hers = await anna.visit(show.id);

@@ -1,18 +1,18 @@
-// What managers are shown as unusual: a program that tries for a seat as no person does, put aside with a reason.
+// Flags of unusual activity: attempts of a program, dismissed by a manager with a reason.
 import { randomUUID } from "node:crypto";
 
 import { request as requests } from "@playwright/test";
 
 import { claimShow, type Show } from "../pages/catalogue.js";
-import { expectForEveryone } from "../pages/everyone.js";
+import { expectAccessible } from "../pages/accessibility.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
 
-// Far more tries at once than it takes to be sure.
+// Far above the threshold of the flag.
 const TRIES = 60;
 
-test("tries no person makes are shown to managers, who put them aside with a reason", async ({ request, newVisitor }) => {
+test("attempts of a program are flagged, and a manager dismisses the flag with a reason", async ({ request, newVisitor }) => {
   const { page } = await newVisitor({ reducedMotion: "reduce", javaScriptEnabled: false });
   const show = await claimShow(request, []);
   await signInAsManager(page);
@@ -33,7 +33,7 @@ test("tries no person makes are shown to managers, who put them aside with a rea
   await expect(flag.getByTestId("unusual-dismissed")).toContainText("Our own test.");
 });
 
-test("the page of what is unusual is for everyone", async ({ request, newVisitor }) => {
+test("the page of unusual activity is accessible", async ({ request, newVisitor }) => {
   const { page } = await newVisitor({ reducedMotion: "reduce" });
   const show = await claimShow(request, []);
   await signInAsManager(page);
@@ -45,19 +45,19 @@ test("the page of what is unusual is for everyone", async ({ request, newVisitor
       return flag.count();
     })
     .toBe(1);
-  await expectForEveryone(page, "what is unusual");
+  await expectAccessible(page, "unusual activity");
   await press(flag.getByTestId("unusual-dismiss"));
-  await expectForEveryone(page, "a reason to put it aside");
+  await expectAccessible(page, "the dismissal form");
 });
 
-/** Somebody without a browser asks for a seat so many times at once. */
+/** Sends many concurrent hold requests without a browser. */
 async function tryAsAProgram(show: Show): Promise<void> {
   const program = await requests.newContext({ baseURL: process.env.BASE_URL });
   const take = async () => {
     const headers = { "idempotency-key": randomUUID() };
     return program.post(`/api/v1/shows/${show.id}/holds`, { headers, data: { seats: [0] } });
   };
-  // The first answer brings the cookie that makes all of them one visitor's.
+  // The first answer sets the cookie, so that all requests count as one visitor.
   const first = await take();
   expect([201, 409, 423]).toContain(first.status());
   await Promise.all(Array.from({ length: TRIES }, take));

@@ -1,16 +1,16 @@
-// Files of the site are kept by the browser for good, and while replicas are exchanged a page finds those of its version.
+// Versioned files: browsers cache them without revalidation, and during a rolling update a page finds its version.
 import type { Page } from "@playwright/test";
 
 import { claimShow } from "../pages/catalogue.js";
 import { expect, test } from "../pages/visitors.js";
 
-/** What binds the module of a show's page, and the module; asked for again, a script has another address. */
-const OF_THE_MODULE = /\/pkg\/show(\.js(\?\d+)?|_bg\.wasm(\?gone)?)$/;
+/** Bindings and module of a show's page; a retried script has another URL. */
+const MODULE_FILES = /\/pkg\/show(\.js(\?\d+)?|_bg\.wasm(\?gone)?)$/;
 
 test.beforeEach(() => test.skip(test.info().project.name !== "laptop", "the same on every screen"));
 
-/** Counts the pages that somebody loads. */
-function pagesOf(page: Page): () => number {
+/** Counts page loads. */
+function countPageLoads(page: Page): () => number {
   let count = 0;
   page.on("request", (request) => {
     if (request.isNavigationRequest()) count += 1;
@@ -18,7 +18,7 @@ function pagesOf(page: Page): () => number {
   return () => count;
 }
 
-test("who comes again asks for no file of the site", async ({ request, anna }) => {
+test("a second visit requests no files of the site", async ({ request, anna }) => {
   const show = await claimShow(request);
   await anna.visit(show.id);
   const files = (page: Page) =>
@@ -27,7 +27,7 @@ test("who comes again asks for no file of the site", async ({ request, anna }) =
       const own = entries.filter(({ name }) => /^\/(site|pkg|style|fonts)\//.test(new URL(name).pathname));
       return own.map(({ name, transferSize }) => ({ path: new URL(name).pathname, transferSize }));
     });
-  // What comes after the map is a file as well, and the browser has it once it has come whole.
+  // Lazily loaded files are included; they are cached once they are complete.
   const hasAll = (page: Page) =>
     page.waitForFunction(async () => {
       await document.fonts.ready;
@@ -38,23 +38,23 @@ test("who comes again asks for no file of the site", async ({ request, anna }) =
   const first = await files(anna.page);
   expect(first.length).toBeGreaterThan(5);
   for (const { path } of first) expect(path).toMatch(/^\/site\/[0-9a-f]{16}\/(pkg|style|fonts)\//);
-  // In another tab, which has nothing in memory.
+  // Another tab, without a memory cache.
   const again = await anna.newTab();
   await again.visit(show.id);
   await hasAll(again.page);
-  // Only what the first tab had by the time it was asked: parts that are loaded later may have come to the second alone.
+  // Only files the first tab had loaded by then: later parts may be new to the second one.
   const had = new Set(first.map(({ path }) => path));
   const second = (await files(again.page)).filter(({ path }) => had.has(path));
   expect(second.length).toBeGreaterThan(5);
   expect(second.filter(({ transferSize }) => transferSize > 0)).toEqual([]);
 });
 
-test("a file that one replica does not have is asked for again, and the page comes to life", async ({ request, anna }) => {
+test("a file missing at one replica is requested again, and the page becomes interactive", async ({ request, anna }) => {
   const show = await claimShow(request, [["C", "7"]]);
-  const pages = pagesOf(anna.page);
-  // Whoever is asked first has another version.
+  const pages = countPageLoads(anna.page);
+  // The first replica has another version.
   const missed = new Map<string, number>();
-  await anna.page.route(OF_THE_MODULE, async (route) => {
+  await anna.page.route(MODULE_FILES, async (route) => {
     const { pathname } = new URL(route.request().url());
     const before = missed.get(pathname) ?? 0;
     missed.set(pathname, before + 1);
@@ -67,10 +67,10 @@ test("a file that one replica does not have is asked for again, and the page com
   expect(pages()).toBe(1);
 });
 
-test("a page whose version is gone is loaded anew", async ({ request, anna }) => {
+test("a page whose version is gone reloads", async ({ request, anna }) => {
   const show = await claimShow(request);
-  const pages = pagesOf(anna.page);
-  await anna.page.route(OF_THE_MODULE, async (route) => {
+  const pages = countPageLoads(anna.page);
+  await anna.page.route(MODULE_FILES, async (route) => {
     if (pages() < 2) await route.fulfill({ status: 404 });
     else await route.continue();
   });
@@ -78,17 +78,17 @@ test("a page whose version is gone is loaded anew", async ({ request, anna }) =>
   expect(pages()).toBe(2);
 });
 
-test("a page that finds its files nowhere says so, and is not loaded without end", async ({ request, page }) => {
+test("a page without any files reports failure and does not reload endlessly", async ({ request, page }) => {
   const show = await claimShow(request);
-  const pages = pagesOf(page);
+  const pages = countPageLoads(page);
   let looked = 0;
-  await page.route(OF_THE_MODULE, async (route) => {
+  await page.route(MODULE_FILES, async (route) => {
     if (route.request().method() === "HEAD") looked += 1;
     await route.fulfill({ status: 404 });
   });
   await page.goto(`/shows/${show.id}`);
   await expect.poll(() => looked).toBe(2);
-  // By hand: whatever it would have done by itself has come before this.
+  // A manual reload: any automatic one would have happened before.
   await page.reload();
   await expect.poll(() => looked).toBe(3);
   expect(pages()).toBe(3);

@@ -1,20 +1,20 @@
-// A show is full: one waits in line, and gets what somebody lets go.
-import { lookAway, lookBack } from "../pages/another-tab.js";
+// The waiting list of a sold-out show.
+import { hideTab, showTab } from "../pages/tab-visibility.js";
 import { claimShow } from "../pages/catalogue.js";
-import { letGo, takeTheRest } from "../pages/crowd.js";
+import { releaseHold, holdAllExcept } from "../pages/api-visitors.js";
 import { messages } from "../pages/languages.js";
 import { mailsTo } from "../pages/mailbox.js";
-import { bookingBecomes, payWith, readTickets } from "../pages/paying.js";
+import { expectBookingState, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
-test("the first in line gets what comes back, the second keeps their place", async ({ request, anna, ben }) => {
-  const show = await claimShow(request, [], { mostSeats: 100 });
-  const strangers = await takeTheRest(show);
+test("released seats are offered to the first in line, then to the second", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [], { maxSeats: 100 });
+  const visitors = await holdAllExcept(show);
   const hers = await anna.visit(show.id);
   const email = `anna-${show.id}@example.org`;
 
-  // An address that is none is said so, in place.
+  // A missing address is reported in the form.
   await press(anna.page.getByTestId("waiting-join"));
   await expect(anna.page.getByTestId("waiting-list").getByRole("alert")).not.toBeEmpty();
   await anna.page.locator("#waiting-email").fill(email);
@@ -28,61 +28,61 @@ test("the first in line gets what comes back, the second keeps their place", asy
   await press(ben.page.getByTestId("waiting-join"));
   await expect(ben.page.getByTestId("waiting-place")).toContainText("One person is before you, waiting for one seat");
 
-  const [first] = strangers;
-  if (!first) throw new Error("nobody holds anything");
-  await letGo(first, show);
+  const [first] = visitors;
+  if (!first) throw new Error("no visitor holds a seat");
+  await releaseHold(first, show);
   await expect(anna.page.getByTestId("waiting-offer")).toBeVisible({ timeout: 20_000 });
-  await expect(hers.held()).toHaveCount(2);
+  await expect(hers.heldSeats()).toHaveCount(2);
   await expect(() => expect(mailsTo(email).length).toBeGreaterThan(0)).toPass({ timeout: 10_000 });
-  // Ben wants one, and there are eight more.
+  // Ben wants one seat, and eight more are free.
   await expect(ben.page.getByTestId("waiting-offer")).toBeVisible({ timeout: 20_000 });
 
   await hers.checkOut("Anna", email);
   await payWith(anna.page, "paid");
-  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectBookingState(anna.page, "CONFIRMED");
   expect(await readTickets(anna.page)).toHaveLength(2);
 });
 
-test("an offer that is over is not called one's turn any longer", async ({ request, anna }) => {
-  const show = await claimShow(request, [], { mostSeats: 100 });
-  const [first] = await takeTheRest(show);
+test("an ended offer is no longer shown", async ({ request, anna }) => {
+  const show = await claimShow(request, [], { maxSeats: 100 });
+  const [first] = await holdAllExcept(show);
   const hers = await anna.visit(show.id);
   await anna.page.locator("#waiting-email").fill("anna@example.org");
   await press(anna.page.getByTestId("waiting-join"));
   await expect(anna.page.getByTestId("waiting-place")).toBeVisible();
-  if (!first) throw new Error("nobody holds anything");
-  await letGo(first, show);
+  if (!first) throw new Error("no visitor holds a seat");
+  await releaseHold(first, show);
   const offer = anna.page.getByTestId("waiting-offer");
   await expect(offer).toBeVisible({ timeout: 20_000 });
-  await expect(hers.held()).toHaveCount(1);
+  await expect(hers.heldSeats()).toHaveCount(1);
 
-  // She lets it go on another device of hers: this page hears of the hold, and asks what that means.
+  // The offer is declined on another device: this page is notified about the hold and reloads the state.
   const path = `/api/v1/shows/${show.id}/waiting-list`;
   const left = await anna.page.request.delete(path, { headers: { "idempotency-key": `${show.id}-left` } });
   expect(left.status()).toBe(204);
-  await expect(hers.held()).toHaveCount(0);
+  await expect(hers.heldSeats()).toHaveCount(0);
   await expect(offer).toHaveCount(0, { timeout: 20_000 });
 });
 
-test("who looks at another tab is told in the title, and nothing is to be explained to who lets the offer go", async ({ request, anna }) => {
+test("an offer is announced in the title of a background tab, and declining it shows no message", async ({ request, anna }) => {
   test.setTimeout(120_000);
-  const show = await claimShow(request, [], { mostSeats: 100 });
-  const [first] = await takeTheRest(show);
+  const show = await claimShow(request, [], { maxSeats: 100 });
+  const [first] = await holdAllExcept(show);
   const hers = await anna.visit(show.id);
   const list = anna.page.getByTestId("waiting-list");
   const title = await anna.page.title();
   await anna.page.locator("#waiting-email").fill("anna@example.org");
   await anna.page.locator("#waiting-email").press("Enter");
   await expect(anna.page.getByTestId("waiting-place")).toBeVisible();
-  // The field and the button are gone: the keyboard goes on where they were.
+  // Field and button are gone: the focus moves to the list.
   await expect(list).toBeFocused();
 
-  await lookAway(anna.page);
-  if (!first) throw new Error("nobody holds anything");
-  await letGo(first, show);
+  await hideTab(anna.page);
+  if (!first) throw new Error("no visitor holds a seat");
+  await releaseHold(first, show);
   await expect(anna.page).toHaveTitle(`${messages("en")["wait.your_turn_short"]!} · ${title}`, { timeout: 60_000 });
-  await lookBack(anna.page);
-  await expect(hers.held()).toHaveCount(1);
+  await showTab(anna.page);
+  await expect(hers.heldSeats()).toHaveCount(1);
   await press(anna.page.getByTestId("waiting-leave"));
   await expect(hers.cartSeats).toHaveCount(0);
   await expect(anna.page.getByTestId("waiting-offer")).toHaveCount(0);
@@ -91,9 +91,9 @@ test("who looks at another tab is told in the title, and nothing is to be explai
   await expect(anna.page).toHaveTitle(title);
 });
 
-test("who does not want to wait any longer leaves the line", async ({ request, anna }) => {
-  const show = await claimShow(request, [], { mostSeats: 100 });
-  await takeTheRest(show);
+test("a visitor can leave the waiting list", async ({ request, anna }) => {
+  const show = await claimShow(request, [], { maxSeats: 100 });
+  await holdAllExcept(show);
   await anna.visit(show.id);
   await anna.page.locator("#waiting-email").fill("anna@example.org");
   await press(anna.page.getByTestId("waiting-join"));
@@ -103,10 +103,10 @@ test("who does not want to wait any longer leaves the line", async ({ request, a
   await expect(anna.page.getByTestId("waiting-join")).toBeVisible();
 });
 
-test("that a show is sold out is said when its last seat goes, and not any more when one comes back", async ({ request, anna, ben }) => {
-  const show = await claimShow(request, [["B", "3"]], { mostSeats: 100 });
+test("\"sold out\" is shown while no seat is free", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["B", "3"]], { maxSeats: 100 });
   const b3 = show.seat("B", "3");
-  await takeTheRest(show, [b3]);
+  await holdAllExcept(show, [b3]);
   const hers = await anna.visit(show.id);
   await ben.visit(show.id);
   const page = ben.page;
@@ -121,10 +121,10 @@ test("that a show is sold out is said when its last seat goes, and not any more 
   await expect(page.getByTestId("other-times")).toHaveAttribute("href", /^\/films\//);
   await press(page.getByTestId("to-waiting-list"));
   await expect(list).toBeFocused();
-  // Whose seat the last one is need not wait for any.
+  // The holder of the last seat sees no waiting list.
   await expect(anna.page.getByTestId("waiting-list")).toHaveCount(0);
 
-  await hers.letGo(b3);
+  await hers.release(b3);
   await expect(cart).toContainText("Tap a seat");
   await expect(card).toContainText("Tap a seat");
   await expect(page.getByTestId("to-waiting-list")).toHaveCount(0);

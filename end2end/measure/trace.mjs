@@ -1,13 +1,13 @@
-// Where the time of a turn goes: self times of Chromium's own events, by thread.
+// Breaks down the time of a turn: self times of Chromium's events, by thread.
 //
-// `Performance.getMetrics` sums the main thread alone, and says nothing of what its tasks consist of. A trace tells
-// both: what each thread did, and how long. Tracing costs something itself, so it has a turn of its own.
+// `Performance.getMetrics` sums only the main thread, without a breakdown. A trace has the events of every thread with
+// their durations. Tracing has a cost, so it has a separate turn.
 
-// What Chromium is asked for: tasks of every thread, and what they are made of.
+// Trace categories: tasks of every thread, and their parts.
 const CATEGORIES = ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline", "cc", "blink", "viz", "v8"];
 const SHOWN = Number(process.env.SHOWN ?? 14);
 
-/** Runs `turn` under a trace; milliseconds of each event's own, as `thread: name`, most first. */
+/** Runs `turn` under a trace. Returns self times in milliseconds as `thread: name`, longest first. */
 export async function trace(browser, page, turn) {
   await browser.startTracing(page, { categories: CATEGORIES });
   let bytes;

@@ -1,4 +1,4 @@
-// Two fingers on a screen.
+// Two-finger touch gestures.
 import type { CDPSession, Page } from "@playwright/test";
 
 export interface Point {
@@ -6,7 +6,7 @@ export interface Point {
   y: number;
 }
 
-/** Two fingers around a point, apart from each other by so much at first and in the end; both go by so much meanwhile. */
+/** Moves two fingers around a point from distance `from` to distance `to`, and both by `by` meanwhile. */
 export async function pinch(page: Page, about: Point, from: number, to: number, by: Point = { x: 0, y: 0 }): Promise<void> {
   const session: CDPSession = await page.context().newCDPSession(page);
   const fingers = (share: number) => {

@@ -1,4 +1,4 @@
-// A show that many want at once: sold as on on-sale day, with a crowd of strangers that has no browser.
+// A show in a flash sale, with many hold attempts of API visitors.
 import { randomUUID } from "node:crypto";
 
 import { type APIRequestContext, expect, request as requests } from "@playwright/test";
@@ -6,12 +6,12 @@ import { type APIRequestContext, expect, request as requests } from "@playwright
 import { PASSWORD } from "./accounts.js";
 import type { Show } from "./catalogue.js";
 
-// Tries at a time: until it is hot, and to keep it so.
-const MANY = 40;
-const SOME = 8;
+// Concurrent attempts: to reach the puzzle threshold, and to stay above it.
+const INITIAL_ATTEMPTS = 40;
+const ONGOING_ATTEMPTS = 8;
 
-/** Has a show sold as a flash sale, as its organiser does. */
-export async function sellInARush(request: APIRequestContext, show: Show): Promise<void> {
+/** Enables the flash sale of a show, as its organiser does. */
+export async function enableFlashSale(request: APIRequestContext, show: Show): Promise<void> {
   const signedIn = await request.post("/api/v1/users/login", { data: { email: "manager-laptop@example.org", password: PASSWORD } });
   expect(signedIn.status()).toBe(200);
   const path = `/api/v1/theatres/${show.theatre}/programme/${show.id}`;
@@ -23,9 +23,9 @@ export async function sellInARush(request: APIRequestContext, show: Show): Promi
   expect(changed.status(), await changed.text()).toBe(200);
 }
 
-/** Strangers who keep trying to take a seat of somebody else's. */
-export class Rush {
-  private isOver = false;
+/** API visitors who keep trying to hold a seat that is already held. */
+export class HoldAttempts {
+  private isStopped = false;
   private readonly tries: Promise<void>;
 
   private constructor(
@@ -34,31 +34,31 @@ export class Rush {
     private readonly show: Show,
     private readonly seat: number,
   ) {
-    this.tries = this.goOn();
+    this.tries = this.keepTrying();
   }
 
-  /** They come, and from then on puzzles are asked for. */
-  static async comes(show: Show, seat: number): Promise<Rush> {
+  /** Starts the attempts and waits until the server requires puzzles. */
+  static async start(show: Show, seat: number): Promise<HoldAttempts> {
     const [one, other] = [await requests.newContext({ baseURL: process.env.BASE_URL }), await requests.newContext({ baseURL: process.env.BASE_URL })];
-    expect(await take(one, show, seat)).toBe(201);
-    await expect(async () => expect(await Promise.all(times(MANY, () => take(other, show, seat)))).toContain(428)).toPass();
-    return new Rush(other, one, show, seat);
+    expect(await tryHold(one, show, seat)).toBe(201);
+    await expect(async () => expect(await Promise.all(times(INITIAL_ATTEMPTS, () => tryHold(other, show, seat)))).toContain(428)).toPass();
+    return new HoldAttempts(other, one, show, seat);
   }
 
-  private async goOn(): Promise<void> {
-    while (!this.isOver) await Promise.all(times(SOME, () => take(this.request, this.show, this.seat)));
+  private async keepTrying(): Promise<void> {
+    while (!this.isStopped) await Promise.all(times(ONGOING_ATTEMPTS, () => tryHold(this.request, this.show, this.seat)));
   }
 
-  /** They go. */
-  async ends(): Promise<void> {
-    this.isOver = true;
+  /** Stops the attempts. */
+  async stop(): Promise<void> {
+    this.isStopped = true;
     await this.tries;
     await this.request.dispose();
     await this.holder.dispose();
   }
 }
 
-async function take(request: APIRequestContext, show: Show, seat: number): Promise<number> {
+async function tryHold(request: APIRequestContext, show: Show, seat: number): Promise<number> {
   const answer = await request.post(`/api/v1/shows/${show.id}/holds`, { headers: { "idempotency-key": randomUUID() }, data: { seats: [seat] } });
   return answer.status();
 }

@@ -1,4 +1,4 @@
-// Codes before checkout: switched on as an organiser does, and read from the mail as a buyer does.
+// E-mail codes before checkout: enabled by an organiser, read from the mail by a buyer.
 import { randomUUID } from "node:crypto";
 
 import { type APIRequestContext, expect } from "@playwright/test";
@@ -11,9 +11,9 @@ interface OrganisedShow {
   version: number;
 }
 
-/** Has a show ask guests for a code before they check out. */
-export async function askForCodes(request: APIRequestContext, show: string): Promise<void> {
-  // Staff have no phone: this manager is there for every size.
+/** Enables e-mail codes for the guests of a show. */
+export async function requireEmailCode(request: APIRequestContext, show: string): Promise<void> {
+  // Every project uses this manager: there is none for the phone.
   const email = "manager-laptop@example.org";
   const signedIn = await request.post("/api/v1/users/login", { data: { email, password: PASSWORD } });
   expect(signedIn.status()).toBe(200);
@@ -25,17 +25,17 @@ export async function askForCodes(request: APIRequestContext, show: string): Pro
   expect(changed.status(), await changed.text()).toBe(200);
 }
 
-/** Codes mailed to this address, in no order. */
-export function codesMailed(email: string): string[] {
+/** Returns the codes mailed to this address, unordered. */
+export function mailedCodes(email: string): string[] {
   const mails = mailsTo(email).filter((mail) => mail.includes("Subject: Your code for checkout"));
   return mails.map((mail) => /^(\d{6})\r?$/m.exec(mail)?.[1] ?? "");
 }
 
-/** The code mailed to this address that is none of those, once it is there. */
-export async function codeMailed(email: string, before: string[] = []): Promise<string> {
+/** Waits for a code mailed to this address that is not in `before`. */
+export async function waitForCode(email: string, before: string[] = []): Promise<string> {
   let code = "";
   await expect(() => {
-    code = codesMailed(email).find((mailed) => !before.includes(mailed)) ?? "";
+    code = mailedCodes(email).find((mailed) => !before.includes(mailed)) ?? "";
     expect(code).toMatch(/^\d{6}$/);
   }).toPass({ timeout: 10_000 });
   return code;

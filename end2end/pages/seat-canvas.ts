@@ -1,27 +1,27 @@
-// The canvas of a large room. A worker may paint on it: then the element itself says nothing of its pixels, a copy does.
+// The canvas of a large room. When a worker paints it, pixels can only be read from a copy.
 import type { APIRequestContext, Page, Worker } from "@playwright/test";
 
-import { showsToCome } from "./catalogue.js";
+import { upcomingShows } from "./catalogue.js";
 
 const WORKER = "/pkg/overview-worker.js";
 
-/** The show in the largest room, which has too many seats to be drawn whole; others may use it. */
-export async function arena(request: APIRequestContext) {
-  const shows = await showsToCome(request);
+/** Returns the show in the largest room, which is painted on a canvas; shared with other tests. */
+export async function largestRoomShow(request: APIRequestContext) {
+  const shows = await upcomingShows(request);
   const found = shows.filter((show) => show.seat_count > 2_500).sort((one, other) => other.seat_count - one.seat_count)[0];
   if (!found) throw new Error("the demo has no arena");
   return found;
 }
 
-/** The workers that paint on this page. */
-export function painters(page: Page): Worker[] {
+/** Returns the paint workers of a page. */
+export function paintWorkers(page: Page): Worker[] {
   return page.workers().filter((worker) => new URL(worker.url()).pathname.endsWith(WORKER));
 }
 
-/** The colours on the canvas of a large room, each once, as the style spells them. */
+/** Returns the distinct opaque colours of the canvas, as hex. */
 export async function paintedColours(page: Page): Promise<string[]> {
   return page.locator("canvas.overview-seats").evaluate((canvas: HTMLCanvasElement) => {
-    // A canvas that is read again and again says so on the console.
+    // Without this option Chromium warns on the console about repeated reads.
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true })!;
     copy.drawImage(canvas, 0, 0);
     const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
@@ -34,8 +34,8 @@ export async function paintedColours(page: Page): Promise<string[]> {
   });
 }
 
-/** How large its picture is, and a sum over all of its pixels. */
-export async function pictureOf(page: Page): Promise<{ width: number; height: number; sum: number }> {
+/** Returns the size of the canvas and a checksum of its pixels. */
+export async function canvasChecksum(page: Page): Promise<{ width: number; height: number; sum: number }> {
   return page.locator("canvas.overview-seats").evaluate((canvas: HTMLCanvasElement) => {
     const { width, height } = canvas;
     const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true })!;

@@ -1,35 +1,34 @@
-// Hold with kindness: who was slower is told by how much, who waits is told when, who was too late gets back what
-// is left.
+// Seat conflicts and their alternatives: nearest free seat, watched seats, remaining seats after expiry.
 import { claimShow } from "../pages/catalogue.js";
-import { takeTheRest } from "../pages/crowd.js";
+import { holdAllExcept } from "../pages/api-visitors.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 const SHORT_HOLDS = process.env.SHORT_HOLD_URL ?? "";
 
-test("who was slower is told by how much, keeps the rest, and is offered a seat beside it", async ({ request, anna, ben }) => {
+test("the loser of a race sees by how much, keeps other seats, and is offered an adjacent one", async ({ request, anna, ben }) => {
   const show = await claimShow(request, [["C", "7"], ["D", "3"], ["D", "4"], ["D", "5"]]);
   const c7 = show.seat("C", "7");
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
   await his.hold(show.seat("D", "4"));
-  // His line is slow: he still sees the seat free when it is hers already.
+  // His request is delayed: he still sees the seat as free when she holds it.
   await ben.page.route("**/holds/*", async (route) => {
     await hers.hold(c7);
     await route.continue();
   }, { times: 1 });
-  await his.touch(c7);
+  await his.pressSeat(c7);
   await expect(his.message).toHaveText(/^C7 was taken (less than 0\.1|\d+\.\d) s before you\. Your other seats are safe\.$/);
-  expect(await his.heldNames()).toEqual(["D4"]);
+  expect(await his.heldSeatNames()).toEqual(["D4"]);
   await expect(ben.page.getByTestId("accept-offer")).toHaveText(/^Take D[35] instead, /);
   await press(ben.page.getByTestId("accept-offer"));
-  await expect(his.held()).toHaveCount(2);
-  expect(await his.heldNames()).toContain("D4");
-  expect((await his.heldNames()).filter((name) => /^D[35]$/.test(name))).toHaveLength(1);
+  await expect(his.heldSeats()).toHaveCount(2);
+  expect(await his.heldSeatNames()).toContain("D4");
+  expect((await his.heldSeatNames()).filter((name) => /^D[35]$/.test(name))).toHaveLength(1);
 });
 
-test("what one must know can be read while the cart lies over the map", async ({ request, anna }) => {
-  test.skip(!test.info().project.use.hasTouch, "beside the map it covers nothing");
+test("a message is visible above the open cart", async ({ request, anna }) => {
+  test.skip(!test.info().project.use.hasTouch, "the cart is beside the map");
   const show = await claimShow(request, [["C", "7"], ["C", "8"]]);
   const hers = await anna.visit(show.id);
   await hers.hold(show.seat("C", "7"));
@@ -48,88 +47,88 @@ test("what one must know can be read while the cart lies over the map", async ({
   await expect.poll(() => hers.message.evaluate(isOnTop)).toBe(true);
 });
 
-test("who taps a seat that another holds is offered the nearest free one, and takes it in one tap", async ({ request, anna, ben }) => {
+test("a tap on a held seat offers the nearest free one, which one tap takes", async ({ request, anna, ben }) => {
   const show = await claimShow(request, [["C", "6"], ["C", "7"], ["C", "8"]]);
   const c7 = show.seat("C", "7");
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
   await hers.hold(c7);
-  await his.sees(c7, "locked");
-  await his.touch(c7);
+  await his.expectSeat(c7, "locked");
+  await his.pressSeat(c7);
   await expect(his.message).toHaveText("C7 is held by someone else.");
   const offer = ben.page.getByTestId("accept-offer");
   await expect(offer).toHaveText(/^Take C[68] instead, /);
-  // One may wait for that very seat all the same.
+  // The held seat can still be watched.
   await expect(ben.page.getByTestId("watch-seat")).toBeVisible();
   await press(offer);
-  await expect(his.held()).toHaveCount(1);
-  expect((await his.heldNames())[0]).toMatch(/^C[68]$/);
+  await expect(his.heldSeats()).toHaveCount(1);
+  expect((await his.heldSeatNames())[0]).toMatch(/^C[68]$/);
   await expect(his.message).toBeEmpty();
 });
 
-test("nobody is offered anything where nothing else is free", async ({ request, anna, ben }) => {
-  const show = await claimShow(request, [["B", "3"]], { mostSeats: 100 });
+test("without free seats no alternative is offered", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["B", "3"]], { maxSeats: 100 });
   const b3 = show.seat("B", "3");
-  await takeTheRest(show, [b3]);
+  await holdAllExcept(show, [b3]);
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
   await hers.hold(b3);
-  await his.sees(b3, "locked");
-  await his.touch(b3);
+  await his.expectSeat(b3, "locked");
+  await his.pressSeat(b3);
   await expect(his.message).toHaveText("B3 is held by someone else.");
   await expect(ben.page.getByTestId("watch-seat")).toBeVisible();
   await expect(ben.page.getByTestId("accept-offer")).toHaveCount(0);
 });
 
-test("who wants another's seat is told when it is free, in the page and in the title, and takes it in one tap", async ({ request, anna, ben, newVisitor }) => {
+test("a watched seat that becomes free is announced in page and title, and one tap takes it", async ({ request, anna, ben, newVisitor }) => {
   const show = await claimShow(request);
   const c7 = show.seat("C", "7");
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
   const title = await ben.page.title();
   await hers.hold(c7);
-  await his.sees(c7, "locked");
-  await his.touch(c7);
+  await his.expectSeat(c7, "locked");
+  await his.pressSeat(c7);
   await expect(his.message).toContainText("C7 is held by someone else");
   await press(ben.page.getByTestId("watch-seat"));
   const news = ben.page.getByTestId("news");
   await expect(news).toHaveText("We tell you here when C7 is free.");
-  // Said when a screen reader is free to, not in the middle of a word.
+  // A polite live region.
   await expect(news).toHaveRole("status");
   await expect(his.message).toBeEmpty();
 
-  await hers.letGo(c7);
+  await hers.release(c7);
   await expect(news).toContainText("C7 is free now");
   await expect(ben.page).toHaveTitle(`C7 is free · ${title}`);
 
-  // A third one is faster still: the offer is withdrawn, the wish stays.
+  // A third visitor is faster: the offer is withdrawn, the watch stays.
   const third = await (await newVisitor()).visit(show.id);
   await third.hold(c7);
   await expect(news).toHaveText("We tell you here when C7 is free.");
   await expect(ben.page.getByTestId("accept-offer")).toHaveCount(0);
   await expect(ben.page).toHaveTitle(title);
-  await third.letGo(c7);
+  await third.release(c7);
   await press(ben.page.getByTestId("accept-offer"));
-  await expect(his.held()).toHaveCount(1);
-  await his.sees(c7, "mine");
+  await expect(his.heldSeats()).toHaveCount(1);
+  await his.expectSeat(c7, "mine");
   await expect(ben.page).toHaveTitle(title);
 });
 
-test("a seat one waits for is sold: that is said once, and then no more", async ({ request, anna, ben }) => {
+test("a watched seat that is sold is announced", async ({ request, anna, ben }) => {
   const show = await claimShow(request);
   const c7 = show.seat("C", "7");
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
   await hers.hold(c7);
-  await his.sees(c7, "locked");
-  await his.touch(c7);
+  await his.expectSeat(c7, "locked");
+  await his.pressSeat(c7);
   await press(ben.page.getByTestId("watch-seat"));
   await hers.checkOut("Anna", "anna@example.org");
   await press(anna.page.locator("#pay"));
   await expect(ben.page.getByTestId("news")).toContainText("C7 has been sold");
 });
 
-test("after the time ran out one tap gets back what is still free, and names what is gone", async ({ request, anna, ben }) => {
+test("after expiry one tap holds the seats that are still free and names the others", async ({ request, anna, ben }) => {
   const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
   const [c6, c7] = [show.seat("C", "6"), show.seat("C", "7")];
   const hers = await anna.visit(show.id, SHORT_HOLDS);
@@ -140,13 +139,13 @@ test("after the time ran out one tap gets back what is still free, and names wha
   await expect(hers.cartSeats).toHaveCount(0);
   await his.hold(c7);
   await press(anna.page.getByTestId("ask-again"));
-  await expect(hers.held()).toHaveCount(1);
-  expect(await hers.heldNames()).toEqual(["C6"]);
+  await expect(hers.heldSeats()).toHaveCount(1);
+  expect(await hers.heldSeatNames()).toEqual(["C6"]);
   await expect(hers.message).toContainText("C7");
   await expect(hers.message).toContainText("Your other seats are safe.");
 });
 
-test("the countdown is calm while there is time and warns when there is little", async ({ request, anna, ben }) => {
+test("the countdown is urgent only near the expiry", async ({ request, anna, ben }) => {
   const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
   const hers = await anna.visit(show.id);
   await hers.hold(show.seat("C", "6"));
