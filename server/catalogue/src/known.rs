@@ -6,7 +6,7 @@ use domain::api::organiser::Sales;
 use uuid::Uuid;
 
 use super::{Catalogue, Show};
-use crate::web::Problem;
+use http::Problem;
 
 impl Catalogue {
     /// The show of that id.

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::service::once;
 use super::sql::{self, FilmTonight, Found, ListedShow};
 use super::{ShowSearch, Standby, is_slug};
-use crate::telemetry::{CatalogueRead, catalogue_read};
+use platform::telemetry::{CatalogueRead, catalogue_read};
 
 /// "Tonight" on the front page: what starts within this many milliseconds.
 const TONIGHT_MS: i64 = 14 * 60 * MINUTE_MS;

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{Config, is_origin};
+use http::site::check_origin;
+
+use crate::CatalogueSettings;
 
 /// Longest name of a region, as the table of theatres has it.
 const MAX_NAME: usize = 31;
@@ -22,10 +24,10 @@ impl Regions {
     ///
     /// # Errors
     /// The setting that cannot be used, and why not.
-    pub fn of(config: &Config) -> Result<Option<Self>, (&'static str, String)> {
+    pub fn of(settings: &CatalogueSettings, public_url: &str) -> Result<Option<Self>, (&'static str, String)> {
         let given: Vec<&str> =
-            config.regions.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty()).collect();
-        let Some(own) = config.region.as_deref().filter(|own| !own.is_empty()) else {
+            settings.regions.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty()).collect();
+        let Some(own) = settings.region.as_deref().filter(|own| !own.is_empty()) else {
             return if given.is_empty() {
                 Ok(None)
             } else {
@@ -40,7 +42,7 @@ impl Regions {
             if !is_name(name) {
                 return Err(("REGIONS", format!("has a region {name}; names are small letters, digits and hyphens")));
             }
-            is_origin(address).map_err(|why| ("REGIONS", format!("has an address of {name} that {why}")))?;
+            check_origin(address).map_err(|why| ("REGIONS", format!("has an address of {name} that {why}")))?;
             if addresses.insert(name.to_owned(), address.trim_end_matches('/').to_owned()).is_some() {
                 return Err(("REGIONS", format!("has {name} twice")));
             }
@@ -48,7 +50,7 @@ impl Regions {
         match addresses.get(own) {
             None => Err(("REGION", format!("is {own}, which REGIONS does not name"))),
             // Else visitors would be sent to and fro.
-            Some(address) if *address != config.public_url.trim_end_matches('/') => {
+            Some(address) if *address != public_url.trim_end_matches('/') => {
                 Err(("REGIONS", format!("has {address} for {own}, which is this one, and PUBLIC_URL is another")))
             }
             Some(_) => Ok(Some(Self { own: own.to_owned(), addresses })),

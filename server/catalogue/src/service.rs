@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::show::{Show, local_start};
 use super::{Listings, Regions, Standby, is_slug, sql};
-use crate::clock;
+use platform::clock;
 
 /// Days in the strip, today included.
 pub const DAYS_AHEAD: u64 = 7;
@@ -101,6 +101,12 @@ impl Catalogue {
     #[must_use]
     pub fn of_region(self, regions: Regions) -> Self {
         Self { regions: Some(Arc::new(regions)), ..self }
+    }
+
+    /// True if this server sells for one region among others.
+    #[must_use]
+    pub const fn has_regions(&self) -> bool {
+        self.regions.is_some()
     }
 
     /// The address of the other region that a show is of; `None` of a show that is nowhere, as far as we know.

@@ -20,7 +20,7 @@ use sqlx::FromRow;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::clock;
+use platform::clock;
 
 /// A show with its room and its prices.
 #[derive(Debug)]

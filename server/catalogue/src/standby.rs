@@ -15,10 +15,11 @@ use tokio::time::timeout;
 
 use self::marks::{Marks, StandbyState};
 use super::sql;
-use crate::background::Rounds;
-use crate::breaker::{Breaker, Limits, Pass};
-use crate::telemetry::CatalogueRead;
-use crate::{AppState, ids};
+use crate::CatalogueState;
+use platform::background::Rounds;
+use platform::breaker::{Breaker, Limits, Pass};
+use platform::ids;
+use platform::telemetry::CatalogueRead;
 
 pub use self::marks::LAG_LIMIT;
 
@@ -165,7 +166,7 @@ fn is_unwell(cause: &sqlx::Error) -> bool {
 }
 
 /// Compares the standby, if there is one, with its primary until the server stops.
-pub async fn compare_forever(state: AppState) {
+pub async fn compare_forever(state: CatalogueState) {
     let Some(standby) = state.catalogue.listings().standby() else { return };
     let mut marks = Marks::default();
     let mut rounds = Rounds::every(&state.stop, COMPARE_EVERY);

@@ -10,7 +10,7 @@ use axum::http::header::{CACHE_CONTROL, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::response::{IntoResponseParts, Response, ResponseParts};
 
-use crate::cdn::Tags;
+use crate::cache_tags::Tags;
 
 /// For answers that are one visitor's, decide anything, or are errors.
 pub const PRIVATE: &str = "private, no-store";
@@ -46,13 +46,13 @@ pub enum Class {
 }
 
 /// Routes by template. GET stands for HEAD as well.
-type Row = (&'static str, Class);
+pub type Row = (&'static str, Class);
 
 use Class::{Immutable, Never, Revalidated, Shared};
 
 /// Every route that is the same for everybody, and every page. Of the API, whatever is not for everybody is
 /// [`Class::Never`] without a row.
-const TABLE: &[Row] = &[
+pub const TABLE: &[Row] = &[
     ("/", Shared),
     ("/cities/{id}", Shared),
     ("/theatres/{id}", Shared),
@@ -147,7 +147,7 @@ impl IntoResponseParts for Kept {
 }
 
 /// Nobody keeps this answer.
-pub(super) fn nobody_keeps(headers: &mut HeaderMap) {
+pub fn nobody_keeps(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(PRIVATE));
     headers.remove(CACHE_TAG);
     headers.remove(SURROGATE_KEY);
@@ -155,7 +155,7 @@ pub(super) fn nobody_keeps(headers: &mut HeaderMap) {
 
 /// Sees to it that nobody keeps an answer that its route lets nobody keep, that is about somebody or an error, or that may
 /// be too old: one that took long, or was made of what took long. `began` is when the request came.
-pub(super) fn settle(response: &mut Response, method: &Method, route: &str, began: Instant) {
+pub fn settle(response: &mut Response, method: &Method, route: &str, began: Instant) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     let is_error = response.status().is_client_error() || response.status().is_server_error();
     let may_be_kept = is_read && !is_error && !matches!(class(route), None | Some(Never));
@@ -169,38 +169,10 @@ pub(super) fn settle(response: &mut Response, method: &Method, route: &str, bega
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use axum::http::StatusCode;
     use axum::response::IntoResponse;
 
     use super::*;
-    use crate::web::authorisation::{self, Access};
-    use crate::web::{pages, router};
-
-    #[test]
-    fn every_route_has_a_class_and_what_is_not_for_everybody_is_kept_by_nobody() {
-        for (method, route, access) in authorisation::TABLE {
-            match (*method, *access) {
-                ("GET", Access::Public) => assert!(class(route).is_some(), "who may keep {route}? Say so in TABLE"),
-                ("GET", _) => assert_eq!(class(route).unwrap_or(Never), Never, "{route} is not for everybody"),
-                _ => {}
-            }
-        }
-        for route in pages::ADDRESSES.iter().chain(&router::OTHER_ADDRESSES) {
-            assert!(class(route).is_some(), "who may keep {route}? Say so in TABLE");
-        }
-    }
-
-    #[test]
-    fn every_row_is_about_a_route_and_stands_once() {
-        let api = authorisation::TABLE.iter().map(|(_, route, _)| *route);
-        let routes: BTreeSet<&str> = api.chain(pages::ADDRESSES).chain(router::OTHER_ADDRESSES).collect();
-        let rows: BTreeSet<&str> = TABLE.iter().map(|(route, _)| *route).collect();
-        assert_eq!(rows.len(), TABLE.len(), "no row stands twice");
-        let about_nothing: Vec<_> = rows.difference(&routes).collect();
-        assert!(about_nothing.is_empty(), "{about_nothing:?}");
-    }
 
     #[test]
     fn what_chooses_holds_books_and_works_is_kept_by_nobody() {

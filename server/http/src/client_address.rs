@@ -6,11 +6,11 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
-use crate::AppState;
+use crate::HttpState;
 
 /// Whom proxies were asked by, in the order of the way here.
 const FORWARDED: &str = "x-forwarded-for";
@@ -23,12 +23,16 @@ pub struct Peer(pub IpAddr);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub String);
 
-impl FromRequestParts<AppState> for ClientAddress {
+impl<S> FromRequestParts<S> for ClientAddress
+where
+    S: Send + Sync,
+    HttpState: FromRef<S>,
+{
     type Rejection = std::convert::Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Self::Rejection> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.0);
-        Ok(Self::of(peer, &parts.headers, state.config.trusted_proxies))
+        Ok(Self::of(peer, &parts.headers, HttpState::from_ref(state).site.trusted_proxies))
     }
 }
 
@@ -47,7 +51,7 @@ impl ClientAddress {
     }
 
     /// The address as limits count it: itself, or its IPv6 network of 64 bits.
-    pub(super) fn counted(address: IpAddr) -> Self {
+    pub fn counted(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V4(address) => address.to_string(),
             IpAddr::V6(address) => {

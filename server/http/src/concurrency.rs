@@ -30,8 +30,8 @@ impl Concurrency {
     }
 
     /// Callers that have a slot.
-    #[cfg(test)]
-    pub(crate) fn callers(&self) -> usize {
+    #[must_use]
+    pub fn callers(&self) -> usize {
         self.lock().len()
     }
 

@@ -21,11 +21,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use tower::{Service, ServiceExt};
 
-use super::router::{MIN_COMPRESSED_BYTES, is_own_origin, write_manners, write_request_id};
+use super::default_headers::{MIN_COMPRESSED_BYTES, write_default_headers, write_request_id};
+use super::own_origin::is_own_origin;
 use super::{Code, Problem, visitor};
-use crate::AppState;
-use crate::idempotency::{Answer, Fingerprint, read_key};
-use crate::telemetry;
+use crate::HttpState;
+use crate::idempotency::{Answer, Fingerprint, metrics, read_key};
 
 /// A body that is looked at has to arrive within this.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ const USUAL_HEADERS: usize = 16;
 pub struct FastRoad<S>(Arc<Roads<S>>);
 
 struct Roads<S> {
-    state: AppState,
+    state: HttpState,
     usual: S,
     /// A longer body has no key of ours.
     max_body: usize,
@@ -46,7 +46,7 @@ struct Roads<S> {
 
 impl<S> FastRoad<S> {
     /// In front of `usual`; bodies of up to `max_body` bytes are looked at.
-    pub fn new(state: AppState, usual: S, max_body: usize) -> Self {
+    pub fn new(state: HttpState, usual: S, max_body: usize) -> Self {
         Self(Arc::new(Roads { state, usual, max_body }))
     }
 }
@@ -89,8 +89,8 @@ where
             && request.uri().path().starts_with(API)
             && matches!(read_key(headers), Ok(Some(_)))
             && !headers.contains_key("prefer")
-            && visitor::plain_secret(headers, self.state.config.is_https()).is_some()
-            && is_own_origin(&self.state, headers);
+            && visitor::plain_secret(headers, self.state.site.is_https()).is_some()
+            && is_own_origin(&self.state.site, headers);
         let length = request.body().size_hint().exact().and_then(|length| usize::try_from(length).ok());
         length.filter(|length| may_be && *length <= self.max_body)
     }
@@ -103,11 +103,11 @@ where
             Ok(None) | Err(_) => return Ok(Problem::new(Code::Malformed, "The body broke off.").into_response()),
         };
         let began = Instant::now();
-        if let Some(fingerprint) = Fingerprint::of(&parts, &body, self.state.config.is_https()) {
-            let answer = self.state.idempotency.replayed(&fingerprint, self.state.locks.now());
+        if let Some(fingerprint) = Fingerprint::of(&parts, &body, self.state.site.is_https()) {
+            let answer = self.state.idempotency.replayed(&fingerprint, self.state.clock.now());
             if let Some(answer) = answer.filter(|answer| is_sent_as_it_is(answer, &parts.headers)) {
                 let response = self.respond(&parts, &answer);
-                telemetry::replayed(began.elapsed());
+                metrics::replayed(began.elapsed());
                 return Ok(response);
             }
             parts.extensions.insert(fingerprint);
@@ -123,7 +123,7 @@ where
         let headers = response.headers_mut();
         headers.reserve(USUAL_HEADERS);
         answer.write_headers(headers);
-        write_manners(&self.state, headers, true);
+        write_default_headers(&self.state, headers, true);
         if answer.body().len() >= usize::from(MIN_COMPRESSED_BYTES) {
             headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         }

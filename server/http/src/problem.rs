@@ -11,6 +11,8 @@ use domain::layout::import::Finding;
 use domain::seats::{SeatIndex, SeatState};
 use uuid::Uuid;
 
+use platform::rate_limits::{Allowance, TooMany};
+
 use super::caching::PRIVATE;
 
 pub use codes::Code;
@@ -53,6 +55,19 @@ enum More {
     Findings(Vec<Finding>),
     /// What is to be solved first.
     Puzzle(PuzzleView),
+}
+
+impl From<TooMany> for Problem {
+    fn from(TooMany { of, retry_after }: TooMany) -> Self {
+        let detail = "That was too often in a short time. Please wait a little, then try again.";
+        Self::new(Code::TooManyAttempts, detail).with_limit(Limit::from(of)).with_retry_after(retry_after)
+    }
+}
+
+impl From<Allowance> for Limit {
+    fn from(of: Allowance) -> Self {
+        Self { name: of.name, burst: of.burst, window_s: of.window_s() }
+    }
 }
 
 /// A limit somebody ran into, as the `RateLimit` headers tell it (draft-ietf-httpapi-ratelimit-headers-10).

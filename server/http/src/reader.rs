@@ -51,7 +51,7 @@ pub fn current() -> Reader {
 }
 
 /// Answers a request in its reader's language, and says on a page which one that is.
-pub(super) async fn serve(request: Request, next: Next, is_https: bool) -> Response {
+pub async fn serve(request: Request, next: Next, is_https: bool) -> Response {
     let reader = Reader::of(request.uri(), request.headers());
     let mut response = READER.scope(reader.clone(), next.run(request)).await;
     let kind = response.headers().get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);

@@ -1,21 +1,10 @@
-//! Who is asking: an opaque cookie, or somebody who is signed in.
-//!
-//! Who signs in hands their visitor over to the session (`accounts`), and the browser has a new, empty visitor for when
-//! the session is over. So whoever uses the browser next finds nothing. The cookie from before opens none of the
-//! visitor's bookings and no place in a waiting list any more; whoever kept a copy of it still holds seats as that visitor:
-//! the way to seats asks only whose a hold is (decision 31).
+//! The visitor's cookie: 128 random bits, of which the stores know a hash.
 
-use axum::extract::FromRequestParts;
-use axum::http::header::{COOKIE as COOKIE_HEADER, SET_COOKIE};
-use axum::http::request::Parts;
+use axum::http::header::COOKIE as COOKIE_HEADER;
 use axum::http::{HeaderMap, HeaderValue};
-use axum::response::{IntoResponseParts, ResponseParts};
 use axum_extra::extract::CookieJar;
+use platform::ids;
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
-
-use super::Problem;
-use crate::{AppState, accounts, ids};
 
 /// Name of the cookie where there is no TLS.
 const COOKIE: &str = "rowlock_visitor";
@@ -60,38 +49,29 @@ pub fn plain_secret(headers: &HeaderMap, https: bool) -> Option<&Secret> {
     (cookies.next().is_none() && secret.iter().all(u8::is_ascii_hexdigit)).then_some(secret)
 }
 
-/// The caller. A handler takes it as an argument and returns it in front of the body: that sets the
-/// cookie when it is new. Pages a CDN may keep do not ask for it.
-#[derive(Clone, Debug)]
-pub struct Visitor {
-    /// Owner of holds and bookings: a hash of the cookie, so that what the stores hold opens nothing.
-    pub owner: String,
-    /// The account they are signed in to.
-    pub account: Option<Uuid>,
-    set_cookie: Option<HeaderValue>,
+/// The `Set-Cookie` value that makes a browser be this visitor.
+#[must_use]
+pub fn set_cookie(secret: &Secret, https: bool) -> Option<HeaderValue> {
+    let (name, secure) = (cookie_name(https), if https { "; Secure" } else { "" });
+    let value = String::from_utf8_lossy(secret);
+    let cookie = format!("{name}={value}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Lax{secure}");
+    HeaderValue::try_from(cookie).ok()
 }
 
-impl Visitor {
-    fn known(secret: &Secret) -> Self {
-        Self { owner: owner_of(secret), account: None, set_cookie: None }
+/// The secret in a request's cookies; `None` if there is no usable one.
+#[must_use]
+pub fn secret_of(headers: &HeaderMap, https: bool) -> Option<Secret> {
+    if let Some(secret) = plain_secret(headers, https) {
+        return Some(*secret);
     }
-
-    /// One whom nobody has seen, with the cookie that makes a browser be it.
-    #[must_use]
-    pub fn unseen(https: bool) -> Self {
-        Self::new(&new_secret(), https)
-    }
-
-    fn new(secret: &Secret, https: bool) -> Self {
-        let (name, secure) = (cookie_name(https), if https { "; Secure" } else { "" });
-        let value = String::from_utf8_lossy(secret);
-        let cookie = format!("{name}={value}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Lax{secure}");
-        Self { set_cookie: HeaderValue::try_from(cookie).ok(), ..Self::known(secret) }
-    }
+    let jar = CookieJar::from_headers(headers);
+    let secret = jar.get(cookie_name(https)).and_then(|cookie| <Secret>::try_from(cookie.value().as_bytes()).ok());
+    secret.filter(|secret| secret.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// 128 random bits in hex.
-fn new_secret() -> Secret {
+#[must_use]
+pub fn new_secret() -> Secret {
     let mut secret = [0; COOKIE_LENGTH];
     for (pair, byte) in secret.chunks_exact_mut(2).zip(ids::random_bits()) {
         pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
@@ -101,38 +81,6 @@ fn new_secret() -> Secret {
 
 /// Digits of a secret.
 const HEX: &[u8; 16] = b"0123456789abcdef";
-
-impl FromRequestParts<AppState> for Visitor {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        if let Some(session) = accounts::of_request(state, &parts.headers).await? {
-            return Ok(Self { owner: session.owner, account: Some(session.account), set_cookie: None });
-        }
-        let https = state.config.is_https();
-        if let Some(secret) = plain_secret(&parts.headers, https) {
-            return Ok(Self::known(secret));
-        }
-        let jar = CookieJar::from_headers(&parts.headers);
-        let usable = |secret: &&Secret| secret.iter().all(u8::is_ascii_hexdigit);
-        let secret = jar.get(cookie_name(https)).and_then(|cookie| <&Secret>::try_from(cookie.value().as_bytes()).ok());
-        Ok(match secret.filter(usable) {
-            Some(secret) => Self::known(secret),
-            None => Self::unseen(https),
-        })
-    }
-}
-
-impl IntoResponseParts for Visitor {
-    type Error = std::convert::Infallible;
-
-    fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        if let Some(cookie) = self.set_cookie {
-            response.headers_mut().append(SET_COOKIE, cookie);
-        }
-        Ok(response)
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -158,7 +106,7 @@ mod tests {
 
     #[test]
     fn with_tls_the_cookie_is_one_that_no_other_host_can_set() {
-        let set = Visitor::unseen(true).set_cookie.expect("it is new");
+        let set = set_cookie(&new_secret(), true).expect("a header value");
         let set = set.to_str().expect("text");
         assert!(set.starts_with("__Host-rowlock_visitor=") && set.contains("; Path=/;"), "{set}");
         assert!(set.ends_with("; Secure") && !set.contains("Domain"), "{set}");

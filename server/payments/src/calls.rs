@@ -11,7 +11,7 @@ use reqwest::{Client, RequestBuilder, StatusCode};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::gateway::GatewayError;
-use crate::{ids, telemetry};
+use platform::{ids, telemetry};
 
 /// How long connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);

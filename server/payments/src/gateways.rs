@@ -25,11 +25,12 @@ use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerPage, RefundAnswer, VoidAnswer,
     WebhookRefused, Window,
 };
-use crate::background::Rounds;
-use crate::breaker::{Breaker, Limits, Pass};
-use crate::telemetry::{self, GatewayOutcome, Question, STEP};
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use http::{Code, Problem};
+use platform::background::Rounds;
+use platform::breaker::{Breaker, Limits, Pass};
+use platform::ids;
+use platform::telemetry::{self, GatewayOutcome, Question, STEP};
+use tokio_util::sync::CancellationToken;
 
 /// When a gateway that does not answer is left in peace. A failure is a whole question with its tries.
 static BREAKER: Limits = Limits {
@@ -294,6 +295,11 @@ impl Gateways {
         Self { gateways: gateways.into_iter().map(GuardedGateway::new).collect() }
     }
 
+    /// Names of all gateways, the first choice first.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.gateways.iter().map(GuardedGateway::name)
+    }
+
     /// The gateway of that name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&GuardedGateway> {
@@ -343,12 +349,12 @@ impl Gateways {
 }
 
 /// Finds out when gateways that rest are back. Runs until the server stops.
-pub async fn probe_forever(state: AppState) {
-    let mut rounds = Rounds::every(&state.stop, PROBE_EVERY);
+pub async fn probe_forever(gateways: Arc<Gateways>, stop: CancellationToken) {
+    let mut rounds = Rounds::every(&stop, PROBE_EVERY);
     while rounds.go_on().await {
         tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = state.gateways.probe() => {}
+            () = stop.cancelled() => return,
+            () = gateways.probe() => {}
         }
     }
 }

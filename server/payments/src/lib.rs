@@ -10,7 +10,7 @@ mod calls;
 mod contract;
 pub mod gateway;
 mod gateways;
-pub mod http;
+mod settings;
 pub mod signature;
 pub mod simulator;
 pub mod stripe;
@@ -25,7 +25,7 @@ pub use gateway::{
     RefundAnswer, VoidAnswer, WebhookRefused, Window, refund_key,
 };
 pub use gateways::{Gateways, GuardedGateway, probe_forever, wrong_settings};
-pub use http::routes;
+pub use settings::PaymentSettings;
 pub use simulator::SimulatorGateway;
 pub use stripe::StripeGateway;
 

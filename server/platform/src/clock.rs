@@ -1,6 +1,9 @@
 //! The one place that reads the wall clock.
 //!
-//! Holds never ask it: they live on Redis' clock. It stamps rows, judges webhook ages and show starts.
+//! It stamps rows, judges webhook ages and show starts. Holds live on Redis' time: [`StoreClock`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
@@ -10,6 +13,23 @@ use domain::time::Timestamp;
 #[expect(clippy::disallowed_methods, reason = "this is the edge where time comes in")]
 pub fn now() -> Timestamp {
     Timestamp(Utc::now().timestamp_millis())
+}
+
+/// Redis' clock, as this server's wall clock and what Redis was ahead of it when it was last read. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct StoreClock(Arc<AtomicI64>);
+
+impl StoreClock {
+    /// Redis' time, now. Until Redis was read once, the wall clock's.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        now().plus_ms(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Takes over the time that Redis has just answered with.
+    pub fn set(&self, store_time: Timestamp) {
+        self.0.store(store_time.since(now()), Ordering::Relaxed);
+    }
 }
 
 /// For Postgres, which speaks `timestamptz`. Instants out of chrono's 260,000 years become its ends.

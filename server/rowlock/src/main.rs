@@ -8,8 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use server::config::{Config, Refused, Wrong, given};
-use server::{AppState, catalogue, check, clock, start, telemetry};
+use platform::{clock, database, telemetry};
+use rowlock::config::{Config, Refused, Wrong, given};
+use rowlock::{AppState, check, start};
 use uuid::Uuid;
 
 use commands::admin::{self, Admin};
@@ -156,7 +157,7 @@ async fn main() -> anyhow::Result<ExitCode> {
             }
             return Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Migrate { database_url } => start::migrate(&start::database(&database_url, 1).await?).await,
+        Command::Migrate { database_url } => start::migrate(&database::connect(&database_url, 1).await?).await,
         Command::ReleaseHolds { show, redis_url, redis_prefix } => {
             release_holds::run(show, &redis_url, &redis_prefix).await
         }
@@ -169,7 +170,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Command::Theatre { what, database } => theatre::run(what, &database).await,
         Command::Admin { what, database } => admin::run(what, &database).await,
         Command::Demo { database_url, dir, days } => {
-            let pg = start::database(&database_url, 2).await?;
+            let pg = database::connect(&database_url, 2).await?;
             let loaded = catalogue::demo::load(&pg, &dir, clock::now(), days).await?;
             tracing::info!(?loaded, "the demo chain is in place");
             Ok(())
@@ -192,7 +193,7 @@ fn refused(wrong: &[Wrong]) -> ExitCode {
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     let listener = start::listen(config.listen).with_context(|| format!("cannot listen on {}", config.listen))?;
-    let public_url = config.public_url.clone();
+    let public_url = config.site.public_url.clone();
     let state = start::assemble(config).await?;
     tokio::spawn(stop_on_signal(state.clone()));
     tracing::info!(listen = %listener.local_addr()?, public_url, "serving");

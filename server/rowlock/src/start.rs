@@ -4,28 +4,28 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admission::{AdmissionParts, AdmissionState, fairness, puzzles, waiting_room};
 use anyhow::Context;
-use sqlx::Connection;
-use sqlx::postgres::{PgPool, PgPoolOptions};
+use axum::extract::FromRef;
+use backoffice::{BackofficeParts, BackofficeState, organiser, relocation, reports, webhooks};
+use catalogue::{CatalogueParts, CatalogueState, cdn};
+use http::idempotency::{self, Idempotency};
+use http::{HttpParts, HttpState};
+use identity::{IdentityParts, IdentityState, accounts};
+use platform::rate_limits::RateLimits;
+use platform::redis_link::{Link, LinkError};
+use platform::{PlatformParts, PlatformState, database, telemetry, tls};
+use seats::seat_locks::{self, RedisLocks, SeatLocks, ShadowLocks, known_source};
+use seats::{SeatsParts, SeatsState, live};
+use selling::{SellingParts, SellingState, bookings, email_codes, holds, outbox, waiting_list};
+use sqlx::postgres::PgPool;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::postgres_hosts::{HostsError, PostgresHosts, PrimaryFollower};
-use crate::seat_locks::link::{Link, LinkError};
-use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
-use crate::{
-    AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, fairness, holds, idempotency, live, organiser,
-    outbox, payments, puzzles, rate_limits, reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web,
-    webhooks,
-};
+use crate::{AppParts, AppState, metrics, web};
 
-/// Waiting for a free database connection longer than this is an answer: not now.
-const POOL_DEADLINE: Duration = Duration::from_secs(5);
-/// A database connection that rested for so long is asked whether it still is one before it is used. Asked every
-/// time, a short question costs two, and in a rush none rests.
-const ASK_AFTER_REST: Duration = Duration::from_secs(1);
 /// Open work is waited for this long when stopping.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -45,65 +45,16 @@ pub fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(LISTEN_BACKLOG)
 }
 
-/// Postgres.
-///
-/// # Errors
-/// When the address is unusable or nobody answers there.
-pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
-    let follower = PrimaryFollower::new(PostgresHosts::parse(url).context("DATABASE_URL")?);
-    follower.find_first().await.context("Postgres does not answer at DATABASE_URL")?;
-    let pool = pool(connections, POOL_DEADLINE, Arc::clone(&follower)).connect_with(follower.options()).await;
-    let pool = pool.context("Postgres does not answer at DATABASE_URL")?;
-    follower.follow(pool.clone());
-    Ok(pool)
-}
-
-/// A Postgres that need not be there yet: it is connected to when it is first asked.
-///
-/// # Errors
-/// When the address is unusable.
-pub fn database_later(url: &str, connections: u32, deadline: Duration) -> Result<PgPool, HostsError> {
-    let follower = PrimaryFollower::new(PostgresHosts::parse(url)?);
-    let pool = pool(connections, deadline, Arc::clone(&follower)).connect_lazy_with(follower.options());
-    follower.follow(pool.clone());
-    Ok(pool)
-}
-
-/// A pool of `connections`, all to the primary. `deadline` is how long a caller waits for a free one.
-fn pool(connections: u32, deadline: Duration, follower: Arc<PrimaryFollower>) -> PgPoolOptions {
-    let on_connect = Arc::clone(&follower);
-    PgPoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(deadline)
-        .test_before_acquire(false)
-        .after_connect(move |connection, _| {
-            let follower = Arc::clone(&on_connect);
-            Box::pin(async move { follower.check_new(connection).await })
-        })
-        .before_acquire(move |connection, rested| {
-            let is_fresh = follower.is_fresh(rested.age);
-            Box::pin(async move {
-                if !is_fresh {
-                    return Ok(false);
-                }
-                if rested.idle_for >= ASK_AFTER_REST {
-                    connection.ping().await?;
-                }
-                Ok(true)
-            })
-        })
-}
-
 /// The standby that lists for everybody are read from, if there is to be one.
 fn standby(config: &Config) -> anyhow::Result<Option<catalogue::Standby>> {
     let Some(url) = &config.catalogue_database_url else { return Ok(None) };
-    let pool = database_later(url, catalogue::STANDBY_CONNECTIONS, catalogue::ANSWER_DEADLINE);
-    let primary = database_later(&config.database_url, 1, POOL_DEADLINE).context("DATABASE_URL")?;
+    let pool = database::connect_later(url, catalogue::STANDBY_CONNECTIONS, catalogue::ANSWER_DEADLINE);
+    let primary = database::connect_later(&config.database_url, 1, database::POOL_DEADLINE).context("DATABASE_URL")?;
     Ok(Some(catalogue::Standby::new(pool.context("CATALOGUE_DATABASE_URL")?, primary)))
 }
 
 /// The schema, step by step.
-pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
 
 /// SQLSTATE of a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
@@ -145,7 +96,7 @@ pub async fn lock_store(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisL
 /// # Errors
 /// When the address is unusable.
 fn lock_store_later(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisLocks)> {
-    use_one_tls_provider();
+    tls::use_one_provider();
     let redis = Link::open(url).context("Redis cannot be used")?;
     let locks = RedisLocks::new(redis.clone(), prefix);
     Ok((redis, locks))
@@ -156,78 +107,112 @@ async fn reach(redis: &Link, locks: &RedisLocks) -> Result<(), LinkError> {
     locks.read_clock().await
 }
 
-/// One for all TLS of the process; a second call is harmless.
-pub(crate) fn use_one_tls_provider() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-}
-
-/// Everything a request may need, from settings.
+/// Builds the state of every crate from the settings.
 ///
 /// # Errors
 /// When something cannot be reached or a setting is unusable.
 pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
-    use_one_tls_provider();
-    telemetry::install()?;
-    let pg = database(&config.database_url, config.database_connections).await?;
-    let catalogue = catalogue::Catalogue::new(pg.clone());
-    let catalogue = match standby(&config)? {
-        Some(standby) => catalogue.with_standby(standby),
-        None => catalogue,
-    };
-    let regions = catalogue::Regions::of(&config).map_err(|(setting, why)| anyhow::anyhow!("{setting} {why}"))?;
-    let catalogue = match regions {
-        Some(regions) => catalogue.of_region(regions),
-        None => catalogue,
-    };
+    tls::use_one_provider();
+    metrics::install()?;
+    let pg = database::connect(&config.database_url, config.database_connections).await?;
     let (redis, first) = lock_store_later(&config.redis_url, &config.redis_prefix)?;
     if let Err(cause) = reach(&redis, &first).await {
         tracing::error!(%cause, "Redis cannot be reached: no seat can be held until it can, everything else is served");
     }
-    let locks = with_shadow(first, &config, &pg, &catalogue).await?;
-    let gateways = payments::Gateways::from_config(&config)?;
-    let cdn = cdn::Cdn::from_config(&config)?;
-    if cdn.is_told() {
-        // Before anybody can change anything through us.
-        cdn::announce(&pg).await.context("the CDN")?;
-    }
-    let mailer = tickets::Mailer::from_config(&config)?;
-    let email_codes = email_codes::EmailCodes::new(Arc::new(email_codes::ByMail(mailer.clone())));
-    let accounts = accounts::Accounts::new(&config)?;
-    tickets::sign_with(&config.token_secret);
-    bookings::sign_links_with(&config.token_secret);
-    waiting_list::sign_offers_with(&config.token_secret);
-    web::files::announce(&config.site_root);
-    let waiting_rooms = waiting_room::Rooms::load(&config, &pg, locks.now()).await.context("the waiting rooms")?;
-    let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
-    Ok(AppState::new(Parts {
-        catalogue,
-        commits,
+    let clock = first.clock();
+    let platform = PlatformState::new(PlatformParts {
+        rate_limits: RateLimits::new(redis.clone(), clock.clone(), &config.redis_prefix),
         pg,
-        locks,
-        lock_queue: seat_locks::LockQueue::default(),
-        latest_holds: holds::Latest::default(),
-        first_looks: seat_locks::FirstLooks::default(),
         redis,
-        watched: seat_locks::Watched::default(),
-        hubs: live::Hubs::new(config.sockets_per_address),
-        gateways,
-        mailer,
-        waiting_rooms,
-        puzzles: puzzles::Puzzles::new(&config),
-        fairness: fairness::Fairness::new(&config),
-        waiting: waiting_list::Open::default(),
-        offer_mails_wake: tokio::sync::Notify::new(),
-        accounts,
-        rate_limits: rate_limits::RateLimits::new(&config.redis_prefix),
-        email_codes,
-        idempotency: idempotency::Idempotency::new(&config.redis_prefix),
-        reports: reports::Reports::default(),
-        webhooks: webhooks::Client::new(&config)?,
-        cdn,
-        outbox_wake: outbox::Wake::default(),
+        redis_prefix: config.redis_prefix.clone(),
+        clock,
+        token_secrets: config.token_secret.clone(),
         stop: CancellationToken::new(),
         tasks: TaskTracker::new(),
-        config,
+    });
+    let http = HttpState::new(HttpParts {
+        site: config.site.clone(),
+        idempotency: Idempotency::new(&config.redis_prefix),
+        above: platform,
+    });
+    let catalogue = assemble_catalogue(&config, http).await?;
+    let mailer = tickets::Mailer::from_settings(&config.mail)?;
+    tickets::sign_with(&config.token_secret);
+    let identity = IdentityState::new(IdentityParts {
+        accounts: accounts::Accounts::new(&config.token_secret)?,
+        mailer: mailer.clone(),
+        above: catalogue,
+    });
+    let seats = SeatsState::new(SeatsParts {
+        locks: with_shadow(first, &config, &identity.pg, &identity.catalogue).await?,
+        lock_queue: seat_locks::LockQueue::default(),
+        first_looks: seat_locks::FirstLooks::default(),
+        watched: seat_locks::Watched::default(),
+        hubs: live::Hubs::new(config.sockets_per_address),
+        above: identity,
+    });
+    let admission = assemble_admission(&config, seats).await?;
+    let selling = assemble_selling(&config, mailer, admission)?;
+    let backoffice = BackofficeState::new(BackofficeParts {
+        reports: reports::Reports::default(),
+        webhooks: webhooks::Client::new(&config.webhooks)?,
+        webhook_settings: config.webhooks.clone(),
+        above: selling,
+    });
+    web::files::announce(&config.site_root);
+    Ok(AppState::new(AppParts { config, above: backoffice }))
+}
+
+async fn assemble_catalogue(config: &Config, http: HttpState) -> anyhow::Result<CatalogueState> {
+    let catalogue = catalogue::Catalogue::new(http.pg.clone());
+    let catalogue = match standby(config)? {
+        Some(standby) => catalogue.with_standby(standby),
+        None => catalogue,
+    };
+    let regions = catalogue::Regions::of(&config.catalogue, &config.site.public_url);
+    let catalogue = match regions.map_err(|(setting, why)| anyhow::anyhow!("{setting} {why}"))? {
+        Some(regions) => catalogue.of_region(regions),
+        None => catalogue,
+    };
+    let cdn = cdn::Cdn::from_settings(&config.catalogue)?;
+    if cdn.is_told() {
+        // Before any request can change what the CDN keeps.
+        cdn::announce(&http.pg).await.context("the CDN")?;
+    }
+    Ok(CatalogueState::new(CatalogueParts { catalogue, cdn, above: http }))
+}
+
+async fn assemble_admission(config: &Config, seats: SeatsState) -> anyhow::Result<AdmissionState> {
+    let (prefix, secrets) = (config.redis_prefix.as_str(), config.token_secret.as_slice());
+    let waiting_rooms = waiting_room::Rooms::load(prefix, secrets, &seats.pg, seats.clock.now());
+    Ok(AdmissionState::new(AdmissionParts {
+        waiting_rooms: waiting_rooms.await.context("the waiting rooms")?,
+        puzzles: puzzles::Puzzles::new(prefix, secrets),
+        fairness: fairness::Fairness::new(&config.admission, prefix),
+        admission_settings: config.admission.clone(),
+        above: seats,
+    }))
+}
+
+fn assemble_selling(
+    config: &Config,
+    mailer: tickets::Mailer,
+    admission: AdmissionState,
+) -> anyhow::Result<SellingState> {
+    bookings::sign_links_with(&config.token_secret);
+    waiting_list::sign_offers_with(&config.token_secret);
+    let settings = &config.selling;
+    Ok(SellingState::new(SellingParts {
+        gateways: Arc::new(payments::Gateways::from_settings(&config.payments, &config.site.public_url)?),
+        latest_holds: holds::Latest::default(),
+        hold_tally: holds::Tally::default(),
+        waiting: waiting_list::Open::default(),
+        offer_mails_wake: tokio::sync::Notify::new(),
+        commits: bookings::Commits::new(settings.commit_queue, Duration::from_millis(settings.commit_gather_ms)),
+        email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::ByMail(mailer))),
+        outbox_wake: outbox::Wake::default(),
+        selling_settings: settings.clone(),
+        above: admission,
     }))
 }
 
@@ -259,39 +244,46 @@ async fn with_shadow(
 
 /// Starts the background work of a replica.
 pub fn spawn_background(state: &AppState) {
-    state.tasks.spawn(seat_locks::sweep_forever(state.clone()));
-    state.tasks.spawn(seat_locks::forget_forever(state.clone()));
-    state.tasks.spawn(live::follow_changes(state.clone()));
-    state.tasks.spawn(catalogue::compare_forever(state.clone()));
+    let http = HttpState::from_ref(state);
+    let catalogue = CatalogueState::from_ref(state);
+    let identity = IdentityState::from_ref(state);
+    let seats = SeatsState::from_ref(state);
+    let selling = SellingState::from_ref(state);
+    let backoffice = BackofficeState::from_ref(state);
+    let tasks = &state.tasks;
+    tasks.spawn(telemetry::upkeep_forever(state.stop.clone()));
+    tasks.spawn(idempotency::purge_forever(http.clone()));
+    tasks.spawn(idempotency::announce_forever(http.clone()));
+    tasks.spawn(idempotency::reconcile_forever(http));
+    tasks.spawn(payments::probe_forever(state.gateways.clone(), state.stop.clone()));
+    tasks.spawn(catalogue::compare_forever(catalogue.clone()));
+    tasks.spawn(cdn::relay_forever(catalogue.clone()));
+    tasks.spawn(cdn::announce_forever(catalogue));
+    tasks.spawn(accounts::send_mails_forever(identity.clone()));
+    tasks.spawn(accounts::purge_forever(identity.clone()));
+    tasks.spawn(accounts::follow_handed_over_forever(identity));
+    tasks.spawn(seat_locks::sweep_forever(seats.clone()));
+    tasks.spawn(seat_locks::forget_forever(seats.clone()));
+    tasks.spawn(live::follow_changes(seats));
+    tasks.spawn(waiting_room::serve_forever(AdmissionState::from_ref(state)));
+    tasks.spawn(fairness::write_forever(AdmissionState::from_ref(state)));
     for lane in outbox::Lane::ALL {
-        state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
+        tasks.spawn(outbox::relay_forever(selling.clone(), lane));
     }
-    state.tasks.spawn(bookings::reconcile_forever(state.clone()));
-    state.tasks.spawn(bookings::compare_ledgers_forever(state.clone()));
-    state.tasks.spawn(payments::probe_forever(state.clone()));
-    state.tasks.spawn(waiting_list::serve_forever(state.clone()));
-    state.tasks.spawn(waiting_list::send_mails_forever(state.clone()));
-    state.tasks.spawn(waiting_room::serve_forever(state.clone()));
-    state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
-    state.tasks.spawn(bookings::undo_withdrawn_seats_forever(state.clone()));
-    state.tasks.spawn(bookings::relocation::work_forever(state.clone()));
-    state.tasks.spawn(bookings::relocation::send_mails_forever(state.clone()));
-    state.tasks.spawn(organiser::follow_forever(state.clone()));
-    state.tasks.spawn(accounts::send_mails_forever(state.clone()));
-    state.tasks.spawn(accounts::purge_forever(state.clone()));
-    state.tasks.spawn(accounts::follow_handed_over_forever(state.clone()));
-    state.tasks.spawn(email_codes::send_forever(state.clone()));
-    state.tasks.spawn(email_codes::purge_forever(state.clone()));
-    state.tasks.spawn(idempotency::purge_forever(state.clone()));
-    state.tasks.spawn(idempotency::announce_forever(state.clone()));
-    state.tasks.spawn(idempotency::reconcile_forever(state.clone()));
-    state.tasks.spawn(reports::flush_forever(state.clone()));
-    state.tasks.spawn(fairness::write_forever(state.clone()));
-    state.tasks.spawn(webhooks::deliver_forever(state.clone()));
-    state.tasks.spawn(webhooks::purge_forever(state.clone()));
-    state.tasks.spawn(cdn::relay_forever(state.clone()));
-    state.tasks.spawn(cdn::announce_forever(state.clone()));
-    state.tasks.spawn(telemetry::upkeep_forever(state.clone()));
+    tasks.spawn(holds::flush_forever(selling.clone()));
+    tasks.spawn(bookings::reconcile_forever(selling.clone()));
+    tasks.spawn(bookings::compare_ledgers_forever(selling.clone()));
+    tasks.spawn(bookings::look_after_shows_forever(selling.clone()));
+    tasks.spawn(bookings::undo_withdrawn_seats_forever(selling.clone()));
+    tasks.spawn(waiting_list::serve_forever(selling.clone()));
+    tasks.spawn(waiting_list::send_mails_forever(selling.clone()));
+    tasks.spawn(email_codes::send_forever(selling.clone()));
+    tasks.spawn(email_codes::purge_forever(selling));
+    tasks.spawn(relocation::work_forever(backoffice.clone()));
+    tasks.spawn(relocation::send_mails_forever(backoffice.clone()));
+    tasks.spawn(organiser::follow_forever(backoffice.clone()));
+    tasks.spawn(webhooks::deliver_forever(backoffice.clone()));
+    tasks.spawn(webhooks::purge_forever(backoffice));
 }
 
 /// Serves until `state.stop`: then readers are told to come back, open requests finish, and background

@@ -6,7 +6,7 @@ use domain::hidden_characters::is_bidi_override;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// Lines are folded at this many bytes, the line break not counted (RFC 5545, section 3.1).
 const LINE_BYTES: usize = 75;

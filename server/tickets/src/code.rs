@@ -167,6 +167,6 @@ mod tests {
         let text = group_qr_text(&codes, &"\u{0915}\u{094d}\u{0937}|".repeat(40));
         assert_eq!(text.split('|').count(), 4, "{text}");
         assert_eq!(text.split('|').nth(1).map(|codes| codes.split(',').count()), Some(10));
-        assert!(crate::tickets::qr::drawing(&text).is_ok(), "{} bytes", text.len());
+        assert!(crate::qr::drawing(&text).is_ok(), "{} bytes", text.len());
     }
 }

@@ -15,6 +15,7 @@ mod offer_mail;
 pub mod pdf;
 mod png;
 pub mod qr;
+mod settings;
 mod signing;
 mod sql;
 
@@ -27,6 +28,7 @@ pub use mail::{
 };
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
+pub use settings::MailSettings;
 pub use signing::{Signed, judge};
 pub use sql::{Ticket, add_issued, booking_of_code, in_use, issue, issue_places, of_booking, of_bookings, revoke};
 

@@ -24,7 +24,7 @@ pub use self::lane::{LEASE_MS, MailLane, SEND_WITHIN};
 pub(super) use self::words::one_line;
 use self::words::write;
 use super::notice::{self, NoticeMail};
-use crate::config::Config;
+use crate::MailSettings;
 
 /// How long handing over one mail may take, connecting included.
 const SEND_DEADLINE: Duration = Duration::from_secs(20);
@@ -120,12 +120,12 @@ enum Way {
 
 /// What is wrong with the settings of mails, and why: to be read after their names.
 #[must_use]
-pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
+pub fn wrong_settings(settings: &MailSettings) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
-    if config.mail_from.parse::<Mailbox>().is_err() {
+    if settings.mail_from.parse::<Mailbox>().is_err() {
         wrong.push(("MAIL_FROM", "is no address of a mail: Name <name@host>".to_owned()));
     }
-    match (&config.smtp_url, &config.mailbox_dir) {
+    match (&settings.smtp_url, &settings.mailbox_dir) {
         (Some(url), _) if AsyncSmtpTransport::<Tokio1Executor>::from_url(url).is_err() => {
             wrong.push(("SMTP_URL", "is not smtps://user:password@host".to_owned()));
         }
@@ -140,9 +140,9 @@ impl Mailer {
     ///
     /// # Errors
     /// When neither is configured, or one of the settings cannot be used.
-    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
-        let from = config.mail_from.parse().context("MAIL_FROM is not a mail address")?;
-        match (&config.smtp_url, &config.mailbox_dir) {
+    pub fn from_settings(settings: &MailSettings) -> anyhow::Result<Self> {
+        let from = settings.mail_from.parse().context("MAIL_FROM is not a mail address")?;
+        match (&settings.smtp_url, &settings.mailbox_dir) {
             (Some(url), _) => {
                 let smtp = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
                     .context("SMTP_URL is not smtps://user:password@host")?

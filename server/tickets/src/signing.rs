@@ -95,7 +95,7 @@ fn signature(random: &[u8], secret: &[u8]) -> [u8; SIGNATURE_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tickets::TicketCode;
+    use crate::TicketCode;
 
     const SECRET: &[u8] = b"a secret of this test; thirty-two bytes or more";
 

@@ -8,8 +8,8 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::TicketCode;
-use crate::together::Together;
-use crate::{clock, ids};
+use platform::together::Together;
+use platform::{clock, ids};
 
 /// A ticket as its page and its mail show it.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]

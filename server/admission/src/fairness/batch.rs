@@ -9,10 +9,11 @@ use uuid::Uuid;
 
 use super::sql;
 use super::watch::Sighting;
-use crate::background::Rounds;
-use crate::telemetry::unusual;
-use crate::web::{Code, Problem};
-use crate::{AppState, ids, puzzles};
+use crate::{AdmissionState, puzzles};
+use http::{Code, Problem};
+use platform::background::Rounds;
+use platform::ids;
+use platform::telemetry::unusual;
 
 /// How often it is written down.
 const WRITE_EVERY: Duration = Duration::from_secs(2);
@@ -45,12 +46,12 @@ pub(super) struct Row<'a> {
 }
 
 /// Runs until the server stops.
-pub async fn write_forever(state: AppState) {
-    let mut purge_at = state.locks.now();
+pub async fn write_forever(state: AdmissionState) {
+    let mut purge_at = state.clock.now();
     let (mut ask_again_at, mut forget_at) = (purge_at, purge_at);
     let mut rounds = Rounds::every(&state.stop, WRITE_EVERY);
     while rounds.go_on().await {
-        let now = state.locks.now();
+        let now = state.clock.now();
         if now >= forget_at {
             forget_at = now.plus_ms(FORGET_EVERY_MS);
             state.fairness.limits.forget_idle(now);
@@ -71,12 +72,12 @@ pub async fn write_forever(state: AppState) {
     }
 }
 
-async fn write(state: &AppState, now: Timestamp, is_to_ask_again: bool) -> Result<(), sqlx::Error> {
+async fn write(state: &AdmissionState, now: Timestamp, is_to_ask_again: bool) -> Result<(), sqlx::Error> {
     let watches = &state.fairness.watches;
     if is_to_ask_again {
         strike_out(state, &watches.without_purchase(MAX_PER_LOOK)).await?;
     }
-    let found = watches.unusual(now, state.config.never_bought_after_ms, MAX_PER_WRITE);
+    let found = watches.unusual(now, state.admission_settings.never_bought_after_ms, MAX_PER_WRITE);
     let found = without_staff(state, found).await?;
     let others = strike_out(state, &found).await?;
     let (rows, gone) = rows_of(state, &others).await;
@@ -91,7 +92,7 @@ async fn write(state: &AppState, now: Timestamp, is_to_ask_again: bool) -> Resul
 }
 
 /// As they are written; and those of shows that are not there, or not sold here, of which nothing will be.
-async fn rows_of<'a>(state: &AppState, sightings: &[&'a Sighting]) -> (Vec<Row<'a>>, Vec<&'a Sighting>) {
+async fn rows_of<'a>(state: &AdmissionState, sightings: &[&'a Sighting]) -> (Vec<Row<'a>>, Vec<&'a Sighting>) {
     let (mut rows, mut gone) = (Vec::new(), Vec::new());
     for sighting in sightings.iter().copied() {
         match theatre_of(state, sighting.whose.show).await {
@@ -109,7 +110,7 @@ async fn rows_of<'a>(state: &AppState, sightings: &[&'a Sighting]) -> (Vec<Row<'
 
 /// Whoever works where the show is tries for those who stand in front of them: nothing of it is unusual, nor of where
 /// they sit.
-async fn without_staff(state: &AppState, found: Vec<Sighting>) -> Result<Vec<Sighting>, sqlx::Error> {
+async fn without_staff(state: &AdmissionState, found: Vec<Sighting>) -> Result<Vec<Sighting>, sqlx::Error> {
     let asked: Vec<(Uuid, Uuid)> =
         found.iter().flat_map(|one| one.accounts.iter().map(|account| (one.whose.show, *account))).collect();
     if asked.is_empty() {
@@ -126,7 +127,7 @@ async fn without_staff(state: &AppState, found: Vec<Sighting>) -> Result<Vec<Sig
 }
 
 /// Whoever of these held for nothing, and bought something after all, is struck out, some at a time; the others are left.
-async fn strike_out<'a>(state: &AppState, sightings: &'a [Sighting]) -> Result<Vec<&'a Sighting>, sqlx::Error> {
+async fn strike_out<'a>(state: &AdmissionState, sightings: &'a [Sighting]) -> Result<Vec<&'a Sighting>, sqlx::Error> {
     let mut others = Vec::with_capacity(sightings.len());
     for some in sightings.chunks(MAX_PER_LOOK) {
         let asked: Vec<&Sighting> = some.iter().filter(|one| one.kind == Kind::NeverBought).collect();
@@ -143,7 +144,7 @@ async fn strike_out<'a>(state: &AppState, sightings: &'a [Sighting]) -> Result<V
 }
 
 /// They bought something: what is written down of their holds goes, unless a manager has put it aside.
-async fn withdraw(state: &AppState, bought: &[&Sighting]) -> Result<(), sqlx::Error> {
+async fn withdraw(state: &AdmissionState, bought: &[&Sighting]) -> Result<(), sqlx::Error> {
     let (rows, _) = rows_of(state, bought).await;
     if rows.is_empty() {
         return Ok(());
@@ -154,7 +155,7 @@ async fn withdraw(state: &AppState, bought: &[&Sighting]) -> Result<(), sqlx::Er
 }
 
 /// Who of those that held again and again bought something in the show.
-async fn who_bought(state: &AppState, asked: &[&Sighting]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
+async fn who_bought(state: &AdmissionState, asked: &[&Sighting]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
     let asked: Vec<(Uuid, &str)> =
         asked.iter().flat_map(|one| one.owners.iter().map(|owner| (one.whose.show, owner.as_str()))).collect();
     let mut buyers = HashSet::new();
@@ -165,7 +166,7 @@ async fn who_bought(state: &AppState, asked: &[&Sighting]) -> Result<HashSet<(Uu
     Ok(buyers)
 }
 
-async fn theatre_of(state: &AppState, show: Uuid) -> Result<String, Problem> {
+async fn theatre_of(state: &AdmissionState, show: Uuid) -> Result<String, Problem> {
     state.catalogue.known_show(show).await.map(|show| show.theatre_id.clone())
 }
 
@@ -175,7 +176,7 @@ pub(super) fn is_not_ours(problem: &Problem) -> bool {
 }
 
 /// What stands for a visitor or an address of a theatre: the same in all its shows, another one elsewhere.
-fn tag(state: &AppState, theatre: &str, sighting: &Sighting) -> String {
+fn tag(state: &AdmissionState, theatre: &str, sighting: &Sighting) -> String {
     let whose = &sighting.whose;
     let of = format!("unusual\0{theatre}\0{}\0{}", whose.subject.as_str(), whose.name);
     let mut tag = state.accounts.derived_secret(&of);

@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use super::batch::is_not_ours;
 use super::sql::{self, Flag};
-use crate::AppState;
-use crate::accounts::{Staff, reason_of};
-use crate::audit::{self, Entry};
-use crate::catalogue::Show;
-use crate::clock::{from_utc, rfc3339};
-use crate::idempotency::{Answer, Intent};
-use crate::web::Problem;
+use crate::AdmissionState;
+use catalogue::Show;
+use http::Problem;
+use http::idempotency::{Answer, Intent};
+use identity::accounts::{Staff, reason_of};
+use identity::audit::{self, Entry};
+use platform::clock::{from_utc, rfc3339};
 
 /// Flags told of a theatre at most.
 const MAX_TOLD: i64 = 200;
@@ -24,7 +24,7 @@ const SHOWN_DIGITS: usize = 8;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
+pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
     let mut told = Vec::new();
     for flag in sql::of_theatre(&state.pg, theatre, MAX_TOLD).await? {
         let show = match state.catalogue.known_show(flag.show_id).await {
@@ -62,13 +62,13 @@ fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
 /// # Errors
 /// 404 when the theatre has no such flag, 400 for a reason that cannot be used.
 pub async fn dismiss(
-    state: &AppState,
+    state: &AdmissionState,
     staff: &Staff,
     (theatre, id): (&str, Uuid),
     request: &ReasonRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

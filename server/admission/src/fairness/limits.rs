@@ -15,12 +15,13 @@ use redis::Value;
 use tokio::sync::Semaphore;
 
 use super::Trying;
-use crate::config::Config;
-use crate::seat_locks::link::LuaScript;
-use crate::telemetry::{HoldLimit, hold_limited};
-use crate::web::problem::Limit;
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use crate::AdmissionSettings;
+use crate::AdmissionState;
+use http::problem::Limit;
+use http::{Code, Problem};
+use platform::ids;
+use platform::redis_link::LuaScript;
+use platform::telemetry::{HoldLimit, hold_limited};
 
 /// The shared bucket is waited for so long, then this replica goes by its own count.
 const DEADLINE: Duration = Duration::from_millis(250);
@@ -97,16 +98,16 @@ struct Meters {
 }
 
 impl Limits {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(settings: &AdmissionSettings, redis_prefix: &str) -> Self {
         let pair = |times: u32, visitor, address| {
-            let visitor = (visitor, config.holds_per_visitor_min.saturating_mul(times));
-            Pair::per_minute(visitor, (address, config.holds_per_address_min.saturating_mul(times)))
+            let visitor = (visitor, settings.holds_per_visitor_min.saturating_mul(times));
+            Pair::per_minute(visitor, (address, settings.holds_per_address_min.saturating_mul(times)))
         };
         Self {
             tries: pair(1, HoldLimit::Visitor, HoldLimit::Address),
             changes: pair(CHANGES_PER_TRY, HoldLimit::ChangesOfVisitor, HoldLimit::ChangesOfAddress),
             checkouts: pair(1, HoldLimit::CheckoutsOfVisitor, HoldLimit::CheckoutsOfAddress),
-            prefix: config.redis_prefix.clone(),
+            prefix: redis_prefix.to_owned(),
             spend: LuaScript::new(include_str!("lua/spend.lua")),
             telling: Arc::new(Semaphore::new(MAX_TOLD)),
         }
@@ -123,7 +124,7 @@ impl Limits {
     /// Counts an act for the visitor, if their address [admits](Pair::admit) it.
     pub(super) fn of_visitor(
         &self,
-        state: &AppState,
+        state: &AdmissionState,
         what: Counts,
         trying: &Trying<'_>,
         now: Timestamp,
@@ -136,7 +137,7 @@ impl Limits {
     /// Counts an act for the address it comes from.
     pub(super) fn of_address(
         &self,
-        state: &AppState,
+        state: &AdmissionState,
         what: Counts,
         trying: &Trying<'_>,
         now: Timestamp,
@@ -146,7 +147,7 @@ impl Limits {
 
     fn take(
         &self,
-        state: &AppState,
+        state: &AdmissionState,
         counted: Option<&Arc<Counted>>,
         whose: &str,
         now: Timestamp,
@@ -171,22 +172,22 @@ impl Limits {
     }
 
     /// Tells the shared bucket of a lot, beside everything else.
-    fn tell(&self, state: &AppState, counted: &Arc<Counted>, whose: &str, lot: u32) {
+    fn tell(&self, state: &AdmissionState, counted: &Arc<Counted>, whose: &str, lot: u32) {
         let (counted, whose) = (Arc::clone(counted), counted.bucket_of(whose).to_owned());
         let Ok(turn) = Arc::clone(&self.telling).try_acquire_owned() else {
-            counted.record_answer(&whose, None, state.locks.now());
+            counted.record_answer(&whose, None, state.clock.now());
             return;
         };
         let state = state.clone();
         state.clone().tasks.spawn(async move {
             let empty_ms = state.fairness.limits.spend(&state, &counted, &whose, lot).await;
-            counted.record_answer(&whose, empty_ms, state.locks.now());
+            counted.record_answer(&whose, empty_ms, state.clock.now());
             drop(turn);
         });
     }
 
     /// For how long the bucket is empty now; `None` when nobody says.
-    async fn spend(&self, state: &AppState, counted: &Counted, whose: &str, lot: u32) -> Option<i64> {
+    async fn spend(&self, state: &AdmissionState, counted: &Counted, whose: &str, lot: u32) -> Option<i64> {
         // A copy of Redis names nobody.
         let name = counted.limit.name();
         let mut digest = state.accounts.derived_secret(&format!("{name}\0{whose}"));

@@ -12,8 +12,8 @@
 //! (`rate_limits`).
 
 mod batch;
+mod endpoints;
 mod flags;
-mod http;
 mod limits;
 mod sql;
 mod watch;
@@ -23,17 +23,18 @@ use std::borrow::Cow;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
-use crate::catalogue::Show;
-use crate::config::Config;
-use crate::seat_locks::with_map;
-use crate::web::{ClientAddress, Code, Problem, Visitor};
-use crate::{AppState, puzzles};
+use crate::AdmissionSettings;
+use crate::{AdmissionState, puzzles};
+use catalogue::Show;
+use http::{ClientAddress, Code, Problem};
+use identity::Visitor;
+use seats::seat_locks::with_map;
 
 use limits::{Counts, Refused};
 
 pub use batch::write_forever;
+pub use endpoints::routes;
 pub use flags::{dismiss, list};
-pub use http::routes;
 
 /// Before refusing, we check whether this is staff or a repeat of a granted request; at most this many such checks of
 /// each kind run at once, and beyond that we refuse without checking.
@@ -50,9 +51,9 @@ pub struct Fairness {
 impl Fairness {
     /// From the settings.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
+    pub fn new(settings: &AdmissionSettings, redis_prefix: &str) -> Self {
         Self {
-            limits: limits::Limits::new(config),
+            limits: limits::Limits::new(settings, redis_prefix),
             watches: watch::Watches::default(),
             asking_for_staff: Semaphore::new(MAX_ASKED_ABOUT),
             asking_for_repeats: Semaphore::new(MAX_ASKED_ABOUT),
@@ -99,12 +100,12 @@ impl<'a> Trying<'a> {
     ///
     /// # Errors
     /// 429 when they, or all who come from there, try too often.
-    pub async fn once(&mut self, state: &AppState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
+    pub async fn once(&mut self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
         self.is_free = puzzles::is_known_to_work_there(state, self.show, self.account).await;
         if self.is_free {
             return Ok(());
         }
-        let (fairness, now) = (&state.fairness, state.locks.now());
+        let (fairness, now) = (&state.fairness, state.clock.now());
         match fairness.limits.of_visitor(state, Counts::Tries, self, now) {
             Ok(()) => {
                 fairness.watches.tried(self, now);
@@ -122,11 +123,11 @@ impl<'a> Trying<'a> {
     ///
     /// # Errors
     /// 429 when all who come from there try too often.
-    pub async fn goes_on(&mut self, state: &AppState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
+    pub async fn goes_on(&mut self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
         if self.is_free {
             return Ok(());
         }
-        match state.fairness.limits.of_address(state, Counts::Tries, self, state.locks.now()) {
+        match state.fairness.limits.of_address(state, Counts::Tries, self, state.clock.now()) {
             Ok(()) => Ok(()),
             Err(refused) => Box::pin(self.unless_free(state, show, request, refused)).await,
         }
@@ -136,7 +137,7 @@ impl<'a> Trying<'a> {
     ///
     /// # Errors
     /// 429 when the visitor, or all visitors of the address, do so too often.
-    pub async fn count_change(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
+    pub async fn count_change(&mut self, state: &AdmissionState, show: &Show) -> Result<(), Problem> {
         self.count(state, show, Counts::Changes).await
     }
 
@@ -144,17 +145,17 @@ impl<'a> Trying<'a> {
     ///
     /// # Errors
     /// 429 when the visitor, or all visitors of the address, check out too often.
-    pub async fn count_checkout(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
+    pub async fn count_checkout(&mut self, state: &AdmissionState, show: &Show) -> Result<(), Problem> {
         self.count(state, show, Counts::Checkouts).await
     }
 
     /// Counts an act for the visitor and for the address; staff of the show's theatre are not counted.
-    async fn count(&mut self, state: &AppState, show: &Show, what: Counts) -> Result<(), Problem> {
+    async fn count(&mut self, state: &AdmissionState, show: &Show, what: Counts) -> Result<(), Problem> {
         self.is_free = puzzles::is_known_to_work_there(state, self.show, self.account).await;
         if self.is_free {
             return Ok(());
         }
-        let (limits, now) = (&state.fairness.limits, state.locks.now());
+        let (limits, now) = (&state.fairness.limits, state.clock.now());
         let counted = limits.of_visitor(state, what, self, now);
         match counted.and_then(|()| limits.of_address(state, what, self, now)) {
             Ok(()) => Ok(()),
@@ -167,7 +168,7 @@ impl<'a> Trying<'a> {
     /// To be boxed: it asks two stores, and nearly nobody who tries comes this far.
     async fn unless_free(
         &mut self,
-        state: &AppState,
+        state: &AdmissionState,
         show: &Show,
         request: Option<Uuid>,
         refused: Refused,
@@ -185,7 +186,7 @@ impl<'a> Trying<'a> {
     }
 
     /// Whether they have what they ask for.
-    async fn is_repeat(&self, state: &AppState, show: &Show, request: Option<Uuid>) -> bool {
+    async fn is_repeat(&self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> bool {
         if request.is_none() {
             return false;
         }
@@ -194,18 +195,18 @@ impl<'a> Trying<'a> {
     }
 
     /// They were granted a hold.
-    pub fn held(&self, state: &AppState) {
+    pub fn held(&self, state: &AdmissionState) {
         if !self.is_free {
-            state.fairness.watches.held(self, state.locks.now());
+            state.fairness.watches.held(self, state.clock.now());
         }
     }
 
     /// They were sent away before the seats: what they sent for a puzzle was wrong, or they are to solve one first.
-    pub fn refused(&self, state: &AppState, why: &Problem) {
+    pub fn refused(&self, state: &AdmissionState, why: &Problem) {
         if self.is_free || why.code() == Code::PuzzleWanted {
             return;
         }
-        let now = state.locks.now();
+        let now = state.clock.now();
         // They are refused already.
         let _ = state.fairness.limits.of_address(state, Counts::Tries, self, now);
         if matches!(why.code(), Code::PuzzleWrong | Code::PuzzleSpent) {

@@ -8,7 +8,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::batch::Row;
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// Which of these bought something in that show, or were as far as paying for it.
 pub(super) async fn who_bought(pg: &PgPool, asked: &[(Uuid, &str)]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {

@@ -8,7 +8,7 @@ use domain::puzzle::MOST_BITS;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use crate::signed_words::{Keys, plain};
+use platform::signed_words::{Keys, plain};
 
 /// How long a puzzle may be solved, milliseconds: a slow phone with the hardest, and what became of its request.
 pub(super) const LIFE_MS: i64 = 2 * MINUTE_MS;

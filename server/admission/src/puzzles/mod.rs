@@ -1,7 +1,7 @@
 //! Puzzles: where many want seats at once, a visitor's first hold costs a little work (`domain::puzzle`).
 //!
 //! Asked for in shows that are sold in a rush, a flash sale or through a waiting room, and only while more people try
-//! than [`crate::config::Config::puzzle_holds_per_s`]. Everywhere else nothing happens here: one look at the show, no
+//! than [`crate::AdmissionSettings::puzzle_holds_per_s`]. Everywhere else nothing happens here: one look at the show, no
 //! store. Each replica judges by what comes to itself ([`loads`]).
 //!
 //! A challenge is signed, and bound to the visitor and the show ([`challenge`]): nothing is kept of it until it comes
@@ -26,11 +26,12 @@ use domain::waiting_room::TICKET_BITS;
 use moka::future::Cache;
 use uuid::Uuid;
 
-use crate::catalogue::Show;
-use crate::config::Config;
-use crate::telemetry::{PuzzleOutcome, puzzle};
-use crate::web::{Code, Problem, Visitor};
-use crate::{AppState, accounts, ids};
+use crate::AdmissionState;
+use catalogue::Show;
+use http::{Code, Problem};
+use identity::{Visitor, accounts};
+use platform::ids;
+use platform::telemetry::{PuzzleOutcome, puzzle};
 
 use challenge::Signer;
 use loads::Loads;
@@ -57,11 +58,11 @@ pub struct Puzzles {
 impl Puzzles {
     /// From the settings.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
+    pub fn new(redis_prefix: &str, token_secrets: &[String]) -> Self {
         Self {
-            signer: Signer::new(&config.token_secret),
+            signer: Signer::new(token_secrets),
             loads: Loads::default(),
-            spent: Spent::new(&config.redis_prefix),
+            spent: Spent::new(redis_prefix),
             staff: Cache::builder().max_capacity(MAX_ACCOUNTS).time_to_live(STAFF_KNOWN_FOR).build(),
         }
     }
@@ -73,17 +74,17 @@ impl Puzzles {
 /// # Errors
 /// 428 when a puzzle is to be solved, 400 for a solution that is none, 409 for one that was used; each brings a puzzle.
 pub async fn check(
-    state: &AppState,
+    state: &AdmissionState,
     show: &Show,
     visitor: &Visitor,
     request: Uuid,
     headers: &HeaderMap,
 ) -> Result<(), Problem> {
-    let calm = state.config.puzzle_holds_per_s;
+    let calm = state.admission_settings.puzzle_holds_per_s;
     if calm == 0 || !is_sold_in_a_rush(state, show) {
         return Ok(());
     }
-    let (puzzles, now) = (&state.puzzles, state.locks.now());
+    let (puzzles, now) = (&state.puzzles, state.clock.now());
     let Some(bits) = bits_asked(puzzles.loads.note(show.id, now), calm) else { return Ok(()) };
     let asking = Asking { state, show: show.id, owner: &visitor.owner, bits, now };
     if let Some(solution) = headers.get(SOLUTION_HEADER) {
@@ -99,12 +100,12 @@ pub async fn check(
 }
 
 /// Whether so many may want its seats at once that it matters who asks: a look at memory.
-fn is_sold_in_a_rush(state: &AppState, show: &Show) -> bool {
+fn is_sold_in_a_rush(state: &AdmissionState, show: &Show) -> bool {
     show.flash_sale || state.waiting_rooms.of(show.id).is_some()
 }
 
 /// Whether somebody is signed in who works where the show is. The database is asked once a minute for each account.
-pub async fn works_there(state: &AppState, show: &Show, account: Option<Uuid>) -> bool {
+pub async fn works_there(state: &AdmissionState, show: &Show, account: Option<Uuid>) -> bool {
     let Some(account) = account else { return false };
     let look = accounts::works_at(&state.pg, account, &show.theatre_id);
     // Boxed: the way to seats leads by here, and hardly anybody on it is asked about.
@@ -118,13 +119,13 @@ pub async fn works_there(state: &AppState, show: &Show, account: Option<Uuid>) -
 }
 
 /// Whether that is known by now: a look at memory.
-pub async fn is_known_to_work_there(state: &AppState, show: Uuid, account: Option<Uuid>) -> bool {
+pub async fn is_known_to_work_there(state: &AdmissionState, show: Uuid, account: Option<Uuid>) -> bool {
     let Some(account) = account else { return false };
     state.puzzles.staff.get(&(account, show)).await.unwrap_or(false)
 }
 
 /// Somebody was found to work there.
-pub async fn note_works_there(state: &AppState, show: Uuid, account: Uuid) {
+pub async fn note_works_there(state: &AdmissionState, show: Uuid, account: Uuid) {
     state.puzzles.staff.insert((account, show), true).await;
 }
 
@@ -132,7 +133,7 @@ pub async fn note_works_there(state: &AppState, show: Uuid, account: Uuid) {
 #[derive(Clone, Copy)]
 pub struct TicketPuzzle<'a> {
     /// The server.
-    pub state: &'a AppState,
+    pub state: &'a AdmissionState,
     /// The waiting room.
     pub room: Uuid,
     /// The visitor.
@@ -159,13 +160,13 @@ impl TicketPuzzle<'_> {
 
     fn asking(&self) -> Asking<'_> {
         let Self { state, room, owner } = *self;
-        Asking { state, show: room, owner, bits: TICKET_BITS, now: state.locks.now() }
+        Asking { state, show: room, owner, bits: TICKET_BITS, now: state.clock.now() }
     }
 }
 
 /// Who is asked for what.
 struct Asking<'a> {
-    state: &'a AppState,
+    state: &'a AdmissionState,
     /// The show, or the waiting room.
     show: Uuid,
     owner: &'a str,

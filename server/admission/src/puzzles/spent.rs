@@ -13,8 +13,8 @@ use redis::Value;
 use uuid::Uuid;
 
 use super::challenge::LIFE_MS;
-use crate::AppState;
-use crate::seat_locks::link::{Call, LuaScript};
+use crate::AdmissionState;
+use platform::redis_link::{Call, LuaScript};
 
 /// Who solved a puzzle is asked for no other in that show for so long, milliseconds.
 pub(super) const PASSED_MS: i64 = 10 * MINUTE_MS;
@@ -47,7 +47,7 @@ impl Spent {
     }
 
     /// Uses the solution of a visitor's puzzle for a request; whether it was used for no other. From then on they pass.
-    pub(super) async fn spend(&self, state: &AppState, whose: (Uuid, &str), salt: u64, request: Uuid) -> bool {
+    pub(super) async fn spend(&self, state: &AdmissionState, whose: (Uuid, &str), salt: u64, request: Uuid) -> bool {
         let (spent, passed) = (self.key(whose, &format!("spent:{salt:016x}")), self.key(whose, "passed"));
         let mut call = self.spend.call(&[&spent, &passed]);
         call.arg(request.simple().to_string()).arg(LIFE_MS).arg(PASSED_MS);
@@ -62,7 +62,7 @@ impl Spent {
     }
 
     /// Whether a visitor solved a puzzle of this show a while ago.
-    pub(super) async fn passes(&self, state: &AppState, show: Uuid, owner: &str) -> bool {
+    pub(super) async fn passes(&self, state: &AdmissionState, show: Uuid, owner: &str) -> bool {
         let key = self.key((show, owner), "passed");
         if self.passed_here.contains_key(&key) {
             return true;
@@ -86,7 +86,7 @@ fn remembered<V: Clone + Send + Sync + 'static>(life_ms: i64) -> Cache<String, V
 }
 
 /// What a script says, yes or no; `None` when Redis does not answer in time.
-async fn asked(state: &AppState, call: &Call<'_>) -> Option<bool> {
+async fn asked(state: &AdmissionState, call: &Call<'_>) -> Option<bool> {
     match tokio::time::timeout(DEADLINE, state.redis.eval(call)).await {
         Ok(Ok(answer)) => match answer.value {
             Value::Int(said @ (0 | 1)) => return Some(said == 1),

@@ -14,9 +14,10 @@ use super::room::Room;
 use super::store::{self, Entered};
 use super::tickets::Pass;
 use super::{joining, rebuild, sellers};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::web::{Code, Problem, Visitor};
+use crate::AdmissionState;
+use catalogue::Show;
+use http::{Code, Problem};
+use identity::Visitor;
 
 /// Time to come in after a call, milliseconds. A late visitor comes in as soon as there is room.
 pub(super) const CLAIM_MS: i64 = 2 * MINUTE_MS;
@@ -53,9 +54,14 @@ pub enum Whereabouts {
 ///
 /// # Errors
 /// 429 for everybody else, 503 when the store cannot be reached.
-pub async fn check_pass(state: &AppState, show: &Show, visitor: &Visitor, headers: &HeaderMap) -> Result<(), Problem> {
+pub async fn check_pass(
+    state: &AdmissionState,
+    show: &Show,
+    visitor: &Visitor,
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
     let Some(room) = state.waiting_rooms.of(show.id) else { return Ok(()) };
-    let now = state.locks.now();
+    let now = state.clock.now();
     let pass = pass_of(state, &room, &visitor.owner, headers).filter(|pass| now < pass.until.plus_ms(GRACE_MS));
     let detail = match pass {
         None => "This show is entered through its waiting room. Your place there is kept; please wait for your turn.",
@@ -74,10 +80,10 @@ pub async fn check_pass(state: &AppState, show: &Show, visitor: &Visitor, header
 
 /// Whether somebody sees the map of a show or its waiting room.
 #[must_use]
-pub fn whereabouts(state: &AppState, show: Uuid, owner: &str, headers: &HeaderMap) -> Whereabouts {
+pub fn whereabouts(state: &AdmissionState, show: Uuid, owner: &str, headers: &HeaderMap) -> Whereabouts {
     let Some(room) = state.waiting_rooms.of(show) else { return Whereabouts::Inside };
     let pass = pass_of(state, &room, owner, headers);
-    let sees = pass.is_some_and(|pass| state.locks.now() < pass.until.plus_ms(AFTERWARDS_MS));
+    let sees = pass.is_some_and(|pass| state.clock.now() < pass.until.plus_ms(AFTERWARDS_MS));
     if sees { Whereabouts::Inside } else { Whereabouts::Outside }
 }
 
@@ -94,7 +100,7 @@ pub enum Brought {
 
 /// Brings a ticket to a browser with these headers.
 #[must_use]
-pub fn bring_ticket(state: &AppState, show: Uuid, headers: &HeaderMap, ticket: &str) -> Brought {
+pub fn bring_ticket(state: &AdmissionState, show: Uuid, headers: &HeaderMap, ticket: &str) -> Brought {
     let Some(room) = state.waiting_rooms.of(show) else { return Brought::Nothing };
     let read = |text: &str| state.waiting_rooms.signer.read_ticket(room.id, text);
     let Some(number) = read(ticket) else { return Brought::Nothing };
@@ -114,14 +120,14 @@ pub(super) struct Papers {
     pub(super) pass: Option<Pass>,
 }
 
-pub(super) fn papers(state: &AppState, room: &Room, owner: &str, headers: &HeaderMap) -> Papers {
+pub(super) fn papers(state: &AdmissionState, room: &Room, owner: &str, headers: &HeaderMap) -> Papers {
     let ticket = brought(headers, TICKET_HEADER, &ticket_cookie(room.show));
     let number = ticket.and_then(|ticket| state.waiting_rooms.signer.read_ticket(room.id, &ticket));
-    let pass = pass_of(state, room, owner, headers).filter(|pass| state.locks.now() < pass.until);
+    let pass = pass_of(state, room, owner, headers).filter(|pass| state.clock.now() < pass.until);
     Papers { number: number.or(pass.map(|pass| pass.number)), pass }
 }
 
-fn pass_of(state: &AppState, room: &Room, owner: &str, headers: &HeaderMap) -> Option<Pass> {
+fn pass_of(state: &AdmissionState, room: &Room, owner: &str, headers: &HeaderMap) -> Option<Pass> {
     let pass = brought(headers, PASS_HEADER, &pass_cookie(room.show))?;
     state.waiting_rooms.signer.read_pass(room.id, owner, &pass)
 }
@@ -147,8 +153,8 @@ fn pass_cookie(show: Uuid) -> String {
     format!("rowlock_pass_{}", show.simple())
 }
 
-fn cookie(state: &AppState, name: &str, value: &str, life_s: u32) -> HeaderValue {
-    let secure = if state.config.is_https() { "; Secure" } else { "" };
+fn cookie(state: &AdmissionState, name: &str, value: &str, life_s: u32) -> HeaderValue {
+    let secure = if state.site.is_https() { "; Secure" } else { "" };
     let text = format!("{name}={value}; Path=/; Max-Age={life_s}; HttpOnly; SameSite=Lax{secure}");
     HeaderValue::try_from(text).expect("names and values are letters, digits and hyphens")
 }
@@ -167,7 +173,7 @@ pub(super) enum Came {
 /// # Errors
 /// 503 when a store cannot be reached or too many come; for a new ticket as [`limits::count`] says.
 pub(super) async fn come(
-    state: &AppState,
+    state: &AdmissionState,
     room: &Arc<Room>,
     joiner: Joiner<'_>,
     papers: Papers,
@@ -199,7 +205,7 @@ pub(super) async fn come(
 
 /// The number of a visitor: the same each time they ask, also while the first request is running; another when they
 /// gave that one back.
-async fn number_of(state: &AppState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
+async fn number_of(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
     let (joins, asked) = (&state.waiting_rooms.joins, (room.id, joiner.owner.to_owned()));
     let join = async || {
         let joined = joins.entry(asked.clone()).or_try_insert_with(new_number(state, room, joiner)).await;
@@ -214,7 +220,7 @@ async fn number_of(state: &AppState, room: &Arc<Room>, joiner: Joiner<'_>) -> Re
 }
 
 /// A new number, counted for the address it goes to.
-async fn new_number(state: &AppState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
+async fn new_number(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
     let counted = limits::count(state, room, joiner).await?;
     match joining::take_number(state, room).await {
         Ok(number) => Ok(number),
@@ -226,7 +232,7 @@ async fn new_number(state: &AppState, room: &Arc<Room>, joiner: Joiner<'_>) -> R
 }
 
 /// Somebody leaves for good.
-pub(super) async fn leave(state: &AppState, room: &Room, number: u64) -> Result<(), Problem> {
+pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64) -> Result<(), Problem> {
     // A room that was lost has forgotten who left; nobody waits for those who do not come.
     store::leave(state, room, number, room.place_of(number)).await?;
     Ok(())
@@ -234,7 +240,7 @@ pub(super) async fn leave(state: &AppState, room: &Room, number: u64) -> Result<
 
 /// What a browser keeps from now on: the ticket, and the pass until its end.
 pub(super) fn keep(
-    state: &AppState,
+    state: &AdmissionState,
     room: &Room,
     headers: &mut HeaderMap,
     ticket: Option<&str>,
@@ -244,14 +250,14 @@ pub(super) fn keep(
         headers.append(header::SET_COOKIE, cookie(state, &ticket_cookie(room.show), ticket, TICKET_LIFE_S));
     }
     if let Some((pass, until)) = pass {
-        let life_s = (until.since(state.locks.now()) + AFTERWARDS_MS).max(0) / SECOND_MS;
+        let life_s = (until.since(state.clock.now()) + AFTERWARDS_MS).max(0) / SECOND_MS;
         let life_s = u32::try_from(life_s).unwrap_or(0);
         headers.append(header::SET_COOKIE, cookie(state, &pass_cookie(room.show), pass, life_s));
     }
 }
 
 /// A browser forgets ticket and pass.
-pub(super) fn forget(state: &AppState, room: &Room, headers: &mut HeaderMap) {
+pub(super) fn forget(state: &AdmissionState, room: &Room, headers: &mut HeaderMap) {
     for name in [ticket_cookie(room.show), pass_cookie(room.show)] {
         headers.append(header::SET_COOKIE, cookie(state, &name, "", 0));
     }

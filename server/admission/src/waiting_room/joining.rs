@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use super::room::Room;
 use super::store::Given;
 use super::{rebuild, sql, store};
-use crate::AppState;
-use crate::web::{Code, Problem};
+use crate::AdmissionState;
+use http::{Code, Problem};
 
 /// People who take a step together.
 const MAX_PER_CALL: usize = 1_024;
@@ -58,7 +58,7 @@ impl Joining {
 ///
 /// # Errors
 /// 503 when too many wait, or a store cannot be reached.
-pub(super) async fn take_number(state: &AppState, room: &Arc<Room>) -> Result<u64, Problem> {
+pub(super) async fn take_number(state: &AdmissionState, room: &Arc<Room>) -> Result<u64, Problem> {
     let (reply, answer) = oneshot::channel();
     {
         let mut waiting = room.joining.lock();
@@ -89,7 +89,7 @@ impl Drop for Serving<'_> {
     }
 }
 
-async fn serve(state: AppState, room: Arc<Room>) {
+async fn serve(state: AdmissionState, room: Arc<Room>) {
     let _serving = Serving(&room.joining);
     loop {
         let mut batch = room.joining.next();
@@ -102,7 +102,7 @@ async fn serve(state: AppState, room: Arc<Room>) {
     }
 }
 
-async fn hand_out(state: &AppState, room: &Room, mut batch: Vec<Reply>) {
+async fn hand_out(state: &AdmissionState, room: &Room, mut batch: Vec<Reply>) {
     while !batch.is_empty() {
         match step(state, room, batch.len() as u64).await {
             Ok(Given { first, count, .. }) => {
@@ -118,7 +118,7 @@ async fn hand_out(state: &AppState, room: &Room, mut batch: Vec<Reply>) {
 }
 
 /// Some numbers, one at least.
-async fn step(state: &AppState, room: &Room, people: u64) -> Result<Given, Problem> {
+async fn step(state: &AdmissionState, room: &Room, people: u64) -> Result<Given, Problem> {
     if room.was_in_doubt() {
         // Others may have given out what we never saw and Redis has lost: all of it is below the mark.
         let row = sql::one(&state.pg, room.id).await.inspect_err(|_| room.doubt())?;

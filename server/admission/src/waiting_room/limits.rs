@@ -12,9 +12,10 @@ use domain::waiting_room::TicketLimit;
 use uuid::Uuid;
 
 use super::room::Room;
-use crate::rate_limits::{Allowance, Taken};
-use crate::web::{ClientAddress, Code, Problem};
-use crate::{AppState, ids, puzzles};
+use crate::{AdmissionState, puzzles};
+use http::{ClientAddress, Code, Problem};
+use platform::ids;
+use platform::rate_limits::{Allowance, Taken};
 
 /// Names of the buckets, in the header `RateLimit` and in Redis.
 const ADDRESS: &str = "queue-address";
@@ -41,8 +42,8 @@ pub(super) struct Counted(Vec<(Allowance, String)>);
 /// # Errors
 /// 428 when a puzzle is to be solved first, 400 and 409 for a solution that is none or was used; 429 when address or
 /// network have no ticket left, with how long to wait; 503 when Redis does not answer.
-pub(super) async fn count(state: &AppState, room: &Room, joiner: Joiner<'_>) -> Result<Counted, Problem> {
-    let Some(of_address) = TicketLimit::of_address(state.config.queue_tickets_per_address) else {
+pub(super) async fn count(state: &AdmissionState, room: &Room, joiner: Joiner<'_>) -> Result<Counted, Problem> {
+    let Some(of_address) = TicketLimit::of_address(state.admission_settings.queue_tickets_per_address) else {
         return Ok(Counted::default());
     };
     let asking = puzzles::TicketPuzzle { state, room: room.id, owner: joiner.owner };
@@ -54,7 +55,7 @@ pub(super) async fn count(state: &AppState, room: &Room, joiner: Joiner<'_>) -> 
         let of = Allowance { name, burst: limit.burst, each_ms: limit.each_ms };
         let whose = format!("{} {whose}", room.id);
         let reserved = if has_solved { 0 } else { limit.reserved() };
-        let refusal = match state.rate_limits.take_shared(state, &of, &whose, reserved).await {
+        let refusal = match state.rate_limits.take_shared(&of, &whose, reserved).await {
             Some(Taken::Granted) => {
                 counted.0.push((of, whose));
                 continue;
@@ -74,9 +75,9 @@ pub(super) async fn count(state: &AppState, room: &Room, joiner: Joiner<'_>) -> 
 
 impl Counted {
     /// Returns the takes: no ticket was given out.
-    pub(super) async fn give_back(self, state: &AppState) {
+    pub(super) async fn give_back(self, state: &AdmissionState) {
         for (of, whose) in self.0 {
-            state.rate_limits.give_back(state, &of, &whose).await;
+            state.rate_limits.give_back(&of, &whose).await;
         }
     }
 }
@@ -89,7 +90,7 @@ fn refusal(of: &Allowance, pause: Duration) -> Problem {
         pause.as_millis().div_ceil(1_000).max(1)
     );
     tracing::info!(limit = of.name, "joining a waiting room was refused: no ticket left for the address");
-    Problem::new(Code::TooManyAttempts, detail).with_limit(of.limit()).with_retry_after(pause)
+    Problem::new(Code::TooManyAttempts, detail).with_limit((*of).into()).with_retry_after(pause)
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@
 //! until their passes are over. Numbers between the last that was given out and the mark stay nobody's (`gaps`): their
 //! places are passed over, and whoever has one of them all the same comes late.
 
+mod demand;
 mod door;
-mod http;
+mod endpoints;
 mod joining;
 mod limits;
 mod overview;
@@ -33,7 +34,7 @@ mod used_tickets;
 mod view;
 
 pub use door::{Brought, Whereabouts, bring_ticket, check_pass, whereabouts};
-pub use http::routes;
+pub use endpoints::routes;
 pub use overview::{Overview, overview};
 pub use room::{Room, Rooms};
 pub use rounds::serve_forever;

@@ -7,9 +7,9 @@ use domain::waiting_room::draw::{METHOD, commitment};
 use uuid::Uuid;
 
 use super::{sql, switch};
-use crate::AppState;
-use crate::clock::from_utc;
-use crate::web::Problem;
+use crate::AdmissionState;
+use http::Problem;
+use platform::clock::from_utc;
 
 /// A room that is on, as its staff see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Overview {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn overview(state: &AppState, show: Uuid) -> Result<Option<Overview>, Problem> {
+pub async fn overview(state: &AdmissionState, show: Uuid) -> Result<Option<Overview>, Problem> {
     let Some(row) = sql::of_show(&state.pg, show).await? else { return Ok(None) };
     let (key, people) = (row.key()?, row.drawn());
     let per_second = row.per_second.unsigned_abs();
@@ -47,7 +47,7 @@ pub async fn overview(state: &AppState, show: Uuid) -> Result<Option<Overview>, 
     });
     Ok(Some(Overview {
         opens_at: from_utc(row.opens_at),
-        is_settled: switch::is_settled(&row, state.locks.now()),
+        is_settled: switch::is_settled(&row, state.clock.now()),
         queue: Queue { is_open: people.is_some(), per_second, ..queue },
         inside,
         limit: heard.and_then(|room| room.known_limit()),

@@ -4,11 +4,11 @@ use domain::waiting_room::PASS_MS;
 
 use super::room::Room;
 use super::{sql, store};
-use crate::AppState;
-use crate::web::Problem;
+use crate::AdmissionState;
+use http::Problem;
 
 /// Builds the room unless somebody was faster. Numbers go on behind the mark.
-pub(super) async fn rebuild(state: &AppState, room: &Room) -> Result<(), Problem> {
+pub(super) async fn rebuild(state: &AdmissionState, room: &Room) -> Result<(), Problem> {
     let row = sql::one(&state.pg, room.id).await?;
     room.learn(&row);
     let start = row.start(room.seen());

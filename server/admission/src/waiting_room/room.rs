@@ -19,9 +19,8 @@ use super::sql::{self, RoomRow};
 use super::store::{self, Scripts, Stands};
 use super::tickets::Signer;
 use super::used_tickets::UsedTickets;
-use crate::clock::from_utc;
-use crate::config::Config;
-use crate::web::Problem;
+use http::Problem;
+use platform::clock::from_utc;
 
 /// Rooms that are on at once.
 const MAX_ROOMS: i64 = 1_000;
@@ -255,12 +254,17 @@ impl Rooms {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn load(config: &Config, pg: &PgPool, now: Timestamp) -> Result<Self, sqlx::Error> {
+    pub async fn load(
+        redis_prefix: &str,
+        token_secrets: &[String],
+        pg: &PgPool,
+        now: Timestamp,
+    ) -> Result<Self, sqlx::Error> {
         let rooms = Self {
             known: RwLock::default(),
-            prefix: config.redis_prefix.clone(),
+            prefix: redis_prefix.to_owned(),
             scripts: Scripts::new(),
-            signer: Signer::new(&config.token_secret),
+            signer: Signer::new(token_secrets),
             joins: Cache::builder()
                 .max_capacity(JOINS_KEPT)
                 .eviction_policy(EvictionPolicy::lru())

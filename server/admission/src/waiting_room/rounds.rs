@@ -8,14 +8,15 @@ use domain::seats::SeatState;
 use domain::waiting_room::PASS_MS;
 use futures::StreamExt;
 
+use super::demand::read_demand;
 use super::door::{CLAIM_MS, UNUSED_CLAIM_MS};
 use super::room::Room;
 use super::store::Claim;
 use super::{rebuild, sql, store};
-use crate::background::Rounds;
-use crate::seat_locks::{MapSnapshot, with_map};
-use crate::web::Problem;
-use crate::{AppState, bookings, holds};
+use crate::AdmissionState;
+use http::Problem;
+use platform::background::Rounds;
+use seats::seat_locks::{MapSnapshot, with_map};
 
 /// How often places are called.
 const CALL_EVERY: Duration = Duration::from_millis(250);
@@ -25,14 +26,14 @@ const LOOK_EVERY: u32 = 4;
 const AT_ONCE: usize = 16;
 
 /// Runs until the server stops.
-pub async fn serve_forever(state: AppState) {
+pub async fn serve_forever(state: AdmissionState) {
     let mut rounds = Rounds::every(&state.stop, CALL_EVERY);
     for round in 0_u32.. {
         if !rounds.go_on().await {
             return;
         }
         let looks = round.is_multiple_of(LOOK_EVERY);
-        if looks && let Err(cause) = state.waiting_rooms.reload(&state.pg, state.locks.now()).await {
+        if looks && let Err(cause) = state.waiting_rooms.reload(&state.pg, state.clock.now()).await {
             // With what is known: nobody gets past a room because the database rests.
             tracing::debug!(%cause, "which waiting rooms are on could not be read");
         }
@@ -47,20 +48,20 @@ pub async fn serve_forever(state: AppState) {
     }
 }
 
-async fn one_round(state: &AppState, room: &Arc<Room>, looks: bool) -> Result<(), Problem> {
+async fn one_round(state: &AdmissionState, room: &Arc<Room>, looks: bool) -> Result<(), Problem> {
     let show = state.catalogue.known_show(room.show).await?;
-    if holds::sales_open(&show, state.locks.now()).is_err() {
+    if catalogue::sales_open(&show, state.clock.now()).is_err() {
         return Ok(());
     }
     if looks && room.draw().is_some() {
         let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
-        let since = state.locks.now().plus_ms(-PASS_MS);
-        let selling = bookings::selling(&state.pg, show.id, since).await?;
+        let since = state.clock.now().plus_ms(-PASS_MS);
+        let selling = read_demand(&state.pg, show.id, since).await?;
         room.note_sale(unsold_seats(&snapshot) + selling.unsold_places(), selling.bought());
     }
     let (from, numbers) = room.next_numbers();
     // Nobody is called to seats they cannot take: before the sale begins, and while it is paused.
-    let limit = if holds::on_sale(&show, state.locks.now()).is_ok() { room.inside_limit() } else { 0 };
+    let limit = if catalogue::on_sale(&show, state.clock.now()).is_ok() { room.inside_limit() } else { 0 };
     report_used(state, room).await?;
     let claim = Claim { used_ms: CLAIM_MS, unused_ms: UNUSED_CLAIM_MS };
     let Some(stands) = store::admit(state, room, limit, claim, (from, &numbers)).await? else {
@@ -90,7 +91,7 @@ async fn one_round(state: &AppState, room: &Arc<Room>, looks: bool) -> Result<()
 }
 
 /// Reports which tickets are in use, before places are called.
-async fn report_used(state: &AppState, room: &Room) -> Result<(), Problem> {
+async fn report_used(state: &AdmissionState, room: &Room) -> Result<(), Problem> {
     loop {
         let numbers = room.used_tickets.take_pending();
         if numbers.is_empty() {

@@ -7,8 +7,9 @@ use moka::future::Cache;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::catalogue::Show;
-use crate::{AppState, accounts};
+use crate::AdmissionState;
+use catalogue::Show;
+use identity::accounts;
 
 /// Whether somebody sells there is known for so long…
 const KNOWN_FOR: Duration = Duration::from_secs(60);
@@ -34,7 +35,7 @@ impl Default for Sellers {
 
 /// Whether somebody is signed in who sells at the counter of the show's theatre. Of those who are not signed in nobody is
 /// asked.
-pub(super) async fn sells_there(state: &AppState, show: &Show, account: Option<Uuid>) -> bool {
+pub(super) async fn sells_there(state: &AdmissionState, show: &Show, account: Option<Uuid>) -> bool {
     let Some(account) = account else { return false };
     let sellers = &state.waiting_rooms.sellers;
     let asked = (account, show.id);

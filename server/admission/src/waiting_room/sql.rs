@@ -9,7 +9,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::store::{Start, gaps_of, in_words};
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// A room that is on.
 #[derive(Clone, Debug, sqlx::FromRow)]

@@ -8,9 +8,9 @@ use redis::Value;
 use uuid::Uuid;
 
 use super::room::Room;
-use crate::AppState;
-use crate::seat_locks::StoreError;
-use crate::seat_locks::link::{Call, LuaScript};
+use crate::AdmissionState;
+use platform::redis_link::{Call, LuaScript};
+use seats::seat_locks::StoreError;
 
 /// The keys every script gets, in the order of `lua/join.lua`.
 const NAMES: [&str; 6] = ["room", "left", "inside", "entered", "lately", "present"];
@@ -97,7 +97,7 @@ pub(super) struct Start {
 }
 
 /// Gives out numbers to so many people, as far as the mark allows.
-pub(super) async fn join(state: &AppState, room: &Room, people: u64) -> IfThere<Given> {
+pub(super) async fn join(state: &AdmissionState, room: &Room, people: u64) -> IfThere<Given> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.join.call(&room.keys);
     call.arg(people).arg(room.least_free()).arg(room.reserved()).arg(room.setting().opens_at.0);
@@ -118,7 +118,7 @@ pub(super) struct Claim {
 }
 
 /// Marks these tickets as used: their holders have sent a request since they joined.
-pub(super) async fn note_used(state: &AppState, room: &Room, numbers: &[u64]) -> Result<(), StoreError> {
+pub(super) async fn note_used(state: &AdmissionState, room: &Room, numbers: &[u64]) -> Result<(), StoreError> {
     let mut call = state.waiting_rooms.scripts.present.call(&room.keys);
     for number in numbers {
         call.arg(*number);
@@ -128,7 +128,7 @@ pub(super) async fn note_used(state: &AppState, room: &Room, numbers: &[u64]) ->
 
 /// Calls the next places; `numbers` are those at the drawn places from `from`.
 pub(super) async fn admit(
-    state: &AppState,
+    state: &AdmissionState,
     room: &Room,
     limit: u64,
     claim: Claim,
@@ -160,7 +160,7 @@ pub(super) async fn admit(
 
 /// Somebody whose place was called comes in.
 pub(super) async fn enter(
-    state: &AppState,
+    state: &AdmissionState,
     room: &Room,
     (number, place): (u64, u64),
     owner: &str,
@@ -185,7 +185,7 @@ pub(super) async fn enter(
 }
 
 /// Somebody leaves.
-pub(super) async fn leave(state: &AppState, room: &Room, number: u64, place: Option<u64>) -> IfThere<()> {
+pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64, place: Option<u64>) -> IfThere<()> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.leave.call(&room.keys);
     call.arg(number).arg(or_none(place)).arg(room.least_free());
@@ -194,7 +194,7 @@ pub(super) async fn leave(state: &AppState, room: &Room, number: u64, place: Opt
 }
 
 /// Whether a number was given back, or its time inside is over. A room that was lost has forgotten it.
-pub(super) async fn has_left(state: &AppState, room: &Room, number: u64) -> Result<bool, StoreError> {
+pub(super) async fn has_left(state: &AdmissionState, room: &Room, number: u64) -> Result<bool, StoreError> {
     let mut call = state.waiting_rooms.scripts.left.call(&room.keys);
     call.arg(number);
     let answer: Option<[i64; 1]> = ask(state, room, &call).await?;
@@ -202,7 +202,7 @@ pub(super) async fn has_left(state: &AppState, room: &Room, number: u64) -> Resu
 }
 
 /// Takes back that the room has opened, unless it is time.
-pub(super) async fn close(state: &AppState, room: &Room) -> Result<(), StoreError> {
+pub(super) async fn close(state: &AdmissionState, room: &Room) -> Result<(), StoreError> {
     let mut call = state.waiting_rooms.scripts.close.call(&room.keys);
     call.arg(room.setting().opens_at.0);
     words(state, room, &call).await.map(|_| ())
@@ -210,7 +210,7 @@ pub(super) async fn close(state: &AppState, room: &Room) -> Result<(), StoreErro
 
 /// Builds a room that was lost: which numbers are nobody's since then. `None` when somebody was faster.
 pub(super) async fn load(
-    state: &AppState,
+    state: &AdmissionState,
     room: &Room,
     start: &Start,
     pass_ms: i64,
@@ -250,7 +250,7 @@ fn positive(value: i64) -> Result<u64, StoreError> {
 }
 
 /// The words after the code of an answer that is one.
-async fn ask<const N: usize>(state: &AppState, room: &Room, call: &Call<'_>) -> IfThere<[i64; N]> {
+async fn ask<const N: usize>(state: &AdmissionState, room: &Room, call: &Call<'_>) -> IfThere<[i64; N]> {
     let answer = words(state, room, call).await?;
     match answer.split_first() {
         Some((0, [])) => Ok(None),
@@ -259,7 +259,7 @@ async fn ask<const N: usize>(state: &AppState, room: &Room, call: &Call<'_>) -> 
     }
 }
 
-async fn words(state: &AppState, room: &Room, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
+async fn words(state: &AdmissionState, room: &Room, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
     let answer = state.redis.eval(call).await.map_err(|cause| {
         // Whoever answers next may have taken over without its last moments.
         room.doubt();

@@ -13,14 +13,15 @@ use uuid::Uuid;
 
 use super::room::Terms;
 use super::sql::{self, RoomRow};
-use crate::accounts::{Staff, reason_of};
-use crate::audit::{self, Entry};
-use crate::catalogue::Show;
-use crate::clock::from_utc;
-use crate::holds::sales_open;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use crate::AdmissionState;
+use catalogue::Show;
+use catalogue::sales_open;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::{Staff, reason_of};
+use identity::audit::{self, Entry};
+use platform::clock::from_utc;
+use platform::ids;
 
 /// An opening that is nearer than this stays, milliseconds: some replica may be counting those who are drawn.
 const SETTLED_MS: i64 = 10_000;
@@ -80,7 +81,7 @@ impl Refused {
 ///
 /// # Errors
 /// 404 for another theatre's.
-pub async fn show_at(state: &AppState, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
+pub async fn show_at(state: &AdmissionState, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
     let show = state.catalogue.known_show(show).await?;
     if show.theatre_id == theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }
@@ -90,14 +91,14 @@ pub async fn show_at(state: &AppState, theatre: &str, show: Uuid) -> Result<Arc<
 /// # Errors
 /// As [`set_up`]; and when the key was used for another request, or that one is still running.
 pub async fn switch(
-    state: &AppState,
+    state: &AdmissionState,
     show: &Show,
     staff: &Staff,
     intent: &Intent,
     request: &WaitingRoomRequest,
     seen: Option<&str>,
 ) -> Result<Answer, Refused> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

@@ -6,7 +6,7 @@
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use crate::signed_words::{Keys, plain};
+use platform::signed_words::{Keys, plain};
 
 /// What the key for these is derived with from the secret that signs tokens, so that neither is ever the other.
 const PURPOSE: &[u8] = b"rowlock waiting room 1";

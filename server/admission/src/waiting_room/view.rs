@@ -7,22 +7,21 @@ use domain::waiting_room::draw::METHOD;
 use super::door::Papers;
 use super::room::Room;
 use super::tickets::Pass;
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::clock::rfc3339;
-use crate::holds;
+use crate::AdmissionState;
+use catalogue::Show;
+use platform::clock::rfc3339;
 
 /// How somebody stands who brought these papers; `state` is what they were just told at the door, if they were.
 pub(super) fn view(
-    state: &AppState,
+    state: &AdmissionState,
     show: &Show,
     room: &Room,
     owner: &str,
     papers: Papers,
     told: Option<QueueState>,
 ) -> QueueView {
-    let (now, queue) = (state.locks.now(), room.queue());
-    let is_closed = holds::sales_open(show, now).is_err();
+    let (now, queue) = (state.clock.now(), room.queue());
+    let is_closed = catalogue::sales_open(show, now).is_err();
     let place = papers.number.and_then(|number| room.place_of(number));
     let standing = match (told, papers.number) {
         (Some(told), _) => told,
@@ -64,6 +63,6 @@ pub(super) fn view(
 }
 
 /// The address that brings a ticket to another device.
-fn link(state: &AppState, show: &Show, ticket: &str) -> String {
-    format!("{}/shows/{}/place/{ticket}", state.config.public_url.trim_end_matches('/'), show.id)
+fn link(state: &AdmissionState, show: &Show, ticket: &str) -> String {
+    format!("{}/shows/{}/place/{ticket}", state.site.public_url.trim_end_matches('/'), show.id)
 }

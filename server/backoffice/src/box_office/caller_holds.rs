@@ -15,14 +15,16 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Counter, find, house_seats};
-use crate::accounts::reason_of;
-use crate::audit::{self, Entry as Act};
-use crate::catalogue::Show;
-use crate::clock::{from_utc, to_utc};
-use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::{Asked, Attempt, Lot, Refusal, Terms, with_map};
-use crate::web::{Code, Problem};
-use crate::{AppState, holds, ids};
+use crate::BackofficeState;
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::reason_of;
+use identity::audit::{self, Entry as Act};
+use platform::clock::{from_utc, to_utc};
+use platform::ids;
+use seats::seat_locks::{Asked, Attempt, Lot, Refusal, Terms, with_map};
+use selling::holds;
 
 /// How long such a hold may last, minutes.
 const MINUTES: std::ops::RangeInclusive<u32> = 5..=240;
@@ -35,13 +37,13 @@ const MAX_CALLERS: i64 = 30;
 /// 404 for another theatre's show, 400 for what cannot be read, 409 or 423 for seats that are not free, when others
 /// wait in line, or when as many callers as may have seats.
 pub(super) async fn take(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     show: Uuid,
     request: &CallerHold,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -49,7 +51,7 @@ pub(super) async fn take(
     let seats = house_seats::known_seats(&show, &request.seats, MAX_SEATS_PER_HOLD)?;
     let name = name_of(&request.name)?;
     let length_ms = length(&show, request.minutes, now)?;
-    holds::sales_open(&show, now)?;
+    catalogue::sales_open(&show, now)?;
     if state.waiting.has(show.id) {
         return Err(Problem::new(Code::WaitingListFirst, "Others wait for seats of this show: they come first."));
     }
@@ -123,9 +125,13 @@ fn length(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem> {
 ///
 /// # Errors
 /// 404 for another theatre's show.
-pub(super) async fn list(state: &AppState, counter: Counter<'_>, show: Uuid) -> Result<Vec<CallerHoldView>, Problem> {
+pub(super) async fn list(
+    state: &BackofficeState,
+    counter: Counter<'_>,
+    show: Uuid,
+) -> Result<Vec<CallerHoldView>, Problem> {
     let show = find::show_here(state, counter, show).await?;
-    let rows = open_of(&mut *state.pg.acquire().await?, show.id, state.locks.now()).await?;
+    let rows = open_of(&mut *state.pg.acquire().await?, show.id, state.clock.now()).await?;
     Ok(rows.iter().map(|row| view(&show, row)).collect())
 }
 
@@ -134,13 +140,13 @@ pub(super) async fn list(state: &AppState, counter: Counter<'_>, show: Uuid) -> 
 /// # Errors
 /// 404 for another theatre's show, 409 when nothing is held like that (any more).
 pub(super) async fn release(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     (show, hold): (Uuid, Uuid),
     request: &Reason,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -181,7 +187,7 @@ pub(super) async fn release(
 
 /// Whose a hold is in the lock store, if it is a caller's of this show.
 pub(super) async fn owner_of(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     show: Uuid,
     hold: Uuid,

@@ -10,14 +10,15 @@ use uuid::Uuid;
 
 use super::sql::NewLine;
 use super::{Counter, find, ledger, sql, tills};
-use crate::accounts::{self, reason_of};
-use crate::audit::{self, Entry as Act};
-use crate::bookings::{self, CounterSale, Exchanged, Given, Unsold};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::Held;
-use crate::web::{Code, Problem};
-use crate::{AppState, holds, outbox};
+use crate::BackofficeState;
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::{self, reason_of};
+use identity::audit::{self, Entry as Act};
+use seats::seat_locks::Held;
+use selling::bookings::{self, CounterSale, Exchanged, Given, Unsold};
+use selling::outbox;
 
 /// What is exchanged for what, on whose word.
 struct Wish<'a> {
@@ -43,30 +44,30 @@ struct Wish<'a> {
 /// the difference, or too little in it; 410 when the hold is over; 422 when money goes back without the PIN of a manager,
 /// 429 after too many tries.
 pub(super) async fn exchange(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     booking: Uuid,
     request: &ExchangeRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
+    if let Some(answer) = intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     match exchange_once(state, counter, booking, request, intent).await {
         Ok(answer) => Ok(answer),
         // A repeat is in its own way: the booking has ended, the hold is used up.
-        Err(refused) => intent.unless_answered(&state.pg, state.locks.now(), refused).await,
+        Err(refused) => intent.unless_answered(&state.pg, state.clock.now(), refused).await,
     }
 }
 
 async fn exchange_once(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     booking: Uuid,
     request: &ExchangeRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let found = find::by_id(state, counter, booking).await?;
     if found.state != BookingState::Confirmed {
         return Err(Problem::new(
@@ -76,7 +77,7 @@ async fn exchange_once(
     }
     let reason = reason_of(&request.reason)?;
     let show = find::show_here(state, counter, request.show).await?;
-    holds::sales_open(&show, now)?;
+    catalogue::sales_open(&show, now)?;
     let manager = who_stands(state, counter, &found, request).await?;
     let owner = &counter.staff.session.owner;
     let held = bookings::close_hold(state, &show, owner, request.hold).await?;
@@ -91,7 +92,7 @@ async fn exchange_once(
 
 /// The manager who stands for money that goes back; nobody is asked where none does.
 async fn who_stands(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     found: &CounterBooking,
     request: &ExchangeRequest,
@@ -107,8 +108,13 @@ async fn who_stands(
     Ok(Some(manager))
 }
 
-async fn commit(state: &AppState, counter: Counter<'_>, wish: &Wish<'_>, intent: &Intent) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+async fn commit(
+    state: &BackofficeState,
+    counter: Counter<'_>,
+    wish: &Wish<'_>,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.clock.now();
     let Wish { given, show, held, told_minor, reason, manager } = *wish;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

@@ -12,12 +12,12 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Counter, sql};
-use crate::AppState;
-use crate::audit::{self, Entry as Act};
-use crate::bookings::{self, CounterFound};
-use crate::catalogue::{Show, containing};
-use crate::clock::{from_utc, to_utc};
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use catalogue::{Show, containing};
+use http::{Code, Problem};
+use identity::audit::{self, Entry as Act};
+use platform::clock::{from_utc, to_utc};
+use selling::bookings::{self, CounterFound};
 
 /// Characters of a name or an address that is looked for, at least and at most.
 pub const ASKED_CHARS: (usize, usize) = (2, 100);
@@ -36,7 +36,11 @@ fn nothing() -> Problem {
 ///
 /// # Errors
 /// 404 when there is none of a show of this theatre.
-pub async fn by_reference(state: &AppState, counter: Counter<'_>, reference: &str) -> Result<CounterBooking, Problem> {
+pub async fn by_reference(
+    state: &BackofficeState,
+    counter: Counter<'_>,
+    reference: &str,
+) -> Result<CounterBooking, Problem> {
     let found = bookings::find_by_reference(&mut *state.pg.acquire().await?, reference).await?;
     view(state, counter, found).await
 }
@@ -45,7 +49,7 @@ pub async fn by_reference(state: &AppState, counter: Counter<'_>, reference: &st
 ///
 /// # Errors
 /// 404 when there is none of a show of this theatre.
-pub async fn by_id(state: &AppState, counter: Counter<'_>, booking: Uuid) -> Result<CounterBooking, Problem> {
+pub async fn by_id(state: &BackofficeState, counter: Counter<'_>, booking: Uuid) -> Result<CounterBooking, Problem> {
     let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?;
     view(state, counter, found).await
 }
@@ -55,8 +59,12 @@ pub async fn by_id(state: &AppState, counter: Counter<'_>, booking: Uuid) -> Res
 ///
 /// # Errors
 /// 400 for what is no part of a name or an address, 503 when it takes too long.
-pub async fn by_person(state: &AppState, counter: Counter<'_>, asked: &str) -> Result<Vec<FoundBooking>, Problem> {
-    let now = state.locks.now();
+pub async fn by_person(
+    state: &BackofficeState,
+    counter: Counter<'_>,
+    asked: &str,
+) -> Result<Vec<FoundBooking>, Problem> {
+    let now = state.clock.now();
     let (least, most) = ASKED_CHARS;
     let asked = one_line(asked, most).filter(|asked| asked.chars().count() >= least);
     let asked = asked.ok_or_else(|| {
@@ -95,7 +103,11 @@ async fn shows_since(tx: &mut PgConnection, theatre: &str, since: DateTime<Utc>)
     .await
 }
 
-async fn view(state: &AppState, counter: Counter<'_>, found: Option<CounterFound>) -> Result<CounterBooking, Problem> {
+async fn view(
+    state: &BackofficeState,
+    counter: Counter<'_>,
+    found: Option<CounterFound>,
+) -> Result<CounterBooking, Problem> {
     let found = found.ok_or_else(nothing)?;
     let show = show_here(state, counter, found.show).await.map_err(|problem| match problem.code() {
         Code::NotFound => nothing(),
@@ -108,7 +120,7 @@ async fn view(state: &AppState, counter: Counter<'_>, found: Option<CounterFound
     {
         let open = sql::open_till(&mut connection, counter.theatre, counter.account()).await?;
         let until = undo_until(from_utc(at));
-        let may = seller == counter.account() && open.is_some_and(|open| open.id == till) && state.locks.now() < until;
+        let may = seller == counter.account() && open.is_some_and(|open| open.id == till) && state.clock.now() < until;
         view.undo_until_ms = may.then_some(until.0);
     }
     Ok(view)
@@ -118,7 +130,11 @@ async fn view(state: &AppState, counter: Counter<'_>, found: Option<CounterFound
 ///
 /// # Errors
 /// 404 when there is no such booking here.
-pub(super) async fn show_of(state: &AppState, counter: Counter<'_>, booking: Uuid) -> Result<Arc<Show>, Problem> {
+pub(super) async fn show_of(
+    state: &BackofficeState,
+    counter: Counter<'_>,
+    booking: Uuid,
+) -> Result<Arc<Show>, Problem> {
     let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?.ok_or_else(nothing)?;
     show_here(state, counter, found.show).await
 }
@@ -127,7 +143,7 @@ pub(super) async fn show_of(state: &AppState, counter: Counter<'_>, booking: Uui
 ///
 /// # Errors
 /// 404 when it is not.
-pub(super) async fn show_here(state: &AppState, counter: Counter<'_>, show: Uuid) -> Result<Arc<Show>, Problem> {
+pub(super) async fn show_here(state: &BackofficeState, counter: Counter<'_>, show: Uuid) -> Result<Arc<Show>, Problem> {
     let show = state.catalogue.known_show(show).await?;
     if show.theatre_id == counter.theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }

@@ -16,13 +16,15 @@ use uuid::Uuid;
 
 use super::house_seats::{follow, kept_among, known_seats, write};
 use super::{Counter, find};
-use crate::accounts::reason_of;
-use crate::audit::{self, Entry as Act};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::{Asked, Attempt, Held, Lot, Refusal, with_map};
-use crate::web::{Code, Problem};
-use crate::{AppState, holds, ids};
+use crate::BackofficeState;
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::reason_of;
+use identity::audit::{self, Entry as Act};
+use platform::ids;
+use seats::seat_locks::{Asked, Attempt, Held, Lot, Refusal, with_map};
+use selling::holds;
 
 /// Holds seats the house keeps for the seller; all or none.
 ///
@@ -30,13 +32,13 @@ use crate::{AppState, holds, ids};
 /// 404 for another theatre's show, 400 for what cannot be read, 409 for seats the house does not keep, for whoever holds
 /// others in this show, or when nothing is sold. After the seats were lifted also whatever the lock store refuses.
 pub(super) async fn take(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     show: Uuid,
     request: &GuestSeats,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let was_lifted = intent.replay(&state.pg, state.locks.now()).await?.is_some();
+    let was_lifted = intent.replay(&state.pg, state.clock.now()).await?.is_some();
     let show = find::show_here(state, counter, show).await?;
     let seats = known_seats(&show, &request.seats, MAX_SEATS_PER_HOLD)?;
     let reason = reason_of(&request.reason)?;
@@ -51,7 +53,7 @@ pub(super) async fn take(
     match hold(state, &show, &attempt).await {
         Ok(held) => {
             if !was_lifted {
-                state.reports.holds.granted(show.id);
+                state.hold_tally.granted(show.id);
             }
             Answer::json(StatusCode::CREATED, &holds::view(&show, &held, None))
         }
@@ -60,8 +62,8 @@ pub(super) async fn take(
 }
 
 /// What would refuse the hold is looked at before anything is lifted for it.
-async fn may_hold(state: &AppState, show: &Show, attempt: &Attempt) -> Result<(), Problem> {
-    holds::on_sale(show, state.locks.now())?;
+async fn may_hold(state: &BackofficeState, show: &Show, attempt: &Attempt) -> Result<(), Problem> {
+    catalogue::on_sale(show, state.clock.now())?;
     if attempt.lot.seats.len() > show.per_person {
         return Err(holds::refused(show, &Refusal::Limit(show.per_person as u32)));
     }
@@ -74,13 +76,13 @@ async fn may_hold(state: &AppState, show: &Show, attempt: &Attempt) -> Result<()
 
 /// The house keeps these seats no more; all or none. Nobody can take them yet, as the map says that it does.
 async fn lift(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     show: &Show,
     (seats, reason): (&[SeatIndex], &str),
     intent: &Intent,
 ) -> Result<(), Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if intent.begin(&mut tx, now).await?.is_some() {
         return Ok(());
@@ -101,7 +103,7 @@ async fn lift(
 
 /// What was lifted becomes the seller's, where the house has not kept it again since: until the lock store has answered,
 /// nobody keeps these seats or puts them back.
-async fn hold(state: &AppState, show: &Arc<Show>, attempt: &Attempt) -> Result<Held, Problem> {
+async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &Attempt) -> Result<Held, Problem> {
     // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
     // Before asking: a grant whose answer gets lost must end in time as well.
@@ -123,7 +125,7 @@ async fn hold(state: &AppState, show: &Arc<Show>, attempt: &Attempt) -> Result<H
 }
 
 /// Puts the map right, and says what became of the seats.
-async fn lifted_in_vain(state: &AppState, show: &Show, seats: &[SeatIndex], refused: Problem) -> Problem {
+async fn lifted_in_vain(state: &BackofficeState, show: &Show, seats: &[SeatIndex], refused: Problem) -> Problem {
     if let Err(problem) = follow(state, show.id, seats).await {
         let why = problem.detail();
         tracing::warn!(why, show = %show.id, "the map of {} may show house seats as they are not", show.id);

@@ -6,17 +6,17 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Counter, caller_holds, find};
-use crate::bookings::Holder;
-use crate::seat_locks::map_or_claims;
-use crate::web::{Code, Problem};
-use crate::{AppState, bookings};
+use crate::BackofficeState;
+use http::{Code, Problem};
+use seats::seat_locks::map_or_claims;
+use selling::bookings::{self, Holder};
 
 /// Whose this seat is at the moment.
 ///
 /// # Errors
 /// 404 for another theatre's show, 400 for a seat the room has not.
 pub(super) async fn of_seat(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     show: Uuid,
     seat: SeatIndex,
@@ -29,7 +29,7 @@ pub(super) async fn of_seat(
     let byte = map.map.get(seat as usize).copied().unwrap_or_default();
     let mut connection = state.pg.acquire().await?;
     // Who pays has a claim, whatever the map says; who bought as well.
-    let now = state.locks.now();
+    let now = state.clock.now();
     let known = bookings::holder_of_seat(&mut connection, show.id, seat, now).await?;
     let known = match known {
         Some(Holder { booking, reference, name, is_claimed: true }) => {

@@ -13,15 +13,16 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Counter, find};
-use crate::accounts::reason_of;
-use crate::audit::{self, Entry as Act};
-use crate::catalogue::Show;
-use crate::clock::to_utc;
-use crate::idempotency::{Answer, Intent};
+use crate::BackofficeState;
 use crate::organiser::ScreenHouseSeat;
-use crate::seat_locks::{Refusal, with_map};
-use crate::web::{Code, Problem};
-use crate::{AppState, bookings, holds};
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::reason_of;
+use identity::audit::{self, Entry as Act};
+use platform::clock::to_utc;
+use seats::seat_locks::{Refusal, with_map};
+use selling::{bookings, holds};
 
 /// Seats kept or put back at once, at most.
 const MAX_SEATS: usize = 200;
@@ -31,13 +32,13 @@ const MAX_SEATS: usize = 200;
 /// # Errors
 /// 404 for another theatre's show, 400 for what cannot be read, 409 or 423 for seats to be kept that are sold or held.
 pub(super) async fn keep(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     show: Uuid,
     request: &HouseSeats,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -77,7 +78,7 @@ pub(super) async fn keep(
 
 /// Seats to be kept are off the map first.
 async fn commit(
-    state: &AppState,
+    state: &BackofficeState,
     show: &Show,
     seats: &[SeatIndex],
     kept: bool,
@@ -95,7 +96,7 @@ async fn commit(
 ///
 /// # Errors
 /// When the database or the lock store fails.
-pub async fn follow(state: &AppState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
+pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
     let mut tx = state.pg.begin().await?;
     // Nobody keeps them, or puts them back, until the map agrees.
     let (on, off) = kept_among(&mut tx, show, seats).await?;

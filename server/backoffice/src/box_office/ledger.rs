@@ -9,8 +9,8 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, LineRow, SumRow, TillRecord};
-use crate::clock::{from_utc, rfc3339};
-use crate::web::Problem;
+use http::Problem;
+use platform::clock::{from_utc, rfc3339};
 
 /// Lines of a ledger that are told.
 const MAX_LINES: i64 = 200;

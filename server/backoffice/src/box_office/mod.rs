@@ -11,12 +11,12 @@
 //! What is not here: how a booking moves (`bookings`), who may do what (`accounts`), and what the pages look like.
 
 mod caller_holds;
+mod endpoints;
 mod exchange;
 mod find;
 mod guest_seats;
 mod holders;
 mod house_seats;
-mod http;
 mod ledger;
 mod sell;
 mod shows;
@@ -26,9 +26,9 @@ mod tickets;
 mod tills;
 
 pub use caller_holds::is_held_for_callers;
+pub use endpoints::routes;
 pub use find::{ASKED_CHARS, by_id, by_person, by_reference};
 pub use house_seats::{follow as follow_house_seats, keep_from_start, write as write_house_seats};
-pub use http::routes;
 pub use shows::today;
 pub use take_back::{pay_out, refund, undo};
 pub use tickets::print;
@@ -39,9 +39,9 @@ pub use tills::{
 
 use domain::money::Currency;
 
-use crate::AppState;
-use crate::accounts::Staff;
-use crate::web::Problem;
+use crate::BackofficeState;
+use http::Problem;
+use identity::accounts::Staff;
 
 /// Somebody at the counter of a theatre.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl Counter<'_> {
     ///
     /// # Errors
     /// 404 when there is no such theatre.
-    pub async fn currency(&self, state: &AppState) -> Result<Currency, Problem> {
+    pub async fn currency(&self, state: &BackofficeState) -> Result<Currency, Problem> {
         let code = sql::currency(&mut *state.pg.acquire().await?, self.theatre).await?;
         let code = code.ok_or_else(|| Problem::not_found("theatre"))?;
         Currency::parse(&code).ok_or_else(|| Problem::internal(&format!("theatres.currency is {code:?}")))

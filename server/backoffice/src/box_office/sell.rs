@@ -7,14 +7,15 @@ use uuid::Uuid;
 
 use super::sql::{self, NewLine};
 use super::{Counter, caller_holds, find, tills};
-use crate::accounts::reason_of;
-use crate::audit::{self, Entry as Act};
-use crate::bookings::{self, CounterSale, Unsold};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::Held;
-use crate::web::{Code, Problem};
-use crate::{AppState, holds, outbox};
+use crate::BackofficeState;
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::reason_of;
+use identity::audit::{self, Entry as Act};
+use seats::seat_locks::Held;
+use selling::bookings::{self, CounterSale, Unsold};
+use selling::outbox;
 
 /// Sells the seller's hold in a show.
 ///
@@ -22,33 +23,33 @@ use crate::{AppState, holds, outbox};
 /// 404 for another theatre's show, 409 without an open till, for another total or when sales are closed, 410 when the
 /// hold is over, 400 for what cannot be read.
 pub(super) async fn sell(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     show: Uuid,
     request: &SaleRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
+    if let Some(answer) = intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     match sell_once(state, counter, show, request, intent).await {
         Ok(answer) => Ok(answer),
         // A repeat is in its own way: the hold is used up.
-        Err(refused) => intent.unless_answered(&state.pg, state.locks.now(), refused).await,
+        Err(refused) => intent.unless_answered(&state.pg, state.clock.now(), refused).await,
     }
 }
 
 async fn sell_once(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     show: Uuid,
     request: &SaleRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let reason = why(request)?;
     let show = find::show_here(state, counter, show).await?;
-    holds::sales_open(&show, now)?;
+    catalogue::sales_open(&show, now)?;
     // Looked at before the hold is closed; what counts is the till's row in the transaction.
     if sql::open_till(&mut *state.pg.acquire().await?, counter.theatre, counter.account()).await?.is_none() {
         return Err(tills::no_till());
@@ -74,14 +75,14 @@ fn why(request: &SaleRequest) -> Result<String, Problem> {
 }
 
 async fn commit(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     (show, held): (&Show, &Held),
     request: &SaleRequest,
     reason: &str,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);

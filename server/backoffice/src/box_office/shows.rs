@@ -6,10 +6,10 @@ use domain::seats::SeatState;
 use domain::time::Timestamp;
 
 use super::Counter;
-use crate::catalogue::{Show, today_in};
-use crate::seat_locks::{MapSnapshot, map_or_claims};
-use crate::web::Problem;
-use crate::{AppState, holds};
+use crate::BackofficeState;
+use catalogue::{Show, today_in};
+use http::Problem;
+use seats::seat_locks::{MapSnapshot, map_or_claims};
 
 /// The shows of a theatre on `date`, today where none is given, in the order of their start. The numbers are the lock
 /// store's, as of now. While it is away, seats that are only held count as free.
@@ -17,11 +17,11 @@ use crate::{AppState, holds};
 /// # Errors
 /// When the database fails.
 pub async fn today(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     date: Option<NaiveDate>,
 ) -> Result<Vec<CounterShow>, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let theatre = state.catalogue.theatre(counter.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let date = match date {
         Some(date) => date,
@@ -45,7 +45,7 @@ fn view(show: &Show, map: &MapSnapshot, now: Timestamp) -> CounterShow {
         time: show.local_iso(show.starts_at).get(11..16).unwrap_or_default().to_owned(),
         starts_at_ms: show.starts_at.0,
         kind: format!("{}, {}", show.language, show.format),
-        is_on_sale: holds::sales_open(show, now).is_ok(),
+        is_on_sale: catalogue::sales_open(show, now).is_ok(),
         is_called_off: show.is_called_off(),
         seats: occupancy(show, map),
     }

@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// A till as stored, with whose it is.
 #[derive(Clone, Debug, sqlx::FromRow)]

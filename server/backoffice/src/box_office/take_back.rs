@@ -9,13 +9,14 @@ use uuid::Uuid;
 
 use super::sql::{self, NewLine};
 use super::{Counter, find, ledger, tills};
-use crate::accounts::{self, reason_of};
-use crate::audit::{self, Entry as Act};
-use crate::bookings::{self, TakenBack};
-use crate::clock::from_utc;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
-use crate::{AppState, outbox, tickets};
+use crate::BackofficeState;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::{self, reason_of};
+use identity::audit::{self, Entry as Act};
+use platform::clock::from_utc;
+use selling::bookings::{self, TakenBack};
+use selling::outbox;
 
 /// Takes back all of a booking, or some seats, in full. A manager of the theatre stands for it with their PIN.
 ///
@@ -23,7 +24,7 @@ use crate::{AppState, outbox, tickets};
 /// 404 for another theatre's booking, 422 for a PIN that is not the manager's, 429 after too many tries, 409 when it is
 /// not sold, or when the money would have to come out of a till that is not open or has too little.
 pub async fn refund(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     booking: Uuid,
     request: &RefundRequest,
@@ -37,7 +38,7 @@ pub async fn refund(
 /// # Errors
 /// 404 for another theatre's booking, 409 when it is too late, somebody else's, of another till, or in use.
 pub async fn undo(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     booking: Uuid,
     request: &Reason,
@@ -51,7 +52,7 @@ pub async fn undo(
 /// # Errors
 /// 404 for another theatre's booking, 409 when nothing waits, or the till is not open or has too little.
 pub async fn pay_out(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     booking: Uuid,
     request: &Reason,
@@ -69,14 +70,14 @@ enum Way<'a> {
 }
 
 async fn perform(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     booking: Uuid,
     way: Way<'_>,
     reason: &str,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

@@ -5,18 +5,22 @@ use domain::api::box_office::PrintedTicket;
 use uuid::Uuid;
 
 use super::{Counter, find};
-use crate::AppState;
-use crate::audit::{self, Entry as Act};
-use crate::idempotency::{Answer, Intent};
-use crate::tickets;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::audit::{self, Entry as Act};
 
 /// The tickets of a booking, to be printed.
 ///
 /// # Errors
 /// 404 for another theatre's booking, 409 when it has no tickets (any more).
-pub async fn print(state: &AppState, counter: Counter<'_>, booking: Uuid, intent: &Intent) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+pub async fn print(
+    state: &BackofficeState,
+    counter: Counter<'_>,
+    booking: Uuid,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

@@ -9,12 +9,13 @@ use uuid::Uuid;
 
 use super::sql::{self, NewLine, TillRecord};
 use super::{Counter, ledger};
-use crate::accounts::reason_of;
-use crate::audit::{self, Entry as Act};
-use crate::clock::{from_utc, rfc3339};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use crate::BackofficeState;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::reason_of;
+use identity::audit::{self, Entry as Act};
+use platform::clock::{from_utc, rfc3339};
+use platform::ids;
 
 /// Tills of a day, at most.
 const MAX_TILLS: i64 = 200;
@@ -42,7 +43,7 @@ fn counted(minor: i64) -> Result<i64, Problem> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn mine(state: &AppState, counter: Counter<'_>) -> Result<Option<TillView>, Problem> {
+pub async fn mine(state: &BackofficeState, counter: Counter<'_>) -> Result<Option<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     match sql::open_till(&mut connection, counter.theatre, counter.account()).await? {
         Some(till) => ledger::with_lines(&mut connection, &till).await.map(Some),
@@ -55,12 +56,12 @@ pub async fn mine(state: &AppState, counter: Counter<'_>) -> Result<Option<TillV
 /// # Errors
 /// 409 when they have an open one here, 400 for a sum that cannot be.
 pub async fn open(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     request: OpenTill,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let float = counted(request.float_minor)?;
     let currency = counter.currency(state).await?;
     let (id, account) = (ids::new_id(), counter.account());
@@ -99,12 +100,12 @@ pub(super) async fn lock(tx: &mut PgConnection, counter: Counter<'_>) -> Result<
 /// # Errors
 /// 409 when they have none open, or less cash than that in it; 400 for a sum or a reason that cannot be.
 pub async fn drop_cash(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     request: &DropRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let amount = counted(request.amount_minor)?;
     let reason = reason_of(&request.reason)?;
     if amount == 0 {
@@ -148,12 +149,12 @@ pub(super) fn has_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
 /// # Errors
 /// 409 when none is open; 400 for a sum that cannot be, or a difference without a reason.
 pub async fn cash_up(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     request: &CashUp,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let counted = counted(request.counted_minor)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -173,7 +174,7 @@ pub async fn cash_up(
     let words = format!("Counted {}, difference {difference}: {reason}", Money::new(counted, expected.currency));
     let act = Act::by(counter.account(), "till_cashed_up", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
-    let closed = TillRecord { closed_at: Some(crate::clock::to_utc(now)), counted_minor: Some(counted), ..till };
+    let closed = TillRecord { closed_at: Some(platform::clock::to_utc(now)), counted_minor: Some(counted), ..till };
     let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &closed).await?)?;
     intent.commit(tx, answer, now).await
 }
@@ -184,13 +185,13 @@ pub async fn cash_up(
 /// # Errors
 /// 404 for another theatre's till, 409 when it was counted already, 400 for a sum that cannot be or no reason.
 pub async fn cash_up_for(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     till: Uuid,
     request: &CashUpFor,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let counted = counted(request.counted_minor)?;
     let reason = reason_of(&request.reason)?;
     let mut tx = state.pg.begin().await?;
@@ -223,7 +224,7 @@ pub async fn cash_up_for(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn counted_for_me(state: &AppState, counter: Counter<'_>) -> Result<Option<TillView>, Problem> {
+pub async fn counted_for_me(state: &BackofficeState, counter: Counter<'_>) -> Result<Option<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     match sql::last_till(&mut connection, counter.theatre, counter.account()).await? {
         Some(till) if till.counted_by.is_some() => ledger::one(&mut connection, &till).await.map(Some),
@@ -235,7 +236,7 @@ pub async fn counted_for_me(state: &AppState, counter: Counter<'_>) -> Result<Op
 ///
 /// # Errors
 /// When the database fails.
-pub async fn of_the_day(state: &AppState, counter: Counter<'_>) -> Result<Vec<TillView>, Problem> {
+pub async fn of_the_day(state: &BackofficeState, counter: Counter<'_>) -> Result<Vec<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let tills = sql::of_the_day(&mut connection, counter.theatre, MAX_TILLS).await?;
     ledger::views(&mut connection, &tills).await
@@ -246,12 +247,12 @@ pub async fn of_the_day(state: &AppState, counter: Counter<'_>) -> Result<Vec<Ti
 /// # Errors
 /// 409 while a till is open, or when there is none to close.
 pub async fn close_day(
-    state: &AppState,
+    state: &BackofficeState,
     counter: Counter<'_>,
     request: &DayClose,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let reason = reason_of(&request.reason)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -290,7 +291,7 @@ fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, 
 ///
 /// # Errors
 /// When the database fails.
-pub async fn last_close(state: &AppState, counter: Counter<'_>) -> Result<Option<DayView>, Problem> {
+pub async fn last_close(state: &BackofficeState, counter: Counter<'_>) -> Result<Option<DayView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some((number, at)) = sql::last_close(&mut connection, counter.theatre).await? else { return Ok(None) };
     let tills = sql::of_close(&mut connection, counter.theatre, number, MAX_TILLS).await?;

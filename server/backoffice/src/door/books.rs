@@ -8,10 +8,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::tickets::{self, TicketRow};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::tickets::{Signed, judge};
-use crate::web::Problem;
+use crate::BackofficeState;
+use ::tickets::{Signed, judge};
+use catalogue::Show;
+use http::Problem;
 
 /// Characters of a code that are told, for people to compare with the ticket in their hand.
 const TOLD_CHARS: usize = 4;
@@ -103,7 +103,11 @@ pub(super) fn plain(code: &Code, outcome: Outcome, seat: Option<&str>) -> Ticket
 }
 
 /// Adds to an answer what helps whoever has such a ticket.
-pub(super) async fn explain(state: &AppState, answer: &mut TicketAnswer, finding: &Finding) -> Result<(), Problem> {
+pub(super) async fn explain(
+    state: &BackofficeState,
+    answer: &mut TicketAnswer,
+    finding: &Finding,
+) -> Result<(), Problem> {
     match finding {
         Finding::NotValid(why) => answer.why = Some(*why),
         Finding::OtherShow(show) => answer.show = state.catalogue.show(*show).await?.map(|show| other(&show)),

@@ -7,17 +7,17 @@ use uuid::Uuid;
 use super::scan::open_door;
 use super::seal::{About, seal};
 use super::sql::tickets;
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::clock::from_utc;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use catalogue::Show;
+use http::{Code, Problem};
+use platform::clock::from_utc;
 
 /// Tickets on a list at most: beyond, a telephone has better things to do than to hold it.
 const MAX_LISTED: i64 = 100_000;
 
 /// A list of the show as it is now.
-pub(super) async fn list(state: &AppState, show: &Show, device: Uuid) -> Result<DoorList, Problem> {
-    let now = state.locks.now();
+pub(super) async fn list(state: &BackofficeState, show: &Show, device: Uuid) -> Result<DoorList, Problem> {
+    let now = state.clock.now();
     open_door(show, now)?;
     let rows = tickets::of_show(&state.pg, show.id, MAX_LISTED + 1).await?;
     if rows.len() as i64 > MAX_LISTED {
@@ -37,6 +37,6 @@ pub(super) async fn list(state: &AppState, show: &Show, device: Uuid) -> Result<
     }
     let about = About { theatre: &show.theatre_id, show: show.id };
     let digests = open.iter().chain(used.iter().map(|ticket| &ticket.digest)).chain(&not_valid).map(String::as_str);
-    let seal = seal(about, device, now, digests, &state.config.token_secret);
+    let seal = seal(about, device, now, digests, &state.token_secrets);
     Ok(DoorList { seal, made_at: show.local_iso(now), open, used, not_valid })
 }

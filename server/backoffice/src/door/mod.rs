@@ -10,7 +10,7 @@
 //! (`tickets`), and who may do this (`accounts`): the box office, and so its manager.
 
 mod books;
-mod http;
+mod endpoints;
 mod list;
 mod now;
 mod scan;
@@ -19,7 +19,7 @@ mod settle;
 mod sql;
 mod undo;
 
-pub use http::routes;
+pub use endpoints::routes;
 pub use now::{shows, standing};
 
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use domain::api::door::DoorDevice;
 use domain::roles::Role;
 use uuid::Uuid;
 
-use crate::AppState;
-use crate::accounts::Staff;
-use crate::catalogue::Show;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use catalogue::Show;
+use http::{Code, Problem};
+use identity::accounts::Staff;
 
 /// Who works at the door.
 pub const WORKERS: &[Role] = &[Role::BoxOffice];
@@ -44,7 +44,7 @@ const UNDONE: &str = "door_admission_undone";
 ///
 /// # Errors
 /// As [`Staff::at`]; 404 when the theatre has no such show.
-pub async fn show_at(state: &AppState, staff: &Staff, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
+pub async fn show_at(state: &BackofficeState, staff: &Staff, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
     staff.at(theatre, WORKERS)?;
     let show = state.catalogue.show(show).await?.filter(|show| show.theatre_id == theatre);
     show.ok_or_else(|| Problem::not_found("show"))

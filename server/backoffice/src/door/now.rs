@@ -5,17 +5,17 @@ use domain::door::{CLOSES_AFTER_MS, OPENS_BEFORE_MS};
 
 use super::books::ends_of;
 use super::sql::{records, tickets};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::clock::from_utc;
-use crate::web::Problem;
+use crate::BackofficeState;
+use catalogue::Show;
+use http::Problem;
+use platform::clock::from_utc;
 
 /// Shows of a theatre whose doors are open, in the order they start. The caller has checked who asks.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn shows(state: &AppState, theatre: &str) -> Result<Vec<DoorShow>, Problem> {
-    let now = state.locks.now();
+pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorShow>, Problem> {
+    let now = state.clock.now();
     let (from, to) = (now.plus_ms(-CLOSES_AFTER_MS), now.plus_ms(OPENS_BEFORE_MS));
     let rows = tickets::shows(&state.pg, theatre, from, to).await?;
     let view = |row: tickets::ShowRow| DoorShow {
@@ -33,7 +33,7 @@ pub async fn shows(state: &AppState, theatre: &str) -> Result<Vec<DoorShow>, Pro
 ///
 /// # Errors
 /// When the database fails.
-pub async fn standing(state: &AppState, show: &Show) -> Result<DoorView, Problem> {
+pub async fn standing(state: &BackofficeState, show: &Show) -> Result<DoorView, Problem> {
     let counts = records::counts(&state.pg, show.id).await?;
     let rows = if counts.conflicts == 0 { Vec::new() } else { records::conflicts(&state.pg, show.id).await? };
     let view = |row: records::ConflictRow| {

@@ -11,30 +11,31 @@ use super::books::{self, Books, Finding};
 use super::named;
 use super::sql::admissions::{self, Admission, Entrance};
 use super::sql::records::{self, Looker};
-use crate::accounts::Staff;
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{self, Problem};
-use crate::{AppState, ids};
+use crate::BackofficeState;
+use catalogue::Show;
+use http::Problem;
+use http::idempotency::{Answer, Intent};
+use identity::accounts::Staff;
+use platform::ids;
 
 /// A ticket whose admission is undone and made anew at this very moment is looked at so often.
 const MAX_LOOKS: u32 = 3;
 
 /// Looks at the tickets of a scan, and lets in whoever has good ones. The scan's id is the intent's key.
 pub(super) async fn scan(
-    state: &AppState,
+    state: &BackofficeState,
     staff: &Staff,
     show: &Show,
     request: &ScanRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
     let scan = id_of(intent)?;
     let device = named(&request.device)?;
-    let codes = door::read(&request.text).map_err(|why| Problem::new(web::Code::Malformed, why.to_string()))?;
+    let codes = door::read(&request.text).map_err(|why| Problem::new(http::Code::Malformed, why.to_string()))?;
     open_door(show, now)?;
     let looker = Looker { device: request.device.id, account: staff.session.account, offline: false };
     let mut tx = state.pg.begin().await?;
@@ -67,7 +68,7 @@ pub(super) async fn scan(
 }
 
 async fn look(
-    state: &AppState,
+    state: &BackofficeState,
     tx: &mut PgConnection,
     books: &Books,
     code: &Code,
@@ -109,13 +110,16 @@ pub(super) async fn admit(
             return Ok(Some(stands));
         }
     }
-    Err(Problem::new(web::Code::Overloaded, "Others are busy with this very ticket. Please scan it again."))
+    Err(Problem::new(http::Code::Overloaded, "Others are busy with this very ticket. Please scan it again."))
 }
 
 /// The scan's id, which is its key.
 fn id_of(intent: &Intent) -> Result<Uuid, Problem> {
     Uuid::parse_str(intent.key()).map_err(|_| {
-        Problem::new(web::Code::KeyMalformed, "The Idempotency-Key of a scan is the scan's id, a UUID of the device's.")
+        Problem::new(
+            http::Code::KeyMalformed,
+            "The Idempotency-Key of a scan is the scan's id, a UUID of the device's.",
+        )
     })
 }
 
@@ -125,5 +129,5 @@ pub(super) fn open_door(show: &Show, now: Timestamp) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!("{} starts {}. Choose a show of today.", show.film, show.starts_local);
-    Err(Problem::new(web::Code::DoorClosed, detail))
+    Err(Problem::new(http::Code::DoorClosed, detail))
 }

@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// What is signed begins with it: nothing else that the secret signs does.
 const PURPOSE: &[u8] = b"rowlock door list 1\n";

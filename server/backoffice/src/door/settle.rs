@@ -17,12 +17,12 @@ use super::scan::admit;
 use super::seal::{self, About};
 use super::sql::admissions::{self, Entrance};
 use super::sql::records::{self, Looker, entrance_of};
-use crate::accounts::Staff;
-use crate::audit::{self, Entry};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{self, Problem};
-use crate::{AppState, door};
+use crate::{BackofficeState, door};
+use catalogue::Show;
+use http::Problem;
+use http::idempotency::{Answer, Intent};
+use identity::accounts::Staff;
+use identity::audit::{self, Entry};
 
 /// A code of a scan, and when it was made.
 struct Piece {
@@ -32,19 +32,19 @@ struct Piece {
 
 /// Settles scans that were made without a network, all of them or none.
 pub(super) async fn settle(
-    state: &AppState,
+    state: &BackofficeState,
     staff: &Staff,
     show: &Show,
     request: &SettleRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
     let device = named(&request.device)?;
     let about = About { theatre: &show.theatre_id, show: show.id };
-    let made_at = seal::check(about, request.device.id, &request.seal, &state.config.token_secret)?;
+    let made_at = seal::check(about, request.device.id, &request.seal, &state.token_secrets)?;
     let pieces = pieces(request, now, made_at)?;
     let settling = Settling { state, staff, show, device, device_id: request.device.id, now };
     let mut tx = state.pg.begin().await?;
@@ -60,7 +60,7 @@ pub(super) async fn settle(
 /// The codes of all scans in the order in which they are settled: each ticket by itself, so that two calls lock tickets
 /// in one order, and of each ticket the scans in the order of their times.
 fn pieces(request: &SettleRequest, now: Timestamp, made_at: Timestamp) -> Result<Vec<Piece>, Problem> {
-    let malformed = |detail: &str| Problem::new(web::Code::Malformed, detail);
+    let malformed = |detail: &str| Problem::new(http::Code::Malformed, detail);
     if request.scans.is_empty() || request.scans.len() > MAX_SETTLED_SCANS {
         return Err(malformed(&format!("A call settles 1 to {MAX_SETTLED_SCANS} scans.")));
     }
@@ -90,7 +90,7 @@ fn answer_of(scan: &QueuedScan, came_to: &CameTo) -> ScanAnswer {
 
 /// Where and by whom it is settled.
 struct Settling<'a> {
-    state: &'a AppState,
+    state: &'a BackofficeState,
     staff: &'a Staff,
     show: &'a Show,
     device: &'a str,

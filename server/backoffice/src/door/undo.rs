@@ -5,23 +5,23 @@ use domain::door::Code as TicketCode;
 
 use super::books::ends_of;
 use super::sql::admissions;
-use crate::accounts::{Staff, reason_of};
-use crate::audit::{self, Entry};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
-use crate::{AppState, door};
+use crate::{BackofficeState, door};
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::{Staff, reason_of};
+use identity::audit::{self, Entry};
 
 /// Undoes whatever a scan let in, or one ticket of it; the tickets are good again. Where another scan has turned out to be
 /// the admission meanwhile, nothing is undone.
 pub(super) async fn undo(
-    state: &AppState,
+    state: &BackofficeState,
     staff: &Staff,
     show: &Show,
     request: &UndoRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

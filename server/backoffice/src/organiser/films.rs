@@ -5,9 +5,9 @@ use domain::api::organiser::{FilmChoice, FilmRequest};
 use sha2::{Digest, Sha256};
 
 use super::{Act, MAX_TEXT_CHARS, slug_of, sql, text_of, title_of};
-use crate::AppState;
-use crate::idempotency::Answer;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::idempotency::Answer;
+use http::{Code, Problem};
 
 /// The longest a film or concert may be, minutes.
 pub(super) const MAX_RUNNING_MINUTES: u32 = 24 * 60;
@@ -20,7 +20,7 @@ const HUES: u16 = 360;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn list(state: &AppState) -> Result<Vec<FilmChoice>, Problem> {
+pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
     Ok(sql::programme::films(&mut *state.pg.acquire().await?, MAX_CHOICES).await?)
 }
 
@@ -28,7 +28,7 @@ pub async fn list(state: &AppState) -> Result<Vec<FilmChoice>, Problem> {
 ///
 /// # Errors
 /// 400 when something about it cannot be.
-pub async fn add(state: &AppState, act: &Act<'_>, request: &FilmRequest) -> Result<Answer, Problem> {
+pub async fn add(state: &BackofficeState, act: &Act<'_>, request: &FilmRequest) -> Result<Answer, Problem> {
     let title = title_of(&request.title)?;
     let text = |text, what| text_of(text, MAX_TEXT_CHARS, what);
     let (tagline, synopsis) = (text(&request.tagline, "The tagline")?, text(&request.synopsis, "The synopsis")?);

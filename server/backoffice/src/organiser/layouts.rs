@@ -15,10 +15,10 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::{Act, sql};
-use crate::AppState;
-use crate::idempotency::Answer;
-use crate::ids;
-use crate::web::{Code, Problem, unreadable};
+use crate::BackofficeState;
+use http::idempotency::Answer;
+use http::{Code, Problem, unreadable};
+use platform::ids;
 
 /// Largest file of a room, bytes: 100,000 seats with all that editors write about them.
 pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
@@ -115,8 +115,8 @@ pub struct Room {
 ///
 /// # Errors
 /// 400 with everything that is wrong with the file.
-pub async fn import(state: &AppState, act: &Act<'_>, file: File) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
+pub async fn import(state: &BackofficeState, act: &Act<'_>, file: File) -> Result<Answer, Problem> {
+    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     let Imported { layout, remarks } = read(file).await?;
@@ -200,7 +200,7 @@ fn view_of(id: Uuid, layout: &Layout, remarks: Vec<Finding>, published: bool) ->
 ///
 /// # Errors
 /// 404 when there is none.
-pub async fn room(state: &AppState, theatre: &str, layout: Uuid) -> Result<Room, Problem> {
+pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<Room, Problem> {
     let found = sql::layouts::of_theatre(&mut *state.pg.acquire().await?, theatre, layout).await?;
     let found = found.ok_or_else(|| Problem::not_found("layout"))?;
     // An arena takes long enough to read that it would hold up every request on this thread.
@@ -216,8 +216,8 @@ pub async fn room(state: &AppState, theatre: &str, layout: Uuid) -> Result<Room,
 ///
 /// # Errors
 /// When the database does not answer.
-pub async fn sold_seats(state: &AppState, theatre: &str, layout: Uuid) -> Result<Vec<u32>, Problem> {
-    let now = state.locks.now();
+pub async fn sold_seats(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<Vec<u32>, Problem> {
+    let now = state.clock.now();
     Ok(sql::layouts::sold_seats(&mut *state.pg.acquire().await?, theatre, layout, now, MAX_SEATS_PER_SHOW as i64)
         .await?)
 }

@@ -9,8 +9,8 @@
 //! What is not here: undoing the bookings of a show that was called off (`bookings`), what customers see of all this
 //! (`catalogue`), and prices of single bookings.
 
+mod endpoints;
 mod films;
-mod http;
 mod layouts;
 mod screens;
 mod shows;
@@ -20,8 +20,8 @@ mod tariffs;
 mod theatres;
 mod told;
 
+pub use endpoints::routes;
 pub use films::{add as add_film, list as films};
-pub use http::routes;
 pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room, sold_seats};
 pub use screens::{create as create_screen, list as screens, publish};
 pub use shows::{
@@ -40,11 +40,11 @@ use domain::roles::Role;
 use domain::time::Timestamp;
 use sqlx::{Postgres, Transaction};
 
-use crate::AppState;
-use crate::accounts::Staff;
-use crate::audit::{self, Entry};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::Staff;
+use identity::audit::{self, Entry};
 
 /// Who may do all of this.
 pub const ROLES: &[Role] = &[Role::Manager, Role::Organiser];
@@ -79,12 +79,12 @@ pub(crate) struct Begun<'a> {
 
 impl<'a> Act<'a> {
     /// Begins it; the other side is the answer that was given before.
-    async fn begin(&'a self, state: &AppState) -> Result<Result<Begun<'a>, Answer>, Problem> {
-        let now = state.locks.now();
+    async fn begin(&'a self, state: &BackofficeState) -> Result<Result<Begun<'a>, Answer>, Problem> {
+        let now = state.clock.now();
         if let Some(answer) = self.intent.replay(&state.pg, now).await? {
             return Ok(Err(answer));
         }
-        let reason = crate::accounts::reason_of(self.reason)?;
+        let reason = identity::accounts::reason_of(self.reason)?;
         let mut tx = state.pg.begin().await?;
         if let Some(answer) = self.intent.begin(&mut tx, now).await? {
             return Ok(Err(answer));
@@ -143,7 +143,7 @@ fn slug_of(name: &str) -> String {
             slug.push('-');
         }
     }
-    let id = crate::ids::new_id().simple().to_string();
+    let id = platform::ids::new_id().simple().to_string();
     let slug = slug.trim_matches('-');
     // The end of an id is its random part.
     let tail = &id[id.len() - 8..];
@@ -157,7 +157,7 @@ fn slug_of(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::is_slug;
+    use catalogue::is_slug;
 
     #[test]
     fn any_name_becomes_one_for_addresses_that_is_nobody_elses() {

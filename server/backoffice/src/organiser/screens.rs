@@ -5,9 +5,9 @@ use domain::api::organiser::{PublishRequest, ScreenRequest, ScreenView};
 use uuid::Uuid;
 
 use super::{Act, Begun, name_of, slug_of, sql, standing};
-use crate::AppState;
-use crate::idempotency::Answer;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::idempotency::Answer;
+use http::{Code, Problem};
 
 /// Screens a theatre may have.
 const MAX_SCREENS: i64 = 200;
@@ -16,8 +16,8 @@ const MAX_SCREENS: i64 = 200;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<ScreenView>, Problem> {
-    let now = state.locks.now();
+pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<ScreenView>, Problem> {
+    let now = state.clock.now();
     Ok(sql::screens::of_theatre(&mut *state.pg.acquire().await?, theatre, now, MAX_SCREENS).await?)
 }
 
@@ -25,7 +25,7 @@ pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<ScreenView>, Pr
 ///
 /// # Errors
 /// 404 for a room of others, 400 for a name that cannot be used, 409 when there are too many screens.
-pub async fn create(state: &AppState, act: &Act<'_>, request: &ScreenRequest) -> Result<Answer, Problem> {
+pub async fn create(state: &BackofficeState, act: &Act<'_>, request: &ScreenRequest) -> Result<Answer, Problem> {
     let name = name_of(&request.name, "the screen's name")?;
     let mut begun = match act.begin(state).await? {
         Ok(begun) => begun,
@@ -50,7 +50,7 @@ pub async fn create(state: &AppState, act: &Act<'_>, request: &ScreenRequest) ->
 /// # Errors
 /// 404 for a screen or a room of others.
 pub async fn publish(
-    state: &AppState,
+    state: &BackofficeState,
     act: &Act<'_>,
     screen: &str,
     request: &PublishRequest,

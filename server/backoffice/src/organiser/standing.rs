@@ -16,10 +16,10 @@ use uuid::Uuid;
 
 use super::sql::standing::{self as sql, StandingRow};
 use super::{Act, layouts, sql as queries};
-use crate::AppState;
-use crate::accounts::reason_of;
-use crate::idempotency::Answer;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use identity::accounts::reason_of;
 
 /// Seats a screen keeps for the house at most: each is a row of each of up to 500 shows that are planned at once.
 const MAX_STANDING: usize = 200;
@@ -43,7 +43,7 @@ pub struct ScreenHouseSeat {
 ///
 /// # Errors
 /// 404 when the theatre has no such screen.
-pub async fn list(state: &AppState, theatre: &str, screen: &str) -> Result<StandingSeats, Problem> {
+pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> Result<StandingSeats, Problem> {
     let mut connection = state.pg.acquire().await?;
     let place = queries::shows::screen(&mut connection, theatre, screen).await?;
     let place = place.ok_or_else(|| Problem::not_found("screen"))?;
@@ -56,8 +56,13 @@ pub async fn list(state: &AppState, theatre: &str, screen: &str) -> Result<Stand
 /// # Errors
 /// 404 for a screen of others, 400 for seats the room has not and for too many, 409 for another room than the screen
 /// has by now.
-pub async fn keep(state: &AppState, act: &Act<'_>, screen: &str, request: &StandingRequest) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
+pub async fn keep(
+    state: &BackofficeState,
+    act: &Act<'_>,
+    screen: &str,
+    request: &StandingRequest,
+) -> Result<Answer, Problem> {
+    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     reason_of(act.reason)?;
@@ -167,7 +172,12 @@ pub(super) fn in_words(standing: &[ScreenHouseSeat]) -> String {
 ///
 /// # Errors
 /// 404 when the theatre has no such room.
-pub async fn unknown(state: &AppState, theatre: &str, layout: Uuid, labels: &[String]) -> Result<Vec<String>, Problem> {
+pub async fn unknown(
+    state: &BackofficeState,
+    theatre: &str,
+    layout: Uuid,
+    labels: &[String],
+) -> Result<Vec<String>, Problem> {
     let wanted: BTreeSet<String> = labels.iter().cloned().collect();
     let room = layouts::room(state, theatre, layout).await?.layout;
     let known = numbers(room, wanted.clone()).await?;

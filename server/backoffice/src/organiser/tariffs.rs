@@ -7,9 +7,9 @@ use domain::api::organiser::{TariffRequest, TariffView};
 use domain::pricing::{MAX_AMOUNT_MINOR, MAX_PERCENT, Tariff};
 
 use super::{Act, sql};
-use crate::AppState;
-use crate::idempotency::Answer;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::idempotency::Answer;
+use http::{Code, Problem};
 
 /// Categories a tariff may name.
 const MAX_CATEGORIES: usize = 500;
@@ -18,7 +18,7 @@ const MAX_CATEGORIES: usize = 500;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn current(state: &AppState, theatre: &str) -> Result<TariffView, Problem> {
+pub async fn current(state: &BackofficeState, theatre: &str) -> Result<TariffView, Problem> {
     let found = sql::programme::tariff(&mut *state.pg.acquire().await?, theatre).await?;
     Ok(found.map_or_else(nothing_yet, |(tariff, version)| view_of(&tariff, version)))
 }
@@ -46,7 +46,7 @@ impl PriceGround {
 ///
 /// # Errors
 /// 404 when there is no such theatre.
-pub async fn price_ground(state: &AppState, theatre: &str) -> Result<PriceGround, Problem> {
+pub async fn price_ground(state: &BackofficeState, theatre: &str) -> Result<PriceGround, Problem> {
     let mut connection = state.pg.acquire().await?;
     let currency = sql::programme::currency(&mut connection, theatre).await?;
     let currency = currency.ok_or_else(|| Problem::not_found("theatre"))?;
@@ -80,7 +80,7 @@ fn view_of(tariff: &Tariff, version: i32) -> TariffView {
 ///
 /// # Errors
 /// 400 for a price that cannot be, by name; 409 when somebody else changed it meanwhile.
-pub async fn set(state: &AppState, act: &Act<'_>, request: &TariffRequest) -> Result<Answer, Problem> {
+pub async fn set(state: &BackofficeState, act: &Act<'_>, request: &TariffRequest) -> Result<Answer, Problem> {
     let tariff = checked(&request.tariff)?;
     let mut begun = match act.begin(state).await? {
         Ok(begun) => begun,

@@ -10,11 +10,11 @@ use sqlx::{PgConnection, PgPool};
 
 use super::sql::theatres as sql;
 use super::{Act, MAX_TEXT_CHARS, name_of, slug_of, text_of};
-use crate::AppState;
-use crate::accounts::{self, Staff};
-use crate::audit::{self, Entry};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::{self, Staff};
+use identity::audit::{self, Entry};
 
 /// Theatres there may be: a list of them is one page.
 const MAX_THEATRES: i64 = 500;
@@ -25,7 +25,7 @@ const CREATED: &str = "theatre_created";
 ///
 /// # Errors
 /// 404 when there is none.
-pub async fn one(state: &AppState, theatre: &str) -> Result<ManagedTheatre, Problem> {
+pub async fn one(state: &BackofficeState, theatre: &str) -> Result<ManagedTheatre, Problem> {
     let found = sql::one(&mut *state.pg.acquire().await?, theatre).await?;
     found.ok_or_else(|| Problem::not_found("theatre"))
 }
@@ -35,7 +35,7 @@ pub async fn one(state: &AppState, theatre: &str) -> Result<ManagedTheatre, Prob
 /// # Errors
 /// 403 for whoever does not manage every theatre there is, 400 for what cannot be, 404 for an unknown city.
 pub async fn create(
-    state: &AppState,
+    state: &BackofficeState,
     staff: &Staff,
     intent: &Intent,
     request: &TheatreRequest,
@@ -118,7 +118,7 @@ impl<'a> Checked<'a> {
 ///
 /// # Errors
 /// 400 for what cannot be, 409 when somebody else changed it meanwhile, or its currency may not change any more.
-pub async fn change(state: &AppState, act: &Act<'_>, request: &TheatreChange) -> Result<Answer, Problem> {
+pub async fn change(state: &BackofficeState, act: &Act<'_>, request: &TheatreChange) -> Result<Answer, Problem> {
     let name = name_of(&request.name, "the theatre's name")?;
     let address = address_of(&request.address)?;
     let currency = currency_of(&request.currency)?;

@@ -7,10 +7,10 @@ use domain::time::{SECOND_MS, Timestamp};
 use uuid::Uuid;
 
 use super::sql;
-use crate::AppState;
-use crate::background::Rounds;
-use crate::clock::from_utc;
-use crate::web::Problem;
+use crate::BackofficeState;
+use http::Problem;
+use platform::background::Rounds;
+use platform::clock::from_utc;
 
 /// How often replicas look for changes, and so how long one may not know.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const UNSETTLED_MS: i64 = 5 * SECOND_MS;
 const MAX_CHANGES: i64 = 2_000;
 
 /// Runs until the server stops.
-pub async fn follow_forever(state: AppState) {
+pub async fn follow_forever(state: BackofficeState) {
     let mut known = HashMap::new();
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
@@ -33,8 +33,8 @@ pub async fn follow_forever(state: AppState) {
     }
 }
 
-async fn one_round(state: &AppState, known: &mut HashMap<Uuid, i32>) -> Result<(), Problem> {
-    let now: Timestamp = state.locks.now();
+async fn one_round(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result<(), Problem> {
+    let now: Timestamp = state.clock.now();
     let since = now.plus_ms(-LOOKED_BACK_MS);
     let changes = sql::shows::changed_since(&mut *state.pg.acquire().await?, since, MAX_CHANGES).await?;
     let mut seen = HashMap::with_capacity(changes.len());

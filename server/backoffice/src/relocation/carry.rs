@@ -11,14 +11,11 @@ use uuid::Uuid;
 use super::ground::{self, Ground, Rooms};
 use super::lines::{self, Mover};
 use super::sql::{self, Meant, MoveRow, Outcome, ShowNow};
-use crate::AppState;
-use crate::bookings::cancel::undo_in_full;
-use crate::bookings::moves::Cause;
-use crate::bookings::sql as bookings;
-use crate::box_office;
-use crate::clock::from_utc;
-use crate::web::Problem;
+use crate::{BackofficeState, box_office};
 use domain::time::Timestamp;
+use http::Problem;
+use platform::clock::from_utc;
+use selling::bookings::{self, Cause, undo_in_full};
 use sqlx::PgConnection;
 
 /// What a try came to.
@@ -35,9 +32,9 @@ pub(super) enum Carried {
 }
 
 /// Carries a move out if it can be now. A crash anywhere leaves it as it was, and it is tried again.
-pub(super) async fn carry(state: &AppState, open: &MoveRow) -> Result<Carried, Problem> {
+pub(super) async fn carry(state: &BackofficeState, open: &MoveRow) -> Result<Carried, Problem> {
     let rooms = Rooms::load(state, open.from_layout, open.to_layout).await?;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock_move(&mut tx, open.id, "closing").await? else { return Ok(Carried::Busy) };
     sql::lock_sold(&mut tx, row.show_id).await?;

@@ -12,9 +12,9 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, FloorRow, ShowNow, SoldRow};
-use crate::AppState;
+use crate::BackofficeState;
 use crate::organiser::{self, ScreenHouseSeat};
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// The room a show is in, and the one it is to be in.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(super) struct Rooms {
 
 impl Rooms {
     /// Reads them. Takes a connection, so it is called before a transaction is begun.
-    pub async fn load(state: &AppState, before: Uuid, after: Uuid) -> Result<Self, Problem> {
+    pub async fn load(state: &BackofficeState, before: Uuid, after: Uuid) -> Result<Self, Problem> {
         Ok(Self { before: state.catalogue.layout(before).await?, after: state.catalogue.layout(after).await? })
     }
 }

@@ -8,11 +8,12 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::sql::{self, DueMail};
-use crate::bookings::{mail_links, sql as bookings};
-use crate::clock::from_utc;
-use crate::tickets::{MAIL_LEASE_MS, MailError, MailLane, NoticeMail, SEND_WITHIN};
-use crate::web::Problem;
-use crate::{AppState, ids};
+use crate::BackofficeState;
+use http::Problem;
+use platform::clock::from_utc;
+use platform::ids;
+use selling::bookings;
+use tickets::{MAIL_LEASE_MS, MailError, MailLane, NoticeMail, SEND_WITHIN};
 
 /// Tries before it is given up; the page of the booking says the same.
 const MAX_TRIES: i32 = 20;
@@ -22,7 +23,7 @@ const PAUSE_MS: u64 = 60_000;
 const FIRST_NUMBER: u32 = 10_000;
 
 /// Sends them until the server stops; what it has taken it finishes.
-pub async fn send_forever(state: AppState) {
+pub async fn send_forever(state: BackofficeState) {
     let state = &state;
     // Whoever carries a show is not in a hurry with its mails: they are found.
     let nobody_tells = Notify::new();
@@ -30,12 +31,12 @@ pub async fn send_forever(state: AppState) {
     lane.send_forever(move || take(state), move |due| send(state, due)).await;
 }
 
-async fn take(state: &AppState) -> Result<Option<DueMail>, sqlx::Error> {
-    let now = state.locks.now();
+async fn take(state: &BackofficeState) -> Result<Option<DueMail>, sqlx::Error> {
+    let now = state.clock.now();
     sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
 }
 
-async fn send(state: &AppState, due: DueMail) {
+async fn send(state: &BackofficeState, due: DueMail) {
     let booking = due.booking_id;
     let sent = match timeout(SEND_WITHIN, hand_over(state, &due)).await {
         Ok(Ok(sent)) => sent,
@@ -47,11 +48,11 @@ async fn send(state: &AppState, due: DueMail) {
         Err(_) => Err(MailError::TooLate),
     };
     let noted = match sent {
-        Ok(()) => sql::note_mailed(&state.pg, &due, state.locks.now()).await,
+        Ok(()) => sql::note_mailed(&state.pg, &due, state.clock.now()).await,
         Err(cause) => {
             tracing::warn!(%booking, %cause, "the mail about the move of {booking} will be tried again");
             let pause = ids::jitter(PAUSE_MS).cast_signed();
-            sql::postpone_mail(&state.pg, &due, state.locks.now().plus_ms(pause)).await
+            sql::postpone_mail(&state.pg, &due, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
@@ -59,7 +60,7 @@ async fn send(state: &AppState, due: DueMail) {
     }
 }
 
-async fn hand_over(state: &AppState, due: &DueMail) -> Result<Result<(), MailError>, Problem> {
+async fn hand_over(state: &BackofficeState, due: &DueMail) -> Result<Result<(), MailError>, Problem> {
     Ok(match mail(state, due).await? {
         Some(mail) => state.mailer.send_notice(&mail).await,
         None => Ok(()),
@@ -67,7 +68,7 @@ async fn hand_over(state: &AppState, due: &DueMail) -> Result<Result<(), MailErr
 }
 
 /// `None`: there is nobody to tell, or they were told something later.
-async fn mail(state: &AppState, due: &DueMail) -> Result<Option<NoticeMail>, Problem> {
+async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMail>, Problem> {
     let found = bookings::find(&mut *state.pg.acquire().await?, due.booking_id).await?;
     let stands = |row: &bookings::BookingRow| row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty();
     let Some(row) = found.filter(stands) else { return Ok(None) };
@@ -83,8 +84,8 @@ async fn mail(state: &AppState, due: &DueMail) -> Result<Option<NoticeMail>, Pro
         paragraphs: words(due, until.as_deref()),
         film: show.film.clone(),
         show: format!("{}, {}, {}", show.starts_local, show.theatre, show.screen),
-        booking_url: mail_links::page_url(&state.config.public_url, row.id, state.locks.now()),
-        at: state.locks.now(),
+        booking_url: bookings::page_url(&state.site.public_url, row.id, state.clock.now()),
+        at: state.clock.now(),
     }))
 }
 

@@ -7,11 +7,10 @@
 //! map anew. If a server dies half way, the row stays open, and any replica goes on (docs/decisions/0042).
 //!
 //! Who sits where is decided in `domain::relocation`. Those whose places exist there keep them. All others get
-//! places that are no worse, which are the booking's own from that moment; its buyer says yes or no (`answers`), and
+//! places that are no worse, which are the booking's own from that moment; its buyer says yes or no (`selling::bookings`), and
 //! a buyer who does not answer in time gets the money back. What is not here: which screens are free, and what a
 //! category costs there (`organiser`).
 
-mod answers;
 mod carry;
 mod ground;
 mod lines;
@@ -27,14 +26,13 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-pub(super) use answers::{answer, is_offered, offer};
 pub use mails::send_forever as send_mails_forever;
 pub use preview::preview;
 pub use rounds::{round, work_forever};
 
-use crate::clock::from_utc;
-use crate::ids;
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
+use platform::clock::from_utc;
+use platform::ids;
 
 /// Moves of one show, at most: seats of earlier rooms are kept apart by the number of the move (`migrations/0063`).
 pub const MAX_MOVES: i16 = 20;
@@ -61,7 +59,7 @@ pub struct Wish {
 /// # Errors
 /// 409 when it is over, called off, being moved, moved too often, or buyers of the last move may still answer.
 pub async fn begin_in(tx: &mut PgConnection, wish: &Wish, now: Timestamp) -> Result<(), Problem> {
-    super::sql::lock_show_before_mark(tx, wish.show).await?;
+    selling::bookings::lock_show_before_mark(tx, wish.show).await?;
     let show = sql::show(tx, wish.show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let refuse = |words: &str| Err(Problem::new(Code::WrongState, words));
     if show.called_off || from_utc(show.starts_at) <= now {

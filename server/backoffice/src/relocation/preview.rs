@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::ground::{self, Rooms};
 use super::lines::{self, Mover};
 use super::sql::{self, SoldRow};
-use crate::AppState;
-use crate::web::Problem;
+use crate::BackofficeState;
+use http::Problem;
 
 /// Bookings named in one answer.
 const MAX_LINES: usize = 100;
@@ -40,7 +40,7 @@ pub struct Meaning {
 /// # Errors
 /// 404 for a show that is not there, 400 when a category has no price.
 pub async fn preview(
-    state: &AppState,
+    state: &BackofficeState,
     show: Uuid,
     (screen, layout): (&str, Uuid),
     prices: &BTreeMap<String, i64>,

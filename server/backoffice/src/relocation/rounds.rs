@@ -10,17 +10,15 @@ use std::time::Duration;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
-use super::answers;
 use super::carry::{Carried, carry};
 use super::sql::{self, MoveRow};
-use crate::background::Rounds;
-use crate::bookings::cancel::undo_in_full;
-use crate::bookings::moves::Cause;
-use crate::bookings::sql as bookings;
-use crate::clock::from_utc;
-use crate::seat_locks::{StoreError, with_map};
-use crate::web::Problem;
-use crate::{AppState, outbox};
+use crate::BackofficeState;
+use http::Problem;
+use platform::background::Rounds;
+use platform::clock::from_utc;
+use seats::seat_locks::{StoreError, with_map};
+use selling::bookings::{self, Cause, undo_in_full};
+use selling::outbox;
 
 /// How often replicas look.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -34,7 +32,7 @@ const MAX_MOVES: i64 = 100;
 const MAX_PER_BATCH: i64 = 64;
 
 /// Runs until the server stops.
-pub async fn work_forever(state: AppState) {
+pub async fn work_forever(state: BackofficeState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
         if let Err(problem) = round(&state).await {
@@ -47,20 +45,20 @@ pub async fn work_forever(state: AppState) {
 ///
 /// # Errors
 /// When the database fails. Troubles of single moves are logged, and the next round tries again.
-pub async fn round(state: &AppState) -> Result<(), Problem> {
+pub async fn round(state: &BackofficeState) -> Result<(), Problem> {
     for row in sql::open_moves(&state.pg, MAX_MOVES).await? {
         if let Err(problem) = look_after(state, row.clone()).await {
             tracing::warn!(?problem, show = %row.show_id, "show {} is not moved yet", row.show_id);
         }
     }
-    answers::end_due(state).await?;
+    selling::bookings::end_due_seat_offers(state).await?;
     Ok(())
 }
 
-async fn look_after(state: &AppState, row: MoveRow) -> Result<(), Problem> {
+async fn look_after(state: &BackofficeState, row: MoveRow) -> Result<(), Problem> {
     if row.state == "closing" {
         let_go(state, row.show_id).await;
-        stop_unpaid(state, &row, state.locks.now()).await?;
+        stop_unpaid(state, &row, state.clock.now()).await?;
         match carry(state, &row).await? {
             Carried::Done => outbox::wake(state),
             Carried::NotYet | Carried::Busy => return Ok(()),
@@ -74,7 +72,7 @@ async fn look_after(state: &AppState, row: MoveRow) -> Result<(), Problem> {
 }
 
 /// People who are choosing see their seats go. Those who pay keep theirs until that ended.
-async fn let_go(state: &AppState, show: Uuid) {
+async fn let_go(state: &BackofficeState, show: Uuid) {
     match state.locks.release_all(show).await {
         Ok(_) | Err(StoreError::NoMap(_)) => {}
         // The map is built anew in any case: they end with it.
@@ -83,7 +81,7 @@ async fn let_go(state: &AppState, show: Uuid) {
 }
 
 /// Stops what is not paid: checkouts at once, payments that take too long.
-async fn stop_unpaid(state: &AppState, row: &MoveRow, now: Timestamp) -> Result<(), Problem> {
+async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> Result<(), Problem> {
     let is_patience_over = now.since(from_utc(row.requested_at)) > SETTLE_MS;
     let reason = format!("The show moves to {}. Nothing is lost: please choose again. {}", row.to_name, row.reason);
     loop {
@@ -103,10 +101,10 @@ async fn stop_unpaid(state: &AppState, row: &MoveRow, now: Timestamp) -> Result<
 }
 
 /// The map of the other room, and sales as before once everybody knows it.
-async fn open_again(state: &AppState, row: &MoveRow) -> Result<(), Problem> {
+async fn open_again(state: &BackofficeState, row: &MoveRow) -> Result<(), Problem> {
     let show = row.show_id;
     state.catalogue.forget(show).await;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     // Under the lock: a replica that is slow must not forget the holds of those who choose again already.
     let Some(row) = sql::lock_move(&mut tx, row.id, "carried").await? else { return Ok(()) };

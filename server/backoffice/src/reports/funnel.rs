@@ -9,8 +9,8 @@ use domain::api::reports::FunnelReport;
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, unread};
 use super::screens;
-use crate::AppState;
-use crate::web::Problem;
+use crate::BackofficeState;
+use http::Problem;
 
 /// `OFFSET 0`: found by their show, where the planner would rather read an index with a date in it from end to end.
 const FUNNEL: &str = "
@@ -73,7 +73,7 @@ struct Counted {
 /// # Errors
 /// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
 pub async fn funnel(
-    state: &AppState,
+    state: &BackofficeState,
     theatre: &str,
     range: &Range,
     screen: Option<&str>,

@@ -9,8 +9,8 @@ use uuid::Uuid;
 use super::range::Range;
 use super::reading::{Reading, unread};
 use super::screens;
-use crate::AppState;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::{Code, Problem};
 
 /// Shows counted at most: more than a screen can have in the longest report.
 const MAX_SHOWS: i64 = 2_000;
@@ -32,7 +32,7 @@ const SOLD: &str = "
 /// # Errors
 /// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
 pub async fn occupancy(
-    state: &AppState,
+    state: &BackofficeState,
     theatre: &str,
     range: &Range,
     screen: Option<&str>,

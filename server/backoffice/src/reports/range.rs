@@ -5,8 +5,8 @@ use chrono_tz::Tz;
 use domain::api::reports::{ReportDays, ReportQuery};
 use domain::time::Timestamp;
 
-use crate::catalogue::{read_date, today_in};
-use crate::web::{Code, Problem};
+use catalogue::{read_date, today_in};
+use http::{Code, Problem};
 
 /// Most days in a report: a quarter of a year.
 pub const MAX_DAYS: i64 = 92;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use sqlx::{Postgres, Transaction};
 use tokio::sync::SemaphorePermit;
 
-use crate::AppState;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::{Code, Problem};
 
 /// A report waits so long for its turn.
 const TURN_DEADLINE: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     /// 503 when others are reading for too long.
-    pub(super) async fn begin(state: &'a AppState) -> Result<Self, Problem> {
+    pub(super) async fn begin(state: &'a BackofficeState) -> Result<Self, Problem> {
         let turn = tokio::time::timeout(TURN_DEADLINE, state.reports.together.acquire()).await;
         let Ok(Ok(turn)) = turn else {
             return Err(Problem::new(Code::Overloaded, "Others are reading reports. Please try again in a moment."));

@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, unread};
 use super::screens;
-use crate::AppState;
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::{Code, Problem};
 
 /// Most lines of a report, of all its parts together: a quarter of a year of a house with thirty screens.
 const MAX_LINES: usize = 20_000;
@@ -82,7 +82,7 @@ struct ShowRow {
 /// # Errors
 /// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
 pub async fn sales(
-    state: &AppState,
+    state: &BackofficeState,
     theatre: &str,
     range: &Range,
     screen: Option<&str>,

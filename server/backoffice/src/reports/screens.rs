@@ -4,8 +4,8 @@ use domain::api::reports::ReportScreen;
 use sqlx::PgConnection;
 
 use super::reading::unread;
-use crate::AppState;
-use crate::web::Problem;
+use crate::BackofficeState;
+use http::Problem;
 
 const SCREENS: &str = "SELECT id, name FROM screens WHERE theatre_id = $1 ORDER BY name, id LIMIT 500";
 const IS_THERE: &str = "SELECT EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND id = $2)";
@@ -14,7 +14,7 @@ const IS_THERE: &str = "SELECT EXISTS (SELECT 1 FROM screens WHERE theatre_id = 
 ///
 /// # Errors
 /// When the database fails.
-pub async fn screens(state: &AppState, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
+pub async fn screens(state: &BackofficeState, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
     of_theatre(&mut *state.pg.acquire().await?, theatre).await
 }
 

@@ -5,9 +5,9 @@ use domain::csv::{self, Cell};
 
 use super::range::Range;
 use super::{funnel, occupancy, sales, takings};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::web::Problem;
+use crate::BackofficeState;
+use catalogue::Show;
+use http::Problem;
 
 /// A table one may have as a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ const SOLD: [&str; 5] = ["currency", "bookings", "tickets", "gross_minor", "give
 /// # Errors
 /// As the report it is of.
 pub(super) async fn file(
-    state: &AppState,
+    state: &BackofficeState,
     theatre: &str,
     table: Table,
     range: &Range,

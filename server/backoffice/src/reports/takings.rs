@@ -13,8 +13,8 @@ use domain::api::reports::{TakingsLine, TakingsReport, TakingsTotal};
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, unread};
 use super::screens;
-use crate::AppState;
-use crate::web::Problem;
+use crate::BackofficeState;
+use http::Problem;
 
 /// A payment succeeds once in the story of its booking.
 const PAYMENTS: &str = "
@@ -81,7 +81,7 @@ struct Moved {
 /// # Errors
 /// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
 pub async fn takings(
-    state: &AppState,
+    state: &BackofficeState,
     theatre: &str,
     range: &Range,
     screen: Option<&str>,

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use domain::api::systems::MAX_URL_BYTES;
 use reqwest::Url;
 
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// Reads the address of an endpoint. `may_be_private` is for tests, which have no public server.
 ///

@@ -7,7 +7,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 
 use super::address::is_public;
-use crate::config::Config;
+use crate::WebhookSettings;
 
 /// How long connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(3);
@@ -20,16 +20,16 @@ impl Client {
     ///
     /// # Errors
     /// When TLS cannot be set up.
-    pub fn new(config: &Config) -> anyhow::Result<Self> {
+    pub fn new(settings: &WebhookSettings) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
-            .timeout(Duration::from_millis(config.webhook_deadline_ms))
+            .timeout(Duration::from_millis(settings.webhook_deadline_ms))
             // Where it leads nobody has looked at.
             .redirect(Policy::none())
             // A proxy would look names up for us, and call whom we would not.
             .no_proxy()
             .user_agent("Rowlock webhooks")
-            .dns_resolver(PublicOnly { or_private: config.webhooks_may_be_private });
+            .dns_resolver(PublicOnly { or_private: settings.webhooks_may_be_private });
         Ok(Self(client.build()?))
     }
 }

@@ -17,8 +17,9 @@ use uuid::Uuid;
 
 use super::sql::{self, Due, Share};
 use super::{address, signature};
-use crate::audit::{self, Entry};
-use crate::{AppState, ids};
+use crate::BackofficeState;
+use identity::audit::{self, Entry};
+use platform::ids;
 
 /// Sent side by side by this replica.
 const SIDE_BY_SIDE: usize = 16;
@@ -55,7 +56,7 @@ enum Outcome {
 }
 
 /// Runs until the server stops; what was taken and not sent by then is taken again when its lease is over.
-pub async fn deliver_forever(state: AppState) {
+pub async fn deliver_forever(state: BackofficeState) {
     let slots = Arc::new(Semaphore::new(SIDE_BY_SIDE));
     let busy = Busy::default();
     let mut look = tokio::time::interval(LOOK_EVERY);
@@ -78,7 +79,7 @@ pub async fn deliver_forever(state: AppState) {
             of_all_failing: TO_ALL_FAILING,
             now: free as i64,
         };
-        let now = state.locks.now();
+        let now = state.clock.now();
         let taken = sql::take(&state.pg, &busy.all(), (now, now.plus_ms(LEASE_MS)), share).await;
         let taken = taken.unwrap_or_else(|cause| {
             tracing::warn!(%cause, "what other systems are to be told could not be read");
@@ -140,7 +141,7 @@ impl Drop for AtWork {
     }
 }
 
-async fn one(state: AppState, due: Due, _at_work: AtWork) {
+async fn one(state: BackofficeState, due: Due, _at_work: AtWork) {
     let outcome = tell(&state, &due).await;
     if let Err(cause) = note(&state, &due, &outcome).await {
         // Its lease ends, and it is sent again: messages may be.
@@ -148,13 +149,13 @@ async fn one(state: AppState, due: Due, _at_work: AtWork) {
     }
 }
 
-async fn tell(state: &AppState, due: &Due) -> Outcome {
+async fn tell(state: &BackofficeState, due: &Due) -> Outcome {
     let url = match Url::parse(&due.url) {
-        Ok(url) if state.config.webhooks_may_be_private || address::is_callable(&url) => url,
+        Ok(url) if state.webhook_settings.webhooks_may_be_private || address::is_callable(&url) => url,
         _ => return Outcome::Failed(None, "the address is not on the public internet".to_owned()),
     };
     let secrets: Vec<&str> = std::iter::once(due.secret.as_str()).chain(due.old_secret.as_deref()).collect();
-    let signed = signature::sign(due.body.as_bytes(), state.locks.now().0.div_euclid(SECOND_MS), &secrets);
+    let signed = signature::sign(due.body.as_bytes(), state.clock.now().0.div_euclid(SECOND_MS), &secrets);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in [
@@ -196,8 +197,8 @@ fn in_words(cause: &reqwest::Error) -> String {
 }
 
 /// Writes down what a try came to, for the delivery and for its endpoint.
-async fn note(state: &AppState, due: &Due, outcome: &Outcome) -> Result<(), sqlx::Error> {
-    let now = state.locks.now();
+async fn note(state: &BackofficeState, due: &Due, outcome: &Outcome) -> Result<(), sqlx::Error> {
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let (to, status, trouble, pause) = match outcome {
         Outcome::Delivered(status) => (DeliveryState::Delivered, Some(*status), None, 0),
@@ -246,8 +247,8 @@ async fn note(state: &AppState, due: &Due, outcome: &Outcome) -> Result<(), sqlx
 }
 
 /// Full jitter over a pause that doubles.
-fn pause_ms(state: &AppState, tries: i32) -> i64 {
-    let doubled = state.config.webhook_first_pause_ms << tries.clamp(0, 20);
+fn pause_ms(state: &BackofficeState, tries: i32) -> i64 {
+    let doubled = state.webhook_settings.webhook_first_pause_ms << tries.clamp(0, 20);
     ids::jitter(doubled.min(LONGEST_PAUSE_MS)).cast_signed()
 }
 

@@ -5,11 +5,11 @@ use domain::api::systems::{DeliveryView, EndpointState, ReasonRequest};
 use uuid::Uuid;
 
 use super::sql::{self, DeliveryRow};
-use crate::AppState;
-use crate::accounts::{Staff, reason_of};
-use crate::audit::{self, Entry};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
+use crate::BackofficeState;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::{Staff, reason_of};
+use identity::audit::{self, Entry};
 
 /// Deliveries told at most, the newest.
 const MAX_TOLD: i64 = 100;
@@ -18,7 +18,7 @@ const MAX_TOLD: i64 = 100;
 ///
 /// # Errors
 /// 404 when the theatre has no such endpoint.
-pub async fn list(state: &AppState, theatre: &str, endpoint: Uuid) -> Result<Vec<DeliveryView>, Problem> {
+pub async fn list(state: &BackofficeState, theatre: &str, endpoint: Uuid) -> Result<Vec<DeliveryView>, Problem> {
     let known = sql::endpoints(&state.pg, theatre, i64::from(i32::MAX)).await?;
     if !known.iter().any(|row| row.id == endpoint) {
         return Err(Problem::not_found("endpoint"));
@@ -32,13 +32,13 @@ pub async fn list(state: &AppState, theatre: &str, endpoint: Uuid) -> Result<Vec
 /// # Errors
 /// 404 when there is no such delivery, 409 while the endpoint is not on, 400 for a reason that cannot be used.
 pub async fn replay(
-    state: &AppState,
+    state: &BackofficeState,
     staff: &Staff,
     (theatre, endpoint, delivery): (&str, Uuid, i64),
     request: &ReasonRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

@@ -9,12 +9,13 @@ use uuid::Uuid;
 
 use super::address;
 use super::sql::{self, EndpointRow};
-use crate::accounts::{Staff, reason_of};
-use crate::audit::{self, Entry};
-use crate::clock::to_utc;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use crate::BackofficeState;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::accounts::{Staff, reason_of};
+use identity::audit::{self, Entry};
+use platform::clock::to_utc;
+use platform::ids;
 
 /// Endpoints a theatre has at most.
 const MAX_ENDPOINTS: i64 = 20;
@@ -27,8 +28,8 @@ const PREFIX: &str = "whsec_";
 ///
 /// # Errors
 /// When the database fails.
-pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<EndpointView>, Problem> {
-    let now = state.locks.now();
+pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<EndpointView>, Problem> {
+    let now = state.clock.now();
     let rows = sql::endpoints(&state.pg, theatre, MAX_ENDPOINTS).await?;
     Ok(rows.into_iter().map(|row| row.view(now)).collect::<Result<_, _>>()?)
 }
@@ -42,11 +43,11 @@ struct Kept {
 
 /// The secret an endpoint has from one of its versions on. It follows from both by a secret of ours: a repeat is told
 /// the same one, and a new version never has the secret of an old one.
-fn secret_of(state: &AppState, id: Uuid, version: i32) -> String {
+fn secret_of(state: &BackofficeState, id: Uuid, version: i32) -> String {
     format!("{PREFIX}{}", state.accounts.derived_secret(&format!("webhook\0{id}\0{version}")))
 }
 
-fn with_secret(state: &AppState, stored: &Answer) -> Result<Answer, Problem> {
+fn with_secret(state: &BackofficeState, stored: &Answer) -> Result<Answer, Problem> {
     let Kept { about, version } = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
     let secret = secret_of(state, about.id, version);
     Answer::json(stored.status(), &EndpointMade { about, secret })
@@ -58,17 +59,17 @@ fn with_secret(state: &AppState, stored: &Answer) -> Result<Answer, Problem> {
 /// 400 for an address that is not ours to call, for no event or one twice, and for a reason that cannot be used; 409
 /// when the theatre has too many.
 pub async fn make(
-    state: &AppState,
+    state: &BackofficeState,
     staff: &Staff,
     theatre: &str,
     request: &EndpointRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return with_secret(state, &answer);
     }
-    let url = address::read(&request.url, state.config.webhooks_may_be_private)?;
+    let url = address::read(&request.url, state.webhook_settings.webhooks_may_be_private)?;
     let reason = reason_of(&request.reason)?;
     let mut events = request.events.clone();
     events.sort_unstable();
@@ -109,13 +110,13 @@ pub async fn make(
 /// # Errors
 /// 404 when the theatre has no such endpoint, 400 for a reason that cannot be used.
 pub async fn rotate(
-    state: &AppState,
+    state: &BackofficeState,
     staff: &Staff,
     (theatre, id): (&str, Uuid),
     request: &ReasonRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return with_secret(state, &answer);
     }
@@ -144,13 +145,13 @@ pub async fn rotate(
 /// # Errors
 /// 404 when the theatre has no such endpoint, 400 for a state nobody can choose and for a reason that cannot be used.
 pub async fn change(
-    state: &AppState,
+    state: &BackofficeState,
     staff: &Staff,
     (theatre, id): (&str, Uuid),
     request: &EndpointChange,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

@@ -13,8 +13,8 @@ mod client;
 mod deliver;
 mod deliveries;
 mod endpoints;
-mod http;
 mod purge;
+mod routes;
 mod signature;
 mod sql;
 
@@ -22,5 +22,5 @@ pub use client::Client;
 pub use deliver::deliver_forever;
 pub use deliveries::{list as deliveries, replay};
 pub use endpoints::{change, list as endpoints, make, rotate};
-pub use http::routes;
 pub use purge::purge_forever;
+pub use routes::routes;

@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::clock::{from_utc, rfc3339, to_utc};
+use platform::clock::{from_utc, rfc3339, to_utc};
 
 /// An endpoint as stored; its secrets are read by whoever signs only.
 #[derive(Clone, Debug, sqlx::FromRow)]

@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use reqwest::{StatusCode, Url};
 use serde_json::json;
 
-use crate::config::Config;
+use crate::CatalogueSettings;
 
 /// How long connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
@@ -46,8 +46,10 @@ impl Cdn {
     ///
     /// # Errors
     /// When they cannot be used.
-    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
-        let (Some(url), Some(token)) = (&config.cdn_purge_url, &config.cdn_purge_token) else { return Ok(Self(None)) };
+    pub fn from_settings(settings: &CatalogueSettings) -> anyhow::Result<Self> {
+        let (Some(url), Some(token)) = (&settings.cdn_purge_url, &settings.cdn_purge_token) else {
+            return Ok(Self(None));
+        };
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
             .timeout(ANSWER_DEADLINE)
@@ -101,9 +103,9 @@ fn in_words(cause: &reqwest::Error) -> String {
 
 /// What is wrong with the settings of it, by setting.
 #[must_use]
-pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
+pub fn wrong_settings(settings: &CatalogueSettings) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
-    if let Some(url) = &config.cdn_purge_url {
+    if let Some(url) = &settings.cdn_purge_url {
         let is_usable = Url::parse(url).is_ok_and(|url| {
             matches!(url.scheme(), "http" | "https")
                 && url.has_host()
@@ -116,15 +118,15 @@ pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
                 "is no address to send to: https://host/path, with no password in it".to_owned(),
             ));
         }
-        if config.cdn_purge_token.is_none() {
+        if settings.cdn_purge_token.is_none() {
             wrong.push(("CDN_PURGE_TOKEN", "is not set, and CDN_PURGE_URL is".to_owned()));
         }
     }
-    if let Some(token) = &config.cdn_purge_token {
+    if let Some(token) = &settings.cdn_purge_token {
         let is_visible = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_visible {
             wrong.push(("CDN_PURGE_TOKEN", "is empty, or has in it what no header may have".to_owned()));
-        } else if config.cdn_purge_url.is_none() {
+        } else if settings.cdn_purge_url.is_none() {
             wrong.push(("CDN_PURGE_TOKEN", "is set, and CDN_PURGE_URL is not: nobody is told anything".to_owned()));
         }
     }

@@ -1,6 +1,6 @@
 //! A CDN in front of us is told what changed, so that nobody is shown a stale page for longer than a moment.
 //!
-//! What an answer for everybody shows stands in its tags ([`Tags`]). What a change of a theatre, a film, a show or a city
+//! What an answer for everybody shows stands in its tags ([`http::cache_tags`]). What a change of a theatre, a film, a show or a city
 //! makes untrue is written down by the database itself, in the transaction of the change (`migrations/0072`); the relay on
 //! every replica tells the CDN. Off until `CDN_PURGE_URL` is set.
 //!
@@ -14,17 +14,15 @@
 mod client;
 mod relay;
 mod sql;
-mod tags;
 
 use std::time::Duration;
 
-use crate::catalogue::LAG_LIMIT;
-use crate::web::caching::KEPT_WITHIN;
+use crate::LAG_LIMIT;
+use http::caching::KEPT_WITHIN;
 
 pub use client::{Cdn, NotPurged, wrong_settings};
 pub use relay::{announce_forever, relay_forever};
 pub use sql::{Parked, announce, parked, retry_parked};
-pub use tags::Tags;
 
 /// An answer that left us for a CDN has arrived there by then.
 const ON_THE_WAY: Duration = Duration::from_secs(3);

@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::AGAIN_AFTER;
 use super::client::{ANSWER_DEADLINE, NotPurged};
 use super::sql::{self, Later, Wish};
-use crate::background::Rounds;
-use crate::telemetry::{CdnPurge, cdn_purged};
-use crate::{AppState, housekeeping, ids};
+use crate::CatalogueState;
+use platform::background::Rounds;
+use platform::telemetry::{CdnPurge, cdn_purged};
+use platform::{housekeeping, ids};
 
 /// How often it is looked for what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -30,7 +31,7 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
 const MAX_AT_ONCE: i64 = 2_000;
 
 /// Runs until the server stops, where a CDN is told; what was taken and not told by then another takes.
-pub async fn relay_forever(state: AppState) {
+pub async fn relay_forever(state: CatalogueState) {
     if !state.cdn.is_told() {
         return;
     }
@@ -50,7 +51,7 @@ pub async fn relay_forever(state: AppState) {
 }
 
 /// One call for all of them, each tag once in it, and what it came to.
-async fn tell(state: &AppState, wishes: &[Wish]) {
+async fn tell(state: &CatalogueState, wishes: &[Wish]) {
     let tags: BTreeSet<&str> = wishes.iter().map(|wish| wish.tag.as_str()).collect();
     let tags: Vec<&str> = tags.into_iter().collect();
     let noted = match state.cdn.purge(&tags).await {
@@ -96,7 +97,7 @@ fn later(wish: &Wish, pause_s: f64, cause: &NotPurged) -> Later {
 }
 
 /// Says that the CDN is told, where it is, and forgets what is old, until the server stops.
-pub async fn announce_forever(state: AppState) {
+pub async fn announce_forever(state: CatalogueState) {
     let mut rounds = Rounds::every(&state.stop, ANNOUNCE_EVERY);
     while rounds.go_on().await {
         if state.cdn.is_told()

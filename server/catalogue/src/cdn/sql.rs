@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use sqlx::{FromRow, PgPool};
 
-use crate::clock::from_utc;
+use platform::clock::from_utc;
 
 /// Rows taken with the tags of one call: a tag may be wanted by many changes.
 const MAX_ROWS: i64 = 2_000;

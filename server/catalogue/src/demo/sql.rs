@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::chain::{Chain, Room};
 use super::timetable::PlannedShow;
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// What organisers have saved of the chain's theatres, by theatre. Until one does, the row has version 1 and is the
 /// demo's own.

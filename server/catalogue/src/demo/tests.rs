@@ -15,7 +15,7 @@ use super::timetable::{self, PlannedShow};
 const NOW: &str = "2026-11-21T06:00:00Z";
 
 fn demo() -> Chain {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../demo");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo");
     Chain::read(&folder).expect("the demo folder is in order")
 }
 
@@ -48,7 +48,8 @@ fn the_chain_has_three_zones_five_theatres_eleven_screens_and_the_rooms_that_wer
 #[test]
 fn every_file_of_a_room_is_used_and_named_by_its_seats() {
     let chain = demo();
-    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../demo/layouts")).expect("a folder") {
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo/layouts")).expect("a folder")
+    {
         let name = entry.expect("a file").file_name().into_string().expect("a plain name");
         let room = &chain.rooms[&format!("layouts/{name}")];
         let count = room.layout.seat_count().to_string();

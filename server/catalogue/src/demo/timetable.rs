@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::super::slot::{slot_of, weekday_of};
 use super::chain::{Chain, Event, Plays, Programme, Screen, Theatre};
-use crate::clock;
+use platform::clock;
 
 /// Between the end of a film and the next one: people leave, the room is cleaned, advertisements.
 const TURNAROUND_MINUTES: u32 = 25;

@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use sqlx::{FromRow, PgPool};
 
 use super::{PLACE_LIMIT, count};
-use crate::clock;
+use platform::clock;
 
 /// A film with what is left of today.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl From<FilmRow> for FilmView {
     }
 }
 
-pub(in crate::catalogue) async fn film(pool: &PgPool, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
+pub(crate) async fn film(pool: &PgPool, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
     let row: Option<FilmRow> = sqlx::query_as(
         "SELECT id AS film_id, title, tagline, synopsis, running_minutes, rating, genre, hue
          FROM films
@@ -67,7 +67,7 @@ struct TonightRow {
 }
 
 /// Films with a show starting after `from` and not after `until`, the most shown first.
-pub(in crate::catalogue) async fn films_between(
+pub(crate) async fn films_between(
     pool: &PgPool,
     from: Timestamp,
     until: Timestamp,
@@ -98,7 +98,7 @@ pub(in crate::catalogue) async fn films_between(
 }
 
 /// Languages of shows still to come.
-pub(in crate::catalogue) async fn languages(pool: &PgPool, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn languages(pool: &PgPool, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT DISTINCT language FROM shows WHERE starts_at > $1 AND sales <> 'planned' ORDER BY language LIMIT $2",
     )

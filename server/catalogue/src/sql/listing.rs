@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use super::count;
 use super::films::FilmRow;
-use crate::bookings::{alive_since, claim_is_alive};
-use crate::catalogue::ShowSearch;
-use crate::catalogue::show::{local_start, wrong_row};
-use crate::clock;
+use crate::ShowSearch;
+use crate::show::{local_start, wrong_row};
+use crate::{alive_since, claim_is_alive};
+use platform::clock;
 
 /// Most shows in one answer; a theatre's busiest day is about a fifth of it.
 const SHOW_LIMIT: i64 = 300;
@@ -30,6 +30,14 @@ pub struct ListedShow {
     pub show: ShowView,
     /// Its film.
     pub film: FilmView,
+}
+
+impl ListedShow {
+    /// The ids of its theatre and film, under which a CDN keeps answers that list it.
+    #[must_use]
+    pub fn theatre_and_film(&self) -> (&str, &str) {
+        (&self.show.theatre, &self.film.id)
+    }
 }
 
 /// What a search found, in the order of the start.
@@ -159,11 +167,7 @@ fn listing(now: Timestamp) -> Result<QueryBuilder<Postgres>, sqlx::Error> {
 }
 
 /// Shows that start after `now` and answer the search.
-pub(in crate::catalogue) async fn shows(
-    pool: &PgPool,
-    search: &ShowSearch,
-    now: Timestamp,
-) -> Result<Found, sqlx::Error> {
+pub(crate) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<Found, sqlx::Error> {
     let mut query = listing(now)?;
     query.push("NOT s.called_off AND s.sales <> 'planned' AND s.starts_at > ").push_bind(clock::to_utc(now));
     // Only what is asked for becomes a condition, so that each question can use its index.
@@ -204,11 +208,7 @@ pub(in crate::catalogue) async fn shows(
 }
 
 /// Every show of a theatre on a day, in the order of their start.
-pub(in crate::catalogue) async fn shows_of_day(
-    pool: &PgPool,
-    theatre: &str,
-    date: NaiveDate,
-) -> Result<Vec<Uuid>, sqlx::Error> {
+pub(crate) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT s.id FROM shows s JOIN screens sc ON sc.id = s.screen_id
          WHERE sc.theatre_id = $1 AND s.local_date = $2 ORDER BY s.starts_at, sc.name, s.id LIMIT $3",
@@ -221,11 +221,7 @@ pub(in crate::catalogue) async fn shows_of_day(
 }
 
 /// One show, started or not.
-pub(in crate::catalogue) async fn listed(
-    pool: &PgPool,
-    id: Uuid,
-    now: Timestamp,
-) -> Result<Option<ListedShow>, sqlx::Error> {
+pub(crate) async fn listed(pool: &PgPool, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
     let mut query = listing(now)?;
     query.push("s.id = ").push_bind(id);
     query.push(FIRST_TO_START).push_bind(1_i64);

@@ -3,15 +3,11 @@
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::catalogue::show::ShowRow;
+use crate::show::ShowRow;
 
 /// Everything about a show that does not change while it sells, but for its room. None of a theatre that is of another
 /// region than this.
-pub(in crate::catalogue) async fn show(
-    pool: &PgPool,
-    id: Uuid,
-    region: Option<&str>,
-) -> Result<Option<ShowRow>, sqlx::Error> {
+pub(crate) async fn show(pool: &PgPool, id: Uuid, region: Option<&str>) -> Result<Option<ShowRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.email_code, s.per_instrument, s.sales, s.sales_from, s.called_off,
                 f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
@@ -35,11 +31,11 @@ pub(in crate::catalogue) async fn show(
 }
 
 /// The region of a show, here or elsewhere.
-pub(in crate::catalogue) async fn region_of(pool: &PgPool, show: Uuid) -> Result<Option<String>, sqlx::Error> {
+pub(crate) async fn region_of(pool: &PgPool, show: Uuid) -> Result<Option<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT region FROM show_regions WHERE show_id = $1").bind(show).fetch_optional(pool).await
 }
 
 /// A room as stored: JSON text of `domain::layout::Layout`.
-pub(in crate::catalogue) async fn plan(pool: &PgPool, layout: Uuid) -> Result<String, sqlx::Error> {
+pub(crate) async fn plan(pool: &PgPool, layout: Uuid) -> Result<String, sqlx::Error> {
     sqlx::query_scalar("SELECT plan::text FROM layouts WHERE id = $1").bind(layout).fetch_one(pool).await
 }

@@ -21,7 +21,7 @@ impl From<CityRow> for CityView {
     }
 }
 
-pub(in crate::catalogue) async fn cities(pool: &PgPool) -> Result<Vec<CityView>, sqlx::Error> {
+pub(crate) async fn cities(pool: &PgPool) -> Result<Vec<CityView>, sqlx::Error> {
     let rows: Vec<CityRow> = sqlx::query_as(
         "SELECT c.id, c.name, c.country, c.time_zone, count(t.id) AS theatres
          FROM cities c
@@ -55,7 +55,7 @@ impl From<TheatreRow> for TheatreView {
 }
 
 /// Theatres, of one city or all, or one by its id.
-pub(in crate::catalogue) async fn theatres(
+pub(crate) async fn theatres(
     pool: &PgPool,
     city: Option<&str>,
     theatre: Option<&str>,

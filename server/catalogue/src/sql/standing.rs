@@ -14,7 +14,7 @@ pub struct Identity {
 
 #[cfg(test)]
 impl Identity {
-    pub(in crate::catalogue) const fn of(cluster: i64, database: i64) -> Self {
+    pub(crate) const fn of(cluster: i64, database: i64) -> Self {
         Self { cluster, database }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::catalogue::sql::{Identity, Replayed, Written};
+use crate::sql::{Identity, Replayed, Written};
 
 /// What is read from a standby is this old at most.
 pub const LAG_LIMIT: Duration = Duration::from_secs(5);

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use domain::time::Timestamp;
 use serde::Serialize;
 
-use crate::web::Problem;
-use crate::web::caching::PRIVATE;
+use crate::Problem;
+use crate::caching::PRIVATE;
 
 /// Status and body; the headers follow from them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 use super::{Answer, COMPLETED_LIFE_MS, Intent, KEPT_MS, PENDING_LIFE_MS, sql};
-use crate::together::{StatementResults, Together};
-use crate::web::Problem;
+use crate::Problem;
+use platform::together::{StatementResults, Together};
 
 /// What [`Intent::replay`] says of each, in the caller's transaction.
 ///

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 
 use super::read_key;
-use crate::web::visitor::{self, Secret};
+use crate::visitor::{self, Secret};
 
 /// The digest of a request's bytes and of its visitor's secret.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::Answer;
 use super::intent::IntentId;
-use crate::web::Problem;
+use crate::Problem;
 
 /// Keys that may be running in one process at once; beyond, callers are asked to come back.
 const MAX_FLIGHTS: usize = 16_384;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{
     Answer, COMPLETED_LIFE_MS, Fingerprint, IdempotencyKey, KEPT_MS, PENDING_LIFE_MS, key_reused, sql, still_running,
 };
-use crate::web::Problem;
+use crate::Problem;
 
 /// What an intent is known by in this process: a hash of what the key belongs to, of its owner and of itself.
 pub(super) type IntentId = [u8; 32];
@@ -166,7 +166,7 @@ impl sql::KeyRow {
     /// When its status is none.
     pub(super) fn answer(self) -> Result<Option<Answer>, Problem> {
         let (Some(status), Some(body)) = (self.status, self.body) else { return Ok(None) };
-        let until = crate::clock::from_utc(self.expires_at);
+        let until = platform::clock::from_utc(self.expires_at);
         Answer::stored(status.cast_unsigned(), body.into(), until).map(Some)
     }
 }

@@ -5,7 +5,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
 use super::Fingerprint;
-use crate::web::{Code, Problem};
+use crate::{Code, Problem};
 
 /// Longest key, characters.
 const MAX_KEY_LENGTH: usize = 255;

@@ -16,9 +16,9 @@ mod answer;
 mod batch;
 mod fingerprint;
 mod flights;
-mod http;
 mod intent;
 mod key;
+pub mod metrics;
 mod once;
 mod prefer;
 mod process;
@@ -26,24 +26,24 @@ mod purge;
 mod reconcile;
 mod shared;
 mod sql;
+mod standing;
 mod tally;
 
 pub use answer::Answer;
 pub use batch::{add_answers, add_claims, add_question, all_answered, lost_claims, none_known, replay_all};
 pub use fingerprint::Fingerprint;
-pub use http::routes;
 pub use intent::Intent;
 pub use key::{IdempotencyKey, read_key};
 pub use once::{Given, once, once_for};
 pub use prefer::Prefer;
 pub use purge::purge_forever;
 pub use reconcile::reconcile_forever;
+pub use standing::{RequestView, Standing, running, standing};
 pub use tally::{COUNTS, Count, Tally};
 
 use domain::time::{MINUTE_MS, Timestamp};
 
-use crate::AppState;
-use crate::web::{Code, Problem};
+use crate::{Code, HttpState, Problem};
 
 /// How long an unfinished request keeps its key.
 const PENDING_LIFE_MS: i64 = 5 * MINUTE_MS;
@@ -113,7 +113,7 @@ impl Idempotency {
 }
 
 /// Says to other replicas that this one is alive, until the server stops.
-pub async fn announce_forever(state: AppState) {
+pub async fn announce_forever(state: HttpState) {
     shared::announce_forever(state).await;
 }
 

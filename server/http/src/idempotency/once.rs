@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use axum::extract::FromRef;
 use axum::response::{IntoResponse, Response};
 use domain::time::Timestamp;
 use tokio::time::Instant;
@@ -12,10 +13,10 @@ use tracing::Instrument;
 
 use super::flights::{Joined, Lead, Progress};
 use super::shared::{Claim, Failure, LAST_CLAIM_AGE_MS, Said, State};
-use super::{Answer, Count, Intent, PENDING_LIFE_MS, Prefer, http, key_reused, sql, still_running};
-use crate::telemetry::STEP;
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use super::{Answer, Count, Intent, PENDING_LIFE_MS, Prefer, key_reused, sql, standing, still_running};
+use crate::{Code, HttpState, Problem};
+use platform::ids;
+use platform::telemetry::STEP;
 
 /// Callers who share a result in this process wait this long for it: as long as any request may take.
 const SHARED_WAIT: Duration = Duration::from_secs(30);
@@ -40,7 +41,7 @@ impl IntoResponse for Given {
     fn into_response(self) -> Response {
         match self {
             Self::Answer(answer) => answer.into_response(),
-            Self::Accepted(key) => http::accepted(&key),
+            Self::Accepted(key) => standing::accepted(&key),
         }
     }
 }
@@ -50,12 +51,15 @@ impl IntoResponse for Given {
 ///
 /// # Errors
 /// What the work came to; 422 when the key belongs to another request, 409 while it is running elsewhere.
-pub async fn once<W, F>(state: &AppState, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
+pub async fn once<S, W, F>(state: &S, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
 where
-    W: FnOnce(AppState, Intent) -> F + Send + 'static,
+    S: Clone + Send + Sync + 'static,
+    HttpState: FromRef<S>,
+    W: FnOnce(S, Intent) -> F + Send + 'static,
     F: Future<Output = Result<Answer, Problem>> + Send + 'static,
 {
-    let given = answer_once(state, intent.clone(), prefer, work).await?;
+    let (own, state) = (state.clone(), HttpState::from_ref(state));
+    let given = answer_once(&state, intent.clone(), prefer, move |intent| work(own, intent)).await?;
     state.idempotency.note_wording(&intent);
     Ok(given)
 }
@@ -65,24 +69,27 @@ where
 ///
 /// # Errors
 /// As [`once`], and as `check_caller`.
-pub async fn once_for<W, F>(
-    state: &AppState,
+pub async fn once_for<S, W, F>(
+    state: &S,
     intent: Intent,
     prefer: Prefer,
     check_caller: impl Future<Output = Result<(), Problem>>,
     work: W,
 ) -> Result<Given, Problem>
 where
-    W: FnOnce(AppState, Intent) -> F + Send + 'static,
+    S: Clone + Send + Sync + 'static,
+    HttpState: FromRef<S>,
+    W: FnOnce(S, Intent) -> F + Send + 'static,
     F: Future<Output = Result<Answer, Problem>> + Send + 'static,
 {
+    let (own, state) = (state.clone(), HttpState::from_ref(state));
     let has_worked = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&has_worked);
-    let work = move |state, intent| {
+    let work = move |intent| {
         noted.store(true, Ordering::Relaxed);
-        work(state, intent)
+        work(own, intent)
     };
-    let given = answer_once(state, intent.clone(), prefer, work).await?;
+    let given = answer_once(&state, intent.clone(), prefer, work).await?;
     // An answer of this request's own work was kept with its bytes.
     if !has_worked.load(Ordering::Relaxed) {
         // An answer that this process keeps for the guest needs no store, in any spelling of the request.
@@ -95,13 +102,13 @@ where
 }
 
 /// The answer to an intent; the caller checks that it may be given.
-async fn answer_once<W, F>(state: &AppState, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
+async fn answer_once<W, F>(state: &HttpState, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
 where
-    W: FnOnce(AppState, Intent) -> F + Send + 'static,
+    W: FnOnce(Intent) -> F + Send + 'static,
     F: Future<Output = Result<Answer, Problem>> + Send + 'static,
 {
     let keys = &state.idempotency;
-    if let Some(answer) = keys.known(&intent, state.locks.now())? {
+    if let Some(answer) = keys.known(&intent, state.clock.now())? {
         return Ok(Given::Answer(answer));
     }
     let key = intent.key.clone();
@@ -134,12 +141,12 @@ where
 }
 
 /// The first of its kind in this process: finds the answer or does the work, and tells everyone.
-async fn lead_on<W, F>(state: AppState, intent: Intent, prefer: Prefer, lead: Lead, work: W)
+async fn lead_on<W, F>(state: HttpState, intent: Intent, prefer: Prefer, lead: Lead, work: W)
 where
-    W: FnOnce(AppState, Intent) -> F + Send,
+    W: FnOnce(Intent) -> F + Send,
     F: Future<Output = Result<Answer, Problem>> + Send,
 {
-    let asked_at = state.locks.now();
+    let asked_at = state.clock.now();
     let claim = state.idempotency.shared.new_claim();
     // An answer found here is another request's: the bytes of this one are noted once its caller may have the answer.
     let found = look(&state, &intent.without_bytes(), claim).await;
@@ -149,7 +156,7 @@ where
             lead.working();
             state.idempotency.tally.add(Count::Worked);
             // Boxed: a sale's is kilobytes, and a task is moved as a whole until it runs and once more when it is done.
-            let work = Box::pin(work(state.clone(), intent.clone()));
+            let work = Box::pin(work(intent.clone()));
             let result = tokio::time::timeout(WORK_DEADLINE, work).await;
             let result = result.unwrap_or_else(|_| Err(Problem::internal(&"the work under a key takes too long")));
             let result = unless_taken_over(&state, &intent, result).await;
@@ -169,14 +176,14 @@ where
 }
 
 /// The answer is in Postgres for good: from here on the layers in front may give it.
-fn committed(state: &AppState, intent: &Intent, answer: &Answer, asked_at: Timestamp) {
+fn committed(state: &HttpState, intent: &Intent, answer: &Answer, asked_at: Timestamp) {
     let until = answer.kept_until.unwrap_or_else(|| asked_at.plus_ms(super::COMPLETED_LIFE_MS));
     state.idempotency.keep(intent, answer, asked_at);
     state.idempotency.shared.complete(state, intent, answer, until);
 }
 
 /// Failures are not kept; only a caller who asked not to wait can read for a while how it went.
-fn gave_up(state: &AppState, intent: &Intent, prefer: Prefer, claim: Claim, problem: &Problem) {
+fn gave_up(state: &HttpState, intent: &Intent, prefer: Prefer, claim: Claim, problem: &Problem) {
     let failure = prefer.respond_async.then(|| {
         let (status, body) = problem.to_json();
         Failure { request_hash: &intent.request_hash, status: status.as_u16(), body: body.into() }
@@ -187,13 +194,13 @@ fn gave_up(state: &AppState, intent: &Intent, prefer: Prefer, claim: Claim, prob
 /// A replica that was cut off may have been taken for dead, and its key be answered by another: then that
 /// answer is the one, and ours came to nothing.
 async fn unless_taken_over(
-    state: &AppState,
+    state: &HttpState,
     intent: &Intent,
     result: Result<Answer, Problem>,
 ) -> Result<Answer, Problem> {
     match result {
         Err(problem) if problem.code() == Code::Internal => {
-            let stored = intent.replay(&state.pg, state.locks.now()).await;
+            let stored = intent.replay(&state.pg, state.clock.now()).await;
             stored.ok().flatten().ok_or(problem)
         }
         other => other,
@@ -201,10 +208,10 @@ async fn unless_taken_over(
 }
 
 /// Looks whether the work was done or is being done. `None`: it is ours to do.
-async fn look(state: &AppState, intent: &Intent, claim: Claim) -> Result<Option<Answer>, Problem> {
+async fn look(state: &HttpState, intent: &Intent, claim: Claim) -> Result<Option<Answer>, Problem> {
     let keys = &state.idempotency;
     // The leader before us may have finished between our look and our becoming the leader.
-    if let Some(answer) = keys.known(intent, state.locks.now())? {
+    if let Some(answer) = keys.known(intent, state.clock.now())? {
         return Ok(Some(answer));
     }
     let until = Instant::now() + OTHERS_WAIT;
@@ -225,7 +232,7 @@ async fn look(state: &AppState, intent: &Intent, claim: Claim) -> Result<Option<
             Said::Stands(entry) if entry.request_hash != intent.request_hash => return Err(key_reused()),
             Said::Stands(entry) => match entry.state {
                 State::Completed(answer) => {
-                    keys.keep(intent, &answer, state.locks.now());
+                    keys.keep(intent, &answer, state.clock.now());
                     keys.tally.add(Count::Redis);
                     return Ok(Some(answer));
                 }
@@ -245,8 +252,8 @@ async fn look(state: &AppState, intent: &Intent, claim: Claim) -> Result<Option<
 }
 
 /// Redis says that another is at it. Postgres knows better if it has ended.
-async fn last_look(state: &AppState, intent: &Intent) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+async fn last_look(state: &HttpState, intent: &Intent) -> Result<Answer, Problem> {
+    let now = state.clock.now();
     match intent.replay(&state.pg, now).await? {
         Some(answer) => {
             committed(state, intent, &answer, now);
@@ -260,8 +267,8 @@ async fn last_look(state: &AppState, intent: &Intent) -> Result<Answer, Problem>
 }
 
 /// The replica that had this key is dead. What it left in Postgres unfinished runs out now.
-async fn take_over(state: &AppState, intent: &Intent) -> Result<(), Problem> {
-    let now = state.locks.now();
+async fn take_over(state: &HttpState, intent: &Intent) -> Result<(), Problem> {
+    let now = state.clock.now();
     let made_before = now.plus_ms(PENDING_LIFE_MS - LAST_CLAIM_AGE_MS);
     let was_left = sql::let_go(&state.pg, &intent.owner, &intent.key, &intent.request_hash, now, made_before).await?;
     state.idempotency.tally.add(Count::TakenOver);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::sql;
-use crate::{AppState, housekeeping};
+use crate::HttpState;
+use platform::housekeeping;
 
 /// How often old keys are looked for.
 const PURGE_EVERY: Duration = Duration::from_secs(60);
@@ -11,7 +12,7 @@ const PURGE_EVERY: Duration = Duration::from_secs(60);
 const MAX_AT_ONCE: i64 = 10_000;
 
 /// Runs until the server stops.
-pub async fn purge_forever(state: AppState) {
-    let delete = |limit| sql::purge(&state.pg, state.locks.now(), limit);
+pub async fn purge_forever(state: HttpState) {
+    let delete = |limit| sql::purge(&state.pg, state.clock.now(), limit);
     housekeeping::clear_forever(&state.stop, PURGE_EVERY, "idempotency keys", MAX_AT_ONCE, delete).await;
 }

@@ -9,9 +9,8 @@ use domain::time::{SECOND_MS, Timestamp};
 use super::intent::{IntentId, id_of};
 use super::shared::{BUCKETS, Claim, Entry, Said, State};
 use super::{Answer, COMPLETED_LIFE_MS, Count, KEPT_MS, sql};
-use crate::AppState;
-use crate::background::Rounds;
-use crate::web::Problem;
+use crate::{HttpState, Problem};
+use platform::background::Rounds;
 
 /// How often.
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
@@ -42,7 +41,7 @@ struct Walk {
 }
 
 /// Runs until the server stops.
-pub async fn reconcile_forever(state: AppState) {
+pub async fn reconcile_forever(state: HttpState) {
     let mut rounds = Rounds::every(&state.stop, COMPARE_EVERY);
     let after = (oldest(&state), String::new(), String::new());
     let mut walk = Walk { after, unanswered: Vec::new(), told: HashSet::new() };
@@ -57,18 +56,18 @@ pub async fn reconcile_forever(state: AppState) {
 }
 
 /// The place of the oldest claim whose answer is compared.
-fn oldest(state: &AppState) -> Timestamp {
-    state.locks.now().plus_ms(KEPT_MS - GIVEN_UP_AFTER_MS)
+fn oldest(state: &HttpState) -> Timestamp {
+    state.clock.now().plus_ms(KEPT_MS - GIVEN_UP_AFTER_MS)
 }
 
 impl Walk {
     /// Answers of keys that were claimed since the last round: Redis has the same.
-    async fn answers(&mut self, state: &AppState) -> Result<(), Problem> {
+    async fn answers(&mut self, state: &HttpState) -> Result<(), Problem> {
         let oldest = oldest(state);
         if self.after.0 < oldest {
             self.skip_to(state, oldest).await?;
         }
-        let now = state.locks.now();
+        let now = state.clock.now();
         for claimed in
             sql::claimed(&state.pg, &self.after, now.plus_ms(KEPT_MS - SETTLED_AFTER_MS), MAX_ANSWERS).await?
         {
@@ -84,17 +83,17 @@ impl Walk {
                     said => self.compare(state, (&owner, &key), row, said).await?,
                 }
             }
-            self.after = (crate::clock::from_utc(claimed.purge_at), owner, key);
+            self.after = (platform::clock::from_utc(claimed.purge_at), owner, key);
         }
         Ok(())
     }
 
     /// The same of keys that were not answered when their turn came. Those that run out without an answer are forgotten.
-    async fn late_answers(&mut self, state: &AppState) -> Result<(), Problem> {
+    async fn late_answers(&mut self, state: &HttpState) -> Result<(), Problem> {
         if self.unanswered.is_empty() {
             return Ok(());
         }
-        let now = state.locks.now();
+        let now = state.clock.now();
         let names: Vec<_> = self.unanswered.iter().map(|(owner, key)| (owner.as_str(), key.as_str())).collect();
         let mut connection = state.pg.acquire().await?;
         let mut rows = sql::find_all(&mut connection, &names, now).await?;
@@ -123,7 +122,7 @@ impl Walk {
     }
 
     /// Too many to be compared in time.
-    async fn skip_to(&mut self, state: &AppState, oldest: Timestamp) -> Result<(), Problem> {
+    async fn skip_to(&mut self, state: &HttpState, oldest: Timestamp) -> Result<(), Problem> {
         let skips = !sql::claimed(&state.pg, &self.after, oldest, 1).await?.is_empty();
         self.after = (oldest, String::new(), String::new());
         if skips {
@@ -134,7 +133,7 @@ impl Walk {
     }
 
     /// Keys that have been pending for long: done, dead or forgotten.
-    async fn pending(&mut self, state: &AppState) -> Result<(), Problem> {
+    async fn pending(&mut self, state: &HttpState) -> Result<(), Problem> {
         let shared = &state.idempotency.shared;
         for bucket in 0..BUCKETS {
             let Some(due) = shared.due(state, bucket, PENDING_FOR_MS, MAX_PENDING).await else { return Ok(()) };
@@ -144,7 +143,7 @@ impl Walk {
                 let Said::Stands(Entry { state: State::Pending(claim), .. }) = &said else { continue };
                 let claim = *claim;
                 let mut connection = state.pg.acquire().await?;
-                let row = sql::find(&mut connection, &owner, &key, state.locks.now()).await?;
+                let row = sql::find(&mut connection, &owner, &key, state.clock.now()).await?;
                 drop(connection);
                 match row {
                     Some(row) if row.status.is_some() => self.compare(state, (&owner, &key), row, said).await?,
@@ -160,13 +159,13 @@ impl Walk {
     /// An answer in Postgres against what Redis has of its key.
     async fn compare(
         &mut self,
-        state: &AppState,
+        state: &HttpState,
         key: (&str, &str),
         row: sql::KeyRow,
         said: Said,
     ) -> Result<(), Problem> {
         let Ok(request_hash) = <[u8; 32]>::try_from(row.request_hash.as_slice()) else { return Ok(()) };
-        let end = crate::clock::from_utc(row.expires_at);
+        let end = platform::clock::from_utc(row.expires_at);
         let Some(answer) = row.answer()? else { return Ok(()) };
         let is_missing = match &said {
             Said::Nothing => true,
@@ -188,7 +187,7 @@ impl Walk {
         Ok(())
     }
 
-    fn report(&mut self, state: &AppState, (owner, key): (&str, &str)) {
+    fn report(&mut self, state: &HttpState, (owner, key): (&str, &str)) {
         state.idempotency.tally.add(Count::Diverged);
         let id = id_of(None, owner, key);
         if self.told.len() < MAX_TOLD && self.told.insert(id) {
@@ -200,7 +199,7 @@ impl Walk {
 /// Whether it was answered long enough ago for Redis to know.
 fn is_settled(row: &sql::KeyRow, now: Timestamp) -> bool {
     let latest = now.plus_ms(COMPLETED_LIFE_MS - SETTLED_AFTER_MS);
-    row.status.is_some() && crate::clock::from_utc(row.expires_at) <= latest
+    row.status.is_some() && platform::clock::from_utc(row.expires_at) <= latest
 }
 
 /// The end may differ by rounding; the answer may not.
@@ -209,7 +208,7 @@ fn same(one: &Answer, other: &Answer) -> bool {
 }
 
 /// Nothing came of the claim: its replica is dead, or it is ours and not running.
-async fn free_if_dead(state: &AppState, key: (&str, &str), claim: Claim) {
+async fn free_if_dead(state: &HttpState, key: (&str, &str), claim: Claim) {
     let (keys, id) = (&state.idempotency, id_of(None, key.0, key.1));
     let is_over = if keys.shared.is_ours(claim) {
         !keys.flights.contains(&id)

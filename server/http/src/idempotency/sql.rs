@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
-use crate::clock::to_utc;
-use crate::together::Together;
+use platform::clock::to_utc;
+use platform::together::Together;
 
 /// What is stored for a key.
 #[derive(sqlx::FromRow)]

@@ -13,8 +13,8 @@ use super::person::check as check_person;
 use super::register::check_new;
 use super::{grants, sql};
 use crate::audit::{self, Entry};
-use crate::ids;
-use crate::web::Problem;
+use http::Problem;
+use platform::ids;
 
 /// What became of [`create_manager`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,22 +11,22 @@ use super::links::{self, Purpose};
 use super::mails::{self, Kind};
 use super::sessions::Session;
 use super::{sql, view};
-use crate::AppState;
+use crate::IdentityState;
 use crate::audit::{self, Entry};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{ClientAddress, Problem};
+use http::idempotency::{Answer, Intent};
+use http::{ClientAddress, Problem};
 
 /// Has the link mailed (again) to whoever is signed in.
 ///
 /// # Errors
 /// 429 after a few in a row.
 pub async fn send_proof(
-    state: &AppState,
+    state: &IdentityState,
     session: &Session,
     address: &ClientAddress,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -41,13 +41,13 @@ pub async fn send_proof(
 /// # Errors
 /// 410 when it is of another account, was used, or is too old.
 pub async fn prove(
-    state: &AppState,
+    state: &IdentityState,
     session: &Session,
     address: &ClientAddress,
     request: &ProofRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

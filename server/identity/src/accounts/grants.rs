@@ -11,10 +11,10 @@ use uuid::Uuid;
 use super::limits::GRANTS_MANAGER;
 use super::staff::Staff;
 use super::{person, sql};
-use crate::AppState;
+use crate::IdentityState;
 use crate::audit::{self, Entry};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
 
 /// People who work in a theatre, told at most.
 const MAX_STAFF: i64 = 1_000;
@@ -23,7 +23,7 @@ const MAX_STAFF: i64 = 1_000;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
+pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
     let mut people: Vec<StaffView> = Vec::new();
     for row in sql::grants::of_theatre(&mut *state.pg.acquire().await?, theatre, MAX_STAFF).await? {
         let role = sql::grants::known(&row.role)?;
@@ -43,18 +43,18 @@ pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<StaffView>, Pro
 /// # Errors
 /// 404 without an account of that address, 409 while it is not confirmed and for the last manager, 400 without a reason.
 pub async fn change(
-    state: &AppState,
+    state: &IdentityState,
     staff: &Staff,
     theatre: &str,
     request: &GrantRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
     let who = staff.session.account.to_string();
-    state.rate_limits.take(state, &GRANTS_MANAGER, &who).await?;
+    state.rate_limits.take(&GRANTS_MANAGER, &who).await?;
     let reason = reason_of(&request.reason)?;
     let email = person::email_of(&request.email)?;
     let mut tx = state.pg.begin().await?;
@@ -105,7 +105,7 @@ pub(super) async fn give(
 ///
 /// # Errors
 /// 403 when they do not.
-pub async fn manages_all(state: &AppState, staff: &Staff) -> Result<(), Problem> {
+pub async fn manages_all(state: &IdentityState, staff: &Staff) -> Result<(), Problem> {
     if sql::grants::manages_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
         return Ok(());
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgPool;
 
-use crate::AppState;
-use crate::background::Rounds;
-use crate::clock::to_utc;
+use crate::IdentityState;
+use platform::background::Rounds;
+use platform::clock::to_utc;
 
 /// Pause between two reads.
 const READ_EVERY: Duration = Duration::from_secs(2);
@@ -18,10 +18,10 @@ const OVERLAP_MS: i64 = 60 * SECOND_MS;
 const MAX_VISITORS: i64 = 20_000;
 
 /// Runs until the server stops.
-pub async fn follow_handed_over_forever(state: AppState) {
+pub async fn follow_handed_over_forever(state: IdentityState) {
     let mut rounds = Rounds::every(&state.stop, READ_EVERY);
     while rounds.go_on().await {
-        let now = state.locks.now();
+        let now = state.clock.now();
         match since(&state.pg, now.plus_ms(-OVERLAP_MS)).await {
             Ok(owners) => state.idempotency.hand_over(owners, now),
             // Without Postgres there is no sign-in either; the next round reads again.

@@ -11,8 +11,8 @@ use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Versio
 use domain::api::accounts::{MAX_PASSWORD_BYTES, Password};
 use tokio::sync::Semaphore;
 
-use crate::ids;
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
+use platform::ids;
 
 /// Memory of one hash, KiB (OWASP's password storage cheat sheet, Argon2id: 19 MiB, 2 rounds, 1 lane).
 const MEMORY_KIB: u32 = 19 * 1024;

@@ -1,9 +1,9 @@
 //! How often one may try to sign in, to register, to have mails sent: per person and per address.
 
 use super::person::known_as;
-use crate::AppState;
-use crate::rate_limits::Allowance;
-use crate::web::{ClientAddress, Problem};
+use crate::IdentityState;
+use http::{ClientAddress, Problem};
+use platform::rate_limits::Allowance;
 
 /// Tries to sign in to an account from one address; those that go well do not count. A reset by mail fills it again.
 const LOGIN_PAIR: Allowance = Allowance { name: "login-pair", burst: 10, each_ms: 30_000 };
@@ -46,23 +46,23 @@ impl Login {
     ///
     /// # Errors
     /// 429.
-    pub(super) async fn take(&self, state: &AppState) -> Result<(), Problem> {
+    pub(super) async fn take(&self, state: &IdentityState) -> Result<(), Problem> {
         let limits = &state.rate_limits;
         // The narrow one first: whoever has used it up takes nothing from those who come from elsewhere.
-        limits.take(state, &LOGIN_PAIR, &self.pair).await?;
-        limits.take(state, &LOGIN_PERSON, &self.person).await
+        limits.take(&LOGIN_PAIR, &self.pair).await?;
+        Ok(limits.take(&LOGIN_PERSON, &self.person).await?)
     }
 
     /// The try that was counted went well, or nobody found out how it goes: it does not count.
-    pub(super) async fn give_back(&self, state: &AppState) {
-        state.rate_limits.give_back(state, &LOGIN_PAIR, &self.pair).await;
-        state.rate_limits.give_back(state, &LOGIN_PERSON, &self.person).await;
+    pub(super) async fn give_back(&self, state: &IdentityState) {
+        state.rate_limits.give_back(&LOGIN_PAIR, &self.pair).await;
+        state.rate_limits.give_back(&LOGIN_PERSON, &self.person).await;
     }
 
     /// Forgets all tries: those from this address, and the account's.
-    pub(super) async fn clear(&self, state: &AppState) {
-        state.rate_limits.clear(state, &LOGIN_PAIR, &self.pair).await;
-        state.rate_limits.clear(state, &LOGIN_PERSON, &self.person).await;
+    pub(super) async fn clear(&self, state: &IdentityState) {
+        state.rate_limits.clear(&LOGIN_PAIR, &self.pair).await;
+        state.rate_limits.clear(&LOGIN_PERSON, &self.person).await;
     }
 }
 
@@ -70,8 +70,8 @@ impl Login {
 ///
 /// # Errors
 /// 429.
-pub(super) async fn of_address(state: &AppState, of: &Allowance, address: &ClientAddress) -> Result<(), Problem> {
-    state.rate_limits.take(state, of, &address.0).await
+pub(super) async fn of_address(state: &IdentityState, of: &Allowance, address: &ClientAddress) -> Result<(), Problem> {
+    Ok(state.rate_limits.take(of, &address.0).await?)
 }
 
 #[cfg(test)]

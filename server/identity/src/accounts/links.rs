@@ -7,8 +7,8 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::sql;
-use crate::ids;
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
+use platform::ids;
 
 /// Length of a token: 256 bits in hex.
 const TOKEN_LENGTH: usize = 64;

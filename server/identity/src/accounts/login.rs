@@ -13,8 +13,9 @@ use super::sessions::{self, CUSTOMER, Life, STAFF, Session, TOKEN};
 use super::tokens::{Named, TOKEN_LIFE_MS};
 use super::{person, sql, view};
 use crate::audit::{self, Entry};
-use crate::web::{ClientAddress, Code, Problem, Visitor};
-use crate::{AppState, ids};
+use crate::{IdentityState, Visitor};
+use http::{ClientAddress, Code, Problem};
+use platform::ids;
 
 /// Sessions one account may have at a time; one more ends the one that was used longest ago.
 const MAX_SESSIONS: i64 = 50;
@@ -60,7 +61,7 @@ impl IntoResponseParts for LoggedIn {
 /// 401 when they do not go together, or there is no such account: the answer and its time are the same. 429 after too
 /// many tries, 503 when too many are at it.
 pub async fn log_in(
-    state: &AppState,
+    state: &IdentityState,
     (visitor, before): (&Visitor, Option<&Session>),
     address: &ClientAddress,
     request: &LoginRequest,
@@ -86,7 +87,7 @@ pub async fn log_in(
     };
     tries.give_back(state).await;
 
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     // A password or a role that is changed at this moment ends all sessions: this one must come before or after.
     let same = sql::lock(&mut tx, account.id).await?.filter(|now| now.password_hash == account.password_hash);
@@ -132,7 +133,7 @@ async fn take_over(tx: &mut PgConnection, owner: &str, account: Uuid, now: Times
 
 async fn with_cookie(
     tx: &mut PgConnection,
-    state: &AppState,
+    state: &IdentityState,
     view: AccountView,
     owner: String,
     now: Timestamp,
@@ -141,7 +142,7 @@ async fn with_cookie(
     let session = Session { id: ids::new_id(), account: view.id, owner, is_browser: true };
     let (secret, hash) = sessions::new_secret();
     sql::sessions::insert(tx, &session, Some(hash), life, now).await?;
-    let https = state.config.is_https();
+    let https = state.site.is_https();
     Ok(LoggedIn {
         view: LoginView { account: view, token: None, expires_in: None },
         cookies: sessions::cookies(&secret, life, https).into(),
@@ -157,7 +158,7 @@ const fn life_of(view: &AccountView) -> Life {
 /// Programs of an account all act as one visitor, whichever of its tokens they have.
 async fn with_token(
     tx: &mut PgConnection,
-    state: &AppState,
+    state: &IdentityState,
     view: AccountView,
     now: Timestamp,
 ) -> Result<LoggedIn, Problem> {
@@ -176,7 +177,7 @@ async fn with_token(
 /// Ends every session of an account; a browser's own begins anew for the same visitor, a program's stays.
 pub(super) async fn begin_again(
     tx: &mut PgConnection,
-    state: &AppState,
+    state: &IdentityState,
     session: &Session,
     now: Timestamp,
 ) -> Result<LoggedIn, Problem> {
@@ -194,8 +195,8 @@ pub(super) async fn begin_again(
 pub type Gone = [(HeaderName, HeaderValue); 3];
 
 /// Cookies of nobody; and the browser forgets the tickets and pages it kept.
-fn gone(state: &AppState) -> Gone {
-    let [session, hint] = sessions::no_cookies(state.config.is_https()).map(|cookie| (header::SET_COOKIE, cookie));
+fn gone(state: &IdentityState) -> Gone {
+    let [session, hint] = sessions::no_cookies(state.site.is_https()).map(|cookie| (header::SET_COOKIE, cookie));
     [session, hint, (CLEAR_SITE_DATA, HeaderValue::from_static("\"cache\", \"storage\""))]
 }
 
@@ -203,10 +204,10 @@ fn gone(state: &AppState) -> Gone {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_session(state: &AppState, session: Option<&Session>) -> Result<Gone, Problem> {
+pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Result<Gone, Problem> {
     if let Some(session) = session {
         let mut connection = state.pg.acquire().await?;
-        sql::sessions::end(&mut connection, session.id, session.account, state.locks.now()).await?;
+        sql::sessions::end(&mut connection, session.id, session.account, state.clock.now()).await?;
         state.accounts.sessions.forget();
     }
     Ok(gone(state))
@@ -216,8 +217,8 @@ pub async fn end_session(state: &AppState, session: Option<&Session>) -> Result<
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_all(state: &AppState, session: &Session) -> Result<Gone, Problem> {
-    let now = state.locks.now();
+pub async fn end_all(state: &IdentityState, session: &Session) -> Result<Gone, Problem> {
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let ended = sql::sessions::end_all(&mut tx, session.account, None, now).await?;
     let entry =

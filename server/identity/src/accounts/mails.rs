@@ -14,10 +14,11 @@ use super::links::{self, Purpose};
 use super::person::known_as;
 use super::sql;
 use super::sql::mails::MailRow;
-use crate::idempotency::{Answer, Intent};
-use crate::tickets::{AccountMail, MAIL_LEASE_MS, MailError, MailLane, SEND_WITHIN};
-use crate::web::Problem;
-use crate::{AppState, ids};
+use crate::IdentityState;
+use http::Problem;
+use http::idempotency::{Answer, Intent};
+use platform::ids;
+use tickets::{AccountMail, MAIL_LEASE_MS, MailError, MailLane, SEND_WITHIN};
 
 /// Tries before a mail is given up: its link is of no use by then.
 const MAX_TRIES: i32 = 30;
@@ -59,13 +60,13 @@ pub(super) async fn enqueue(tx: &mut PgConnection, kind: Kind, email: &str, now:
 /// Has a mail sent because somebody asked for it, and answers that they should read it. The address has its limit,
 /// whether it is an account's or not.
 pub(super) async fn order(
-    state: &AppState,
+    state: &IdentityState,
     kind: Kind,
     email: &str,
     intent: &Intent,
     now: Timestamp,
 ) -> Result<Answer, Problem> {
-    state.rate_limits.take(state, &MAIL_PERSON, &known_as(email)).await?;
+    state.rate_limits.take(&MAIL_PERSON, &known_as(email)).await?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
@@ -78,23 +79,23 @@ pub(super) async fn order(
 }
 
 /// There are mails.
-pub(super) fn wake(state: &AppState) {
+pub(super) fn wake(state: &IdentityState) {
     state.accounts.mail_wake.notify_one();
 }
 
 /// Sends them until the server stops; what it has taken it finishes.
-pub async fn send_forever(state: AppState) {
+pub async fn send_forever(state: IdentityState) {
     let state = &state;
     let lane = MailLane { what: "mails of accounts", stop: &state.stop, wake: &state.accounts.mail_wake };
     lane.send_forever(move || take(state), move |row| send(state, row)).await;
 }
 
-async fn take(state: &AppState) -> Result<Option<MailRow>, sqlx::Error> {
-    let now = state.locks.now();
+async fn take(state: &IdentityState) -> Result<Option<MailRow>, sqlx::Error> {
+    let now = state.clock.now();
     sql::mails::take(&state.pg, now, now.plus_ms(MAIL_LEASE_MS)).await
 }
 
-async fn send(state: &AppState, row: MailRow) {
+async fn send(state: &IdentityState, row: MailRow) {
     let sent = timeout(SEND_WITHIN, hand_over(state, &row)).await;
     let noted = match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
         Ok(()) => sql::mails::done(&state.pg, row.id).await,
@@ -105,7 +106,7 @@ async fn send(state: &AppState, row: MailRow) {
         Err(cause) => {
             tracing::warn!(mail = %row.id, kind = row.kind, %cause, "a mail of an account will be tried again");
             let pause = ids::jitter(PAUSE_MS).cast_signed();
-            sql::mails::postpone(&state.pg, &row, state.locks.now().plus_ms(pause)).await
+            sql::mails::postpone(&state.pg, &row, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
@@ -114,8 +115,8 @@ async fn send(state: &AppState, row: MailRow) {
 }
 
 /// Why it did not go out is told in words: the mail server's, or the database's.
-async fn hand_over(state: &AppState, row: &MailRow) -> Result<(), String> {
-    match written(state, row, state.locks.now()).await {
+async fn hand_over(state: &IdentityState, row: &MailRow) -> Result<(), String> {
+    match written(state, row, state.clock.now()).await {
         Ok(Some(mail)) => state.mailer.send_account(&mail).await.map_err(|cause| cause.to_string()),
         Ok(None) => Ok(()),
         Err(cause) => Err(cause.to_string()),
@@ -123,14 +124,14 @@ async fn hand_over(state: &AppState, row: &MailRow) -> Result<(), String> {
 }
 
 /// `None`: there is nobody to send it to.
-async fn written(state: &AppState, row: &MailRow, now: Timestamp) -> Result<Option<AccountMail>, sqlx::Error> {
+async fn written(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result<Option<AccountMail>, sqlx::Error> {
     let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == row.kind);
     let kind =
         kind.ok_or_else(|| sqlx::Error::Decode(format!("account_mails({}).kind is {:?}", row.id, row.kind).into()))?;
     let mut connection = state.pg.acquire().await?;
     let Some(account) = sql::by_email(&mut connection, &row.email).await? else { return Ok(None) };
     drop(connection);
-    let public_url = state.config.public_url.trim_end_matches('/');
+    let public_url = state.site.public_url.trim_end_matches('/');
     let url = match kind {
         Kind::Prove if account.email_proven_at.is_some() => return Ok(None),
         Kind::Prove => links::make(&state.pg, public_url, account.id, Purpose::Prove, now).await?,

@@ -11,17 +11,17 @@
 //! What is not here: what staff do with their roles (the rooms of the box office and the organiser), and how mails
 //! are written and sent (`tickets`).
 
-mod belongings;
 mod command;
 mod email;
+mod endpoints;
 mod grants;
 mod handed_over;
 mod hashing;
-mod http;
 mod limits;
 mod links;
 mod login;
 mod mails;
+mod own_visitor;
 mod password;
 mod person;
 mod pin;
@@ -34,14 +34,14 @@ mod staff;
 mod tokens;
 mod view;
 
-pub use belongings::{is_own_visitor, owner_for, page as bookings_page, refuse_handed_over};
 pub use command::{close, create_manager};
 pub use email::{prove, send_proof};
+pub use endpoints::{Registration, ResetIntent, routes};
 pub use grants::{change as change_role, list as people_at, make_manager, manages_all, reason_of};
 pub use handed_over::follow_handed_over_forever;
-pub use http::{Registration, ResetIntent, routes};
 pub use login::{Gone, LoggedIn, end_all, end_session, log_in};
 pub use mails::send_forever as send_mails_forever;
+pub use own_visitor::{is_own_visitor, refuse_handed_over};
 pub use password::{change as change_password, forgotten as password_forgotten, reset as reset_password};
 pub use person::{check as check_person, email_of, known_as, mailbox};
 pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
@@ -52,8 +52,6 @@ pub use staff::{Staff, may_at, works_at};
 pub use view::{has_proven_address, named, of_account};
 
 use tokio::sync::Notify;
-
-use crate::config::Config;
 
 /// What a replica needs for accounts.
 pub struct Accounts {
@@ -68,11 +66,11 @@ impl Accounts {
     ///
     /// # Errors
     /// When `TOKEN_SECRET` is too short to be one.
-    pub fn new(config: &Config) -> anyhow::Result<Self> {
+    pub fn new(token_secrets: &[String]) -> anyhow::Result<Self> {
         Ok(Self {
             hashing: hashing::Hashing::new()?,
             sessions: sessions::Known::default(),
-            tokens: tokens::Tokens::new(&config.token_secret)?,
+            tokens: tokens::Tokens::new(token_secrets)?,
             mail_wake: Notify::new(),
         })
     }

@@ -12,10 +12,10 @@ use super::person;
 use super::register::check_new;
 use super::sessions::Session;
 use super::sql::{self, AccountRow};
-use crate::AppState;
+use crate::IdentityState;
 use crate::audit::{self, Entry};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{ClientAddress, Code, Problem};
+use http::idempotency::{Answer, Intent};
+use http::{ClientAddress, Code, Problem};
 
 /// Changes the password of whoever is signed in. Others are signed out; this browser's session begins anew, under
 /// another cookie.
@@ -23,14 +23,14 @@ use crate::web::{ClientAddress, Code, Problem};
 /// # Errors
 /// 401 when the old one is wrong, 400 when the new one cannot be used, 429 after too many tries.
 pub async fn change(
-    state: &AppState,
+    state: &IdentityState,
     session: &Session,
     address: &ClientAddress,
     request: &PasswordChange,
 ) -> Result<LoggedIn, Problem> {
     check_new(&request.new)?;
     state.accounts.hashing.has_room()?;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
     let tries = Login::of(&account.email, address);
@@ -58,12 +58,12 @@ pub async fn change(
 /// # Errors
 /// 400 for what cannot be an address, 429 after a few in a row.
 pub async fn forgotten(
-    state: &AppState,
+    state: &IdentityState,
     address: &ClientAddress,
     request: &ForgottenRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -78,12 +78,12 @@ pub async fn forgotten(
 /// # Errors
 /// 410 when the link was used, is too old, or never was; 400 when the password cannot be used.
 pub async fn reset(
-    state: &AppState,
+    state: &IdentityState,
     address: &ClientAddress,
     request: &ResetRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -135,7 +135,7 @@ async fn replace(
 }
 
 /// Sessions ended, and a mail is to go out.
-fn over(state: &AppState) {
+fn over(state: &IdentityState) {
     state.accounts.sessions.forget();
     mails::wake(state);
 }

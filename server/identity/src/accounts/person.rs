@@ -3,8 +3,8 @@
 use domain::api::Person;
 use domain::person::{MAX_EMAIL_BYTES, personal_name};
 
-use crate::tickets::is_address;
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
+use tickets::is_address;
 
 /// Name and e-mail address of a person, with outer white space taken off.
 ///

@@ -14,11 +14,11 @@ use uuid::Uuid;
 use super::limits::{PIN, PIN_MANAGER, PIN_PAIR};
 use super::sql;
 use super::staff::Staff;
-use crate::AppState;
+use crate::IdentityState;
 use crate::audit::{self, Entry};
-use crate::clock::to_utc;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use platform::clock::to_utc;
 
 /// Fewest and most digits.
 const DIGITS: std::ops::RangeInclusive<usize> = 6..=12;
@@ -34,7 +34,7 @@ pub struct PinIntent {
 impl PinIntent {
     /// Of this request.
     #[must_use]
-    pub fn of(state: &AppState, request: &PinRequest) -> Self {
+    pub fn of(state: &IdentityState, request: &PinRequest) -> Self {
         Self { pin: state.accounts.tokens.digest(request.pin.as_bytes()) }
     }
 }
@@ -44,19 +44,19 @@ impl PinIntent {
 /// # Errors
 /// 400 for what is no PIN, 401 for another password, 429 after too many tries.
 pub async fn set_pin(
-    state: &AppState,
+    state: &IdentityState,
     staff: &Staff,
     theatre: &str,
     request: &PinRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
     let account = staff.session.account;
     check_digits(&request.pin)?;
-    state.rate_limits.take(state, &PIN, &account.to_string()).await?;
+    state.rate_limits.take(&PIN, &account.to_string()).await?;
     let found = sql::by_id(&mut *state.pg.acquire().await?, account).await?;
     let stored = found.map(|found| found.password_hash);
     if !state.accounts.hashing.is_right(&request.password, stored.as_deref()).await? {
@@ -91,7 +91,7 @@ fn check_digits(pin: &Password) -> Result<(), Problem> {
 /// # Errors
 /// 422 when it is not theirs, or they are no manager here, or have none; 429 after a few tries.
 pub async fn check_pin(
-    state: &AppState,
+    state: &IdentityState,
     staff: &Staff,
     theatre: &str,
     manager: Uuid,
@@ -105,7 +105,7 @@ pub async fn check_pin(
         (&PIN_MANAGER, format!("of {manager}")),
     ];
     for (limit, whose) in &tries {
-        state.rate_limits.take(state, limit, whose).await?;
+        state.rate_limits.take(limit, whose).await?;
     }
     let mut connection = state.pg.acquire().await?;
     let is_manager = sql::grants::of_account(&mut connection, manager)
@@ -119,7 +119,7 @@ pub async fn check_pin(
     let is_short = pin.as_bytes().len() <= *DIGITS.end();
     if is_short && state.accounts.hashing.is_right(pin, stored.as_deref()).await? {
         for (limit, whose) in &tries {
-            state.rate_limits.give_back(state, limit, whose).await;
+            state.rate_limits.give_back(limit, whose).await;
         }
         return Ok(());
     }
@@ -130,7 +130,7 @@ pub async fn check_pin(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn managers_with_pin(state: &AppState, theatre: &str) -> Result<Vec<ManagerView>, sqlx::Error> {
+pub async fn managers_with_pin(state: &IdentityState, theatre: &str) -> Result<Vec<ManagerView>, sqlx::Error> {
     let rows: Vec<(Uuid, String)> = sqlx::query_as(
         "SELECT account.id, account.name
          FROM staff_grants staff

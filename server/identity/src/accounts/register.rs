@@ -10,9 +10,10 @@ use domain::api::accounts::{MIN_PASSWORD_CHARS, NextStep, Password, RegisterRequ
 use super::limits::{self, MAIL_PERSON, REGISTER_ADDRESS};
 use super::mails::{self, Kind};
 use super::{person, sql};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{ClientAddress, Code, Problem};
-use crate::{AppState, ids};
+use crate::IdentityState;
+use http::idempotency::{Answer, Intent};
+use http::{ClientAddress, Code, Problem};
+use platform::ids;
 
 /// Makes an account, or tells the owner of the one there is.
 ///
@@ -20,12 +21,12 @@ use crate::{AppState, ids};
 /// 400 for a name, address or password that cannot be used, 429 for too many from one address, 503 when too many
 /// passwords are being hashed.
 pub async fn register(
-    state: &AppState,
+    state: &IdentityState,
     address: &ClientAddress,
     request: &RegisterRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -35,7 +36,7 @@ pub async fn register(
     limits::of_address(state, &REGISTER_ADDRESS, address).await?;
     // Also where there is an account: it takes as long.
     let hash = state.accounts.hashing.hash(&request.password).await?;
-    let may_mail = state.rate_limits.take(state, &MAIL_PERSON, &person::known_as(&email)).await.is_ok();
+    let may_mail = state.rate_limits.take(&MAIL_PERSON, &person::known_as(&email)).await.is_ok();
 
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

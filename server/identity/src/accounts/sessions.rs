@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
@@ -17,8 +17,9 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{sql, tokens};
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use crate::IdentityState;
+use http::{Code, Problem};
+use platform::ids;
 
 /// Name of the cookie where there is no TLS.
 const SESSION_COOKIE: &str = "rowlock_session";
@@ -80,12 +81,12 @@ impl Credential {
     ///
     /// # Errors
     /// 401 for a token that is not genuine, or too old.
-    fn of(state: &AppState, headers: &HeaderMap) -> Result<Option<Self>, Problem> {
+    fn of(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Self>, Problem> {
         if let Some(token) = bearer(headers) {
-            let named = state.accounts.tokens.read(token?, state.locks.now())?;
+            let named = state.accounts.tokens.read(token?, state.clock.now())?;
             return Ok(Some(Self::Token(named.session, named.account)));
         }
-        Ok(cookie(headers, state.config.is_https()).map(|secret| Self::Cookie(Sha256::digest(secret).into())))
+        Ok(cookie(headers, state.site.is_https()).map(|secret| Self::Cookie(Sha256::digest(secret).into())))
     }
 }
 
@@ -135,13 +136,13 @@ impl Known {
 ///
 /// # Errors
 /// 401 for a token that opens nothing, 503 when the database is unavailable.
-pub async fn of_request(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     let Some(credential) = Credential::of(state, headers)? else { return Ok(None) };
     let sessions = &state.accounts.sessions.0;
     if let Some(found) = sessions.get(&credential).await {
         return judged(credential, found);
     }
-    let look = sql::sessions::find(&state.pg, credential, state.locks.now());
+    let look = sql::sessions::find(&state.pg, credential, state.clock.now());
     // Boxed: every request comes by here, and few have a session that is not known.
     let found = Box::pin(sessions.try_get_with(credential, look)).await;
     judged(credential, found.map_err(|cause| unknown(&cause))?)
@@ -151,7 +152,7 @@ pub async fn of_request(state: &AppState, headers: &HeaderMap) -> Result<Option<
 ///
 /// # Errors
 /// 401 for a token that is not genuine, or too old, 503 when the database is unavailable.
-pub async fn to_end(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+pub async fn to_end(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     Credential::of(state, headers)?;
     match of_request(state, headers).await {
         Err(problem) if problem.code() == Code::TokenInvalid => Ok(None),
@@ -176,12 +177,17 @@ fn judged(credential: Credential, found: Option<Session>) -> Result<Option<Sessi
 #[derive(Clone, Debug)]
 pub struct SignedIn(pub Session);
 
-impl FromRequestParts<AppState> for SignedIn {
+impl<S> FromRequestParts<S> for SignedIn
+where
+    S: Send + Sync,
+    IdentityState: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let Some(credential) = Credential::of(state, &parts.headers)? else { return Err(not_signed_in()) };
-        let found = sql::sessions::find(&state.pg, credential, state.locks.now()).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let state = IdentityState::from_ref(state);
+        let Some(credential) = Credential::of(&state, &parts.headers)? else { return Err(not_signed_in()) };
+        let found = sql::sessions::find(&state.pg, credential, state.clock.now()).await?;
         judged(credential, found)?.map(Self).ok_or_else(not_signed_in)
     }
 }

@@ -1,6 +1,6 @@
 //! People who work in a theatre, for handlers: what is another theatre's is not there for them.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use domain::roles::{Role, Standing, standing};
 use sqlx::PgPool;
@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::sessions::{Session, SignedIn};
 use super::sql;
-use crate::AppState;
-use crate::web::{Code, Problem};
+use crate::IdentityState;
+use http::{Code, Problem};
 
 /// Somebody who is signed in, with the roles they have at this moment. Others are answered 401; whether they may do
 /// what they ask for, [`Staff::at`] says.
@@ -20,11 +20,17 @@ pub struct Staff {
     grants: Vec<(String, Role)>,
 }
 
-impl FromRequestParts<AppState> for Staff {
+impl<S> FromRequestParts<S> for Staff
+where
+    S: Send + Sync,
+    IdentityState: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let SignedIn(session) = SignedIn::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let state = IdentityState::from_ref(state);
+        let SignedIn(session) =
+            <SignedIn as FromRequestParts<IdentityState>>::from_request_parts(parts, &state).await?;
         let grants = sql::grants::of_account(&mut *state.pg.acquire().await?, session.account).await?;
         Ok(Self { session, grants })
     }

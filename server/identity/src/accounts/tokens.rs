@@ -11,7 +11,7 @@ use sha2::Sha256;
 use uuid::Uuid;
 
 use super::signature::{self, ALGORITHM};
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// How long a token is good, milliseconds.
 pub(super) const TOKEN_LIFE_MS: i64 = 15 * MINUTE_MS;

@@ -5,8 +5,8 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql;
-use crate::AppState;
-use crate::web::Problem;
+use crate::IdentityState;
+use http::Problem;
 
 /// The account of that id; `None` when it is closed.
 ///
@@ -28,7 +28,7 @@ pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> Result<Option<Accoun
 ///
 /// # Errors
 /// When the database fails.
-pub async fn named(state: &AppState, account: Option<Uuid>) -> Result<Option<(String, String)>, Problem> {
+pub async fn named(state: &IdentityState, account: Option<Uuid>) -> Result<Option<(String, String)>, Problem> {
     let Some(id) = account else { return Ok(None) };
     let found = sql::by_id(&mut *state.pg.acquire().await?, id).await?;
     Ok(found.map(|account| (account.name, account.email)))

@@ -7,9 +7,9 @@ use domain::booking::{BookingState, MoneyState};
 use domain::money::{Currency, Money};
 use uuid::Uuid;
 
-use crate::AppState;
-use crate::clock::{from_utc, rfc3339};
-use crate::web::Problem;
+use crate::IdentityState;
+use http::Problem;
+use platform::clock::{from_utc, rfc3339};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -63,7 +63,7 @@ const LINES: &str = "
 /// # Errors
 /// 404 when it is none of the theatre's.
 pub(super) async fn read(
-    state: &AppState,
+    state: &IdentityState,
     theatre: &str,
     id: Uuid,
     with_people: bool,

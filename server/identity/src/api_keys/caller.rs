@@ -1,6 +1,6 @@
 //! Who reads: somebody who works in the theatre, or a program with a key of it.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -10,10 +10,11 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::sql;
+use crate::IdentityState;
 use crate::accounts::Staff;
-use crate::rate_limits::Allowance;
-use crate::web::{Code, Problem};
-use crate::{AppState, clock};
+use http::{Code, Problem};
+use platform::clock;
+use platform::rate_limits::Allowance;
 
 /// What every key begins with, so that one that lies about is known for what it is.
 pub(super) const PREFIX: &str = "rlk_";
@@ -42,21 +43,28 @@ pub struct Key {
     pub(super) last_used_at: Option<chrono::DateTime<chrono::Utc>>,
 }
 
-impl FromRequestParts<AppState> for Caller {
+impl<S> FromRequestParts<S> for Caller
+where
+    S: Send + Sync,
+    IdentityState: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let state = IdentityState::from_ref(state);
         let Some(key) = key_of(&parts.headers) else {
-            return Staff::from_request_parts(parts, state).await.map(Self::Staff);
+            return <Staff as FromRequestParts<IdentityState>>::from_request_parts(parts, &state)
+                .await
+                .map(Self::Staff);
         };
-        let now = state.locks.now();
+        let now = state.clock.now();
         let known = match hash_of(key) {
             Some(hash) => sql::by_hash(&state.pg, &hash).await?,
             None => None,
         };
         let known =
             known.ok_or_else(|| Problem::new(Code::TokenInvalid, "This key opens nothing, or not any more."))?;
-        state.rate_limits.take(state, &QUESTIONS, &known.id.to_string()).await?;
+        state.rate_limits.take(&QUESTIONS, &known.id.to_string()).await?;
         let is_noted = known.last_used_at.is_some_and(|at| now.since(clock::from_utc(at)) < SEEN_EVERY_MS);
         if !is_noted {
             sql::note_used(&state.pg, known.id, now).await?;

@@ -6,12 +6,13 @@ use uuid::Uuid;
 
 use super::caller::{PREFIX, hash_of};
 use super::sql::{self, KeyRow};
+use crate::IdentityState;
 use crate::accounts::{Staff, reason_of};
 use crate::audit::{self, Entry};
-use crate::clock::to_utc;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use platform::clock::to_utc;
+use platform::ids;
 
 /// Keys told of a theatre at most, revoked ones too.
 const MAX_TOLD: i64 = 200;
@@ -24,14 +25,14 @@ const HINT_CHARS: usize = 10;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<ApiKeyView>, Problem> {
+pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<ApiKeyView>, Problem> {
     let rows = sql::of_theatre(&state.pg, theatre, MAX_TOLD).await?;
     Ok(rows.into_iter().map(KeyRow::view).collect())
 }
 
 /// A key follows, by a secret of ours, from its id: which is another one each time a key is made, whatever the request
 /// called itself.
-fn secret_of(state: &AppState, id: Uuid) -> String {
+fn secret_of(state: &IdentityState, id: Uuid) -> String {
     format!("{PREFIX}{}", state.accounts.derived_secret(&format!("api key\0{id}")))
 }
 
@@ -41,13 +42,13 @@ fn secret_of(state: &AppState, id: Uuid) -> String {
 /// # Errors
 /// 400 for a name or reason that cannot be used, 409 when the theatre has too many keys.
 pub async fn make(
-    state: &AppState,
+    state: &IdentityState,
     staff: &Staff,
     theatre: &str,
     request: &ApiKeyRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return with_key(state, &answer);
     }
@@ -81,7 +82,7 @@ pub async fn make(
     with_key(state, &answer)
 }
 
-fn with_key(state: &AppState, stored: &Answer) -> Result<Answer, Problem> {
+fn with_key(state: &IdentityState, stored: &Answer) -> Result<Answer, Problem> {
     let about: ApiKeyView = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
     let key = secret_of(state, about.id);
     Answer::json(stored.status(), &ApiKeyMade { about, key })
@@ -92,13 +93,13 @@ fn with_key(state: &AppState, stored: &Answer) -> Result<Answer, Problem> {
 /// # Errors
 /// 404 when the theatre has no such key, 400 for a reason that cannot be used.
 pub async fn revoke(
-    state: &AppState,
+    state: &IdentityState,
     staff: &Staff,
     (theatre, id): (&str, Uuid),
     request: &ReasonRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

@@ -6,10 +6,10 @@
 
 mod booking;
 mod caller;
-mod http;
+mod endpoints;
 mod keys;
 mod sql;
 
 pub use caller::Caller;
-pub use http::routes;
+pub use endpoints::routes;
 pub use keys::{list, make, revoke};

@@ -7,7 +7,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::caller::Key;
-use crate::clock::{from_utc, rfc3339, to_utc};
+use platform::clock::{from_utc, rfc3339, to_utc};
 
 /// The key of that hash, unless it was revoked.
 pub(super) async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<Key>, sqlx::Error> {

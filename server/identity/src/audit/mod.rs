@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::clock::{from_utc, rfc3339, to_utc};
+use platform::clock::{from_utc, rfc3339, to_utc};
 
 /// Lines on a page.
 pub const PER_PAGE: i64 = 100;

@@ -8,9 +8,9 @@ use axum::Router;
 use axum::http::StatusCode;
 
 use super::house::{API_KEY, House, SECRET, port, unnoted};
-use crate::ids;
-use crate::payments::calls::{MAX_ANSWER_BYTES, MAX_TRIES};
-use crate::payments::{Gateway, GatewayError, Patience};
+use crate::calls::{MAX_ANSWER_BYTES, MAX_TRIES};
+use crate::{Gateway, GatewayError, Patience};
+use platform::ids;
 
 /// A service that gives these answers in turn and then the last one for ever, and counts.
 async fn service_that_says(answers: Vec<(StatusCode, &'static str)>) -> (String, Arc<AtomicU32>) {

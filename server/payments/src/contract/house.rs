@@ -14,8 +14,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::payments::{Charge, Gateway, Known, Patience, PaymentNews, PaymentStatus, SimulatorGateway, StripeGateway};
-use crate::{clock, ids};
+use crate::{Charge, Gateway, Known, Patience, PaymentNews, PaymentStatus, SimulatorGateway, StripeGateway};
+use platform::{clock, ids};
 
 pub(super) const API_KEY: &str = "key of the tests";
 pub(super) const SECRET: &str = "secret of the tests";
@@ -174,7 +174,7 @@ impl House {
         self.letters(enough).await.iter().filter_map(|letter| self.read(letter).expect("believed")).collect()
     }
 
-    fn read(&self, (headers, body): &Letter) -> Result<Option<PaymentNews>, crate::payments::WebhookRefused> {
+    fn read(&self, (headers, body): &Letter) -> Result<Option<PaymentNews>, crate::WebhookRefused> {
         self.gateway.read_webhook(headers, body, clock::now())
     }
 

@@ -6,9 +6,9 @@ use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
 use super::house::{House, money};
-use crate::clock;
-use crate::payments::gateway::{MAX_LEDGER_ENTRIES, Window};
-use crate::payments::{LedgerEntry, refund_key};
+use crate::gateway::{MAX_LEDGER_ENTRIES, Window};
+use crate::{LedgerEntry, refund_key};
+use platform::clock;
 
 /// Pages of these tests, at most.
 const MAX_PAGES: usize = 20;
@@ -57,7 +57,7 @@ pub(super) async fn the_ledger_has_what_was_charged_and_what_went_back(house: Ho
     assert_eq!(listed(&house, this_hour()).await, BTreeMap::from(expected.map(|(id, amounts)| (Some(id), amounts))));
     let entries = pages(&house, this_hour()).await.concat();
     let entry = entries.iter().find(|entry| entry.booking == Some(paid.booking)).expect("it is there");
-    let known = crate::payments::Known { booking: paid.booking, gateway_ref: Some(entry.gateway_ref.clone()) };
+    let known = crate::Known { booking: paid.booking, gateway_ref: Some(entry.gateway_ref.clone()) };
     house.gateway.status(&known).await.expect("an answer").expect("it is found by what the ledger calls it");
 }
 

@@ -1,8 +1,8 @@
 //! Charging, asking, calling off.
 
 use super::house::{House, Words, money, unnoted};
-use crate::ids;
-use crate::payments::{Charge, GatewayError, Known, PaymentStatus, VoidAnswer};
+use crate::{Charge, GatewayError, Known, PaymentStatus, VoidAnswer};
+use platform::ids;
 
 fn succeeded(minor: i64) -> PaymentStatus {
     PaymentStatus::Succeeded { amount: money(minor) }

@@ -3,8 +3,8 @@
 use ::simulator::payment::RefundStatus;
 
 use super::house::{House, money, unnoted};
-use crate::ids;
-use crate::payments::{GatewayError, Known, NewsKind, RefundAnswer, refund_key};
+use crate::{GatewayError, Known, NewsKind, RefundAnswer, refund_key};
+use platform::ids;
 
 async fn refused(house: &House, payment: &Known, minor: i64, key: &str) {
     let refused = house.gateway.refund(payment, money(minor), key, &[]).await.expect_err("refused");

@@ -4,9 +4,9 @@ use axum::body::Bytes;
 use axum::http::HeaderMap;
 
 use super::house::{API_KEY, House, PATIENCE, SECRET, Words, money};
-use crate::clock;
-use crate::payments::signature::SignatureError;
-use crate::payments::{Gateway, NewsKind, PaymentStatus, WebhookRefused, refund_key};
+use crate::signature::SignatureError;
+use crate::{Gateway, NewsKind, PaymentStatus, WebhookRefused, refund_key};
+use platform::clock;
 
 pub(super) async fn the_end_of_a_payment_is_told_and_believed(house: House) {
     let declined = NewsKind::Failed { why: Some("card_declined".to_owned()) };
@@ -24,7 +24,7 @@ pub(super) async fn the_end_of_a_payment_is_told_and_believed(house: House) {
     let told = house.news(3).await.remove(2);
     assert_eq!((told.booking, told.kind), (open.booking, NewsKind::Succeeded { amount: money(2_499) }));
     // The id it tells is good for asking as well.
-    let known = crate::payments::Known { booking: open.booking, gateway_ref: told.gateway_ref };
+    let known = crate::Known { booking: open.booking, gateway_ref: told.gateway_ref };
     assert_eq!(house.status(&known).await, PaymentStatus::Succeeded { amount: money(2_499) });
 }
 

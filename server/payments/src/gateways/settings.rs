@@ -6,8 +6,7 @@ use anyhow::Context;
 use reqwest::Url;
 
 use super::Gateways;
-use crate::config::Config;
-use crate::payments::{Gateway, SimulatorGateway, StripeGateway, simulator, stripe};
+use crate::{Gateway, PaymentSettings, SimulatorGateway, StripeGateway, simulator, stripe};
 
 /// Gateways that can be named: a first and a second.
 const MAX_GATEWAYS: usize = 2;
@@ -19,15 +18,15 @@ impl Gateways {
     ///
     /// # Errors
     /// When a name is unknown or twice, or a gateway's own settings cannot be used.
-    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
-        let names = &config.payment_gateways;
+    pub fn from_settings(settings: &PaymentSettings, public_url: &str) -> anyhow::Result<Self> {
+        let names = &settings.payment_gateways;
         anyhow::ensure!((1..=MAX_GATEWAYS).contains(&names.len()), "PAYMENT_GATEWAYS names one gateway or two");
         let mut gateways: Vec<Arc<dyn Gateway>> = Vec::new();
         for name in names {
             anyhow::ensure!(gateways.iter().all(|known| known.name() != name), "PAYMENT_GATEWAYS names {name} twice");
             gateways.push(match name.as_str() {
-                simulator::NAME => Arc::new(SimulatorGateway::from_config(config)?),
-                stripe::NAME => Arc::new(StripeGateway::from_config(config)?),
+                simulator::NAME => Arc::new(SimulatorGateway::from_settings(settings, public_url)?),
+                stripe::NAME => Arc::new(StripeGateway::from_settings(settings)?),
                 other => {
                     let known = [simulator::NAME, stripe::NAME].join(", ");
                     return Err(anyhow::anyhow!("{other:?} is no gateway; there are {known}"))
@@ -44,28 +43,28 @@ const STRIPE_HOST: &str = "api.stripe.com";
 
 /// The setting that has a simulator take payments behind https, and the reason against it, to be read after its name. A
 /// simulator takes no money: every ticket it pays for is free.
-fn simulator_behind_https(config: &Config) -> Option<(&'static str, String)> {
-    let is_https = Url::parse(&config.public_url).is_ok_and(|url| url.scheme() == "https");
-    if !is_https || config.allow_simulator {
+fn simulator_behind_https(settings: &PaymentSettings, public_url: &str) -> Option<(&'static str, String)> {
+    let is_https = Url::parse(public_url).is_ok_and(|url| url.scheme() == "https");
+    if !is_https || settings.allow_simulator {
         return None;
     }
-    let named = |name: &str| config.payment_gateways.iter().any(|gateway| gateway == name);
+    let named = |name: &str| settings.payment_gateways.iter().any(|gateway| gateway == name);
     let practise = "set ALLOW_SIMULATOR=true if this system is only to practise on";
     if named(simulator::NAME) {
         let why = format!("names the payment simulator, where no money moves, and PUBLIC_URL is https: {practise}");
         return Some((NAMES, why));
     }
-    let is_stripes =
-        Url::parse(&config.stripe_url).is_ok_and(|url| url.scheme() == "https" && url.host_str() == Some(STRIPE_HOST));
+    let is_stripes = Url::parse(&settings.stripe_url)
+        .is_ok_and(|url| url.scheme() == "https" && url.host_str() == Some(STRIPE_HOST));
     let why = || format!("is not at {STRIPE_HOST}, and PUBLIC_URL is https: {practise}");
     (named(stripe::NAME) && !is_stripes).then(|| ("STRIPE_URL", why()))
 }
 
 /// What is wrong with the settings of gateways, and why: to be read after their names.
 #[must_use]
-pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
+pub fn wrong_settings(settings: &PaymentSettings, public_url: &str) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
-    let names = &config.payment_gateways;
+    let names = &settings.payment_gateways;
     if !(1..=MAX_GATEWAYS).contains(&names.len()) {
         wrong.push((NAMES, "names one gateway or two".to_owned()));
     }
@@ -77,18 +76,18 @@ pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
         let (url, needed, made) = match name.as_str() {
             simulator::NAME => {
                 let needed = vec![
-                    ("SIMULATOR_URL", config.simulator_url.as_deref()),
-                    ("SIMULATOR_API_KEY", config.simulator_api_key.as_deref()),
-                    ("SIMULATOR_WEBHOOK_SECRET", config.simulator_webhook_secret.first().map(String::as_str)),
+                    ("SIMULATOR_URL", settings.simulator_url.as_deref()),
+                    ("SIMULATOR_API_KEY", settings.simulator_api_key.as_deref()),
+                    ("SIMULATOR_WEBHOOK_SECRET", settings.simulator_webhook_secret.first().map(String::as_str)),
                 ];
-                ("SIMULATOR_URL", needed, SimulatorGateway::from_config(config).err())
+                ("SIMULATOR_URL", needed, SimulatorGateway::from_settings(settings, public_url).err())
             }
             stripe::NAME => {
                 let needed = vec![
-                    ("STRIPE_SECRET_KEY", config.stripe_secret_key.as_deref()),
-                    ("STRIPE_WEBHOOK_SECRET", config.stripe_webhook_secret.first().map(String::as_str)),
+                    ("STRIPE_SECRET_KEY", settings.stripe_secret_key.as_deref()),
+                    ("STRIPE_WEBHOOK_SECRET", settings.stripe_webhook_secret.first().map(String::as_str)),
                 ];
-                ("STRIPE_URL", needed, StripeGateway::from_config(config).err())
+                ("STRIPE_URL", needed, StripeGateway::from_settings(settings).err())
             }
             other => {
                 let known = [simulator::NAME, stripe::NAME].join(", ");
@@ -103,6 +102,6 @@ pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
             wrong.push((url, format!("cannot be used: {cause:#}")));
         }
     }
-    wrong.extend(simulator_behind_https(config));
+    wrong.extend(simulator_behind_https(settings, public_url));
     wrong
 }

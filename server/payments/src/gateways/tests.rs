@@ -7,7 +7,7 @@ use domain::money::Currency;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::payments::{PaymentStatus, RefundAnswer};
+use crate::{PaymentStatus, RefundAnswer};
 
 /// How long anything may take before a test gives up on it.
 const DEADLINE: Duration = Duration::from_secs(20);

@@ -21,7 +21,7 @@ use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES,
     PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, path_of, pay_key,
 };
-use crate::config::Config;
+use crate::PaymentSettings;
 
 /// Its name, also in the address of its webhooks.
 pub const NAME: &str = "simulator";
@@ -97,15 +97,15 @@ impl SimulatorGateway {
     ///
     /// # Errors
     /// When one of them is missing or cannot be used.
-    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
+    pub fn from_settings(settings: &PaymentSettings, public_url: &str) -> anyhow::Result<Self> {
         anyhow::ensure!(
-            config.simulator_webhook_secret.iter().any(|secret| !secret.is_empty()),
+            settings.simulator_webhook_secret.iter().any(|secret| !secret.is_empty()),
             "SIMULATOR_WEBHOOK_SECRET is empty: no webhook could be believed"
         );
-        let base_url = config.simulator_url.as_deref().context("SIMULATOR_URL is not set")?;
-        let api_key = config.simulator_api_key.as_deref().context("SIMULATOR_API_KEY is not set")?;
-        let secrets = config.simulator_webhook_secret.clone();
-        Self::new(base_url, api_key, &config.public_url, secrets, Patience::default()).context("SIMULATOR_URL")
+        let base_url = settings.simulator_url.as_deref().context("SIMULATOR_URL is not set")?;
+        let api_key = settings.simulator_api_key.as_deref().context("SIMULATOR_API_KEY is not set")?;
+        let secrets = settings.simulator_webhook_secret.clone();
+        Self::new(base_url, api_key, public_url, secrets, Patience::default()).context("SIMULATOR_URL")
     }
 
     /// A client of the simulator at `base_url`; its webhooks come back to us under `public_url`, signed with

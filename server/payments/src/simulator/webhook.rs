@@ -7,7 +7,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::NAME;
-use crate::payments::{NewsKind, PaymentNews, WebhookRefused, signature};
+use crate::{NewsKind, PaymentNews, WebhookRefused, signature};
 
 /// Name of the signature's header.
 const HEADER: &str = "payment-signature";

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::objects::{Charged, List, RefundOf, money};
 use super::{BOOKING, StripeGateway, reading};
-use crate::payments::calls::MAX_PAGE_BYTES;
-use crate::payments::gateway::{GatewayError, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES, Window};
+use crate::calls::MAX_PAGE_BYTES;
+use crate::gateway::{GatewayError, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES, Window};
 
 /// The beginning of a page, in one of the two lists. Its text is for this adapter alone.
 #[derive(Clone, Debug, PartialEq, Eq)]

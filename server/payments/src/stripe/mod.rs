@@ -28,9 +28,9 @@ use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerPage, PaymentStatus, RefundAnswer,
     VoidAnswer, WebhookRefused, Window, path_of, pay_key,
 };
-use crate::config::Config;
-use crate::ids;
+use crate::PaymentSettings;
 use objects::{ErrorBody, Found, Intent, PaymentMethod, Session, minor_units};
+use platform::ids;
 
 /// Its name, also in the address of its webhooks.
 pub const NAME: &str = "stripe";
@@ -70,15 +70,15 @@ impl StripeGateway {
     ///
     /// # Errors
     /// When one of them is missing or cannot be used.
-    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
+    pub fn from_settings(settings: &PaymentSettings) -> anyhow::Result<Self> {
         anyhow::ensure!(
-            config.stripe_webhook_secret.iter().any(|secret| !secret.is_empty()),
+            settings.stripe_webhook_secret.iter().any(|secret| !secret.is_empty()),
             "STRIPE_WEBHOOK_SECRET is empty: no webhook could be believed"
         );
-        let secret_key = config.stripe_secret_key.as_deref().filter(|key| !key.is_empty());
+        let secret_key = settings.stripe_secret_key.as_deref().filter(|key| !key.is_empty());
         let secret_key = secret_key.context("STRIPE_SECRET_KEY is not set")?;
-        let secrets = config.stripe_webhook_secret.clone();
-        Self::new(&config.stripe_url, secret_key, secrets, Patience::default()).context("STRIPE_URL")
+        let secrets = settings.stripe_webhook_secret.clone();
+        Self::new(&settings.stripe_url, secret_key, secrets, Patience::default()).context("STRIPE_URL")
     }
 
     /// A client of Stripe at `base_url`, whose webhooks are signed with one of `webhook_secrets`.

@@ -6,7 +6,7 @@ use domain::money::{Currency, Money};
 use serde::Deserialize;
 
 use super::{BOOKING, WAY};
-use crate::payments::gateway::{GatewayError, GatewayPayment, PaymentStatus};
+use crate::gateway::{GatewayError, GatewayPayment, PaymentStatus};
 
 /// Stripe counts krónur and Ugandan shillings in hundredths although they have none
 /// (<https://docs.stripe.com/currencies#special-cases>); all other currencies as we do.

@@ -8,7 +8,7 @@ use reqwest::Method;
 
 use super::objects::{Intent, Refund, Refunds, minor_units};
 use super::{KEY_REUSED, REFUND, StripeGateway};
-use crate::payments::gateway::{GatewayError, Known};
+use crate::gateway::{GatewayError, Known};
 
 /// Refunds of one payment that are looked through: more than a booking has seats, and an answer we still read.
 const MAX_REFUNDS: usize = 50;

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::objects::{Intent, Refund, Session};
 use super::{BARRED, BOOKING, NAME, ON_PAGE, REFUND};
-use crate::payments::gateway::refund_of_key;
-use crate::payments::{GatewayError, NewsKind, PaymentNews, WebhookRefused, signature};
+use crate::gateway::refund_of_key;
+use crate::{GatewayError, NewsKind, PaymentNews, WebhookRefused, signature};
 
 /// Name of the signature's header.
 const HEADER: &str = "stripe-signature";

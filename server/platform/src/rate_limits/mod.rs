@@ -15,10 +15,8 @@ use domain::time::Timestamp;
 use redis::Value;
 use sha2::{Digest, Sha256};
 
-use crate::AppState;
-use crate::seat_locks::link::{Answer, Call, LinkError, LuaScript};
-use crate::web::problem::Limit;
-use crate::web::{Code, Problem};
+use crate::clock::StoreClock;
+use crate::redis_link::{Answer, Call, Link, LinkError, LuaScript};
 
 /// A try waits so long for Redis, then this replica counts by itself.
 const DEADLINE: Duration = Duration::from_millis(250);
@@ -37,11 +35,20 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// The limit as a refusal names it.
+    /// How long a full bucket takes to fill again, seconds.
     #[must_use]
-    pub const fn limit(&self) -> Limit {
-        Limit { name: self.name, burst: self.burst, window_s: self.burst as u64 * self.each_ms.unsigned_abs() / 1_000 }
+    pub const fn window_s(&self) -> u64 {
+        self.burst as u64 * self.each_ms.unsigned_abs() / 1_000
     }
+}
+
+/// The limit is reached.
+#[derive(Clone, Copy, Debug)]
+pub struct TooMany {
+    /// The limit.
+    pub of: Allowance,
+    /// Until the next attempt.
+    pub retry_after: Duration,
 }
 
 /// What a bucket said.
@@ -85,6 +92,8 @@ impl Act {
 
 /// The buckets.
 pub struct RateLimits {
+    link: Link,
+    clock: StoreClock,
     prefix: String,
     script: LuaScript,
     local: local::Buckets,
@@ -93,32 +102,30 @@ pub struct RateLimits {
 impl RateLimits {
     /// `prefix` goes before every Redis key.
     #[must_use]
-    pub fn new(prefix: &str) -> Self {
+    pub fn new(link: Link, clock: StoreClock, prefix: &str) -> Self {
         let script = LuaScript::new(include_str!("take.lua"));
-        Self { prefix: prefix.to_owned(), script, local: local::Buckets::default() }
+        Self { link, clock, prefix: prefix.to_owned(), script, local: local::Buckets::default() }
     }
 
     /// Counts a try.
     ///
     /// # Errors
-    /// 429, with how long to wait.
-    pub async fn take(&self, state: &AppState, of: &Allowance, whose: &str) -> Result<(), Problem> {
-        match self.act(state, of, whose, Act::Take).await {
+    /// When the bucket is empty.
+    pub async fn take(&self, of: &Allowance, whose: &str) -> Result<(), TooMany> {
+        match self.act(of, whose, Act::Take).await {
             Said::Granted | Said::Reserved => Ok(()),
             Said::Empty(ms) => {
                 tracing::info!(limit = of.name, wait_ms = ms, "a rate limit refuses a try");
-                let pause = Duration::from_millis(ms.unsigned_abs());
-                let detail = "That was too often in a short time. Please wait a little, then try again.";
-                Err(Problem::new(Code::TooManyAttempts, detail).with_limit(of.limit()).with_retry_after(pause))
+                Err(TooMany { of: *of, retry_after: Duration::from_millis(ms.unsigned_abs()) })
             }
         }
     }
 
     /// Takes one if at least `reserved` are left after it, for an act that needs Redis anyhow: this replica counts nothing
     /// by itself. `None` when Redis does not answer in time.
-    pub async fn take_shared(&self, state: &AppState, of: &Allowance, whose: &str, reserved: u32) -> Option<Taken> {
+    pub async fn take_shared(&self, of: &Allowance, whose: &str, reserved: u32) -> Option<Taken> {
         let key = self.key(of, whose);
-        let said = self.ask_shared(state, (of, key.as_str()), (Act::Take, reserved), SHARED_DEADLINE).await?;
+        let said = self.ask_shared((of, key.as_str()), (Act::Take, reserved), SHARED_DEADLINE).await?;
         Some(match said {
             Said::Granted => Taken::Granted,
             Said::Reserved => Taken::Reserved,
@@ -127,20 +134,20 @@ impl RateLimits {
     }
 
     /// The try that was counted went well: it does not count.
-    pub async fn give_back(&self, state: &AppState, of: &Allowance, whose: &str) {
-        self.act(state, of, whose, Act::Give).await;
+    pub async fn give_back(&self, of: &Allowance, whose: &str) {
+        self.act(of, whose, Act::Give).await;
     }
 
     /// Forgets all tries.
-    pub async fn clear(&self, state: &AppState, of: &Allowance, whose: &str) {
-        self.act(state, of, whose, Act::Clear).await;
+    pub async fn clear(&self, of: &Allowance, whose: &str) {
+        self.act(of, whose, Act::Clear).await;
     }
 
-    async fn act(&self, state: &AppState, of: &Allowance, whose: &str, act: Act) -> Said {
+    async fn act(&self, of: &Allowance, whose: &str, act: Act) -> Said {
         let key = self.key(of, whose);
-        match self.ask_shared(state, (of, key.as_str()), (act, 0), DEADLINE).await {
+        match self.ask_shared((of, key.as_str()), (act, 0), DEADLINE).await {
             Some(said) => said,
-            None => self.local.act(of, key, (act, 0), state.locks.now()),
+            None => self.local.act(of, key, (act, 0), self.clock.now()),
         }
     }
 
@@ -152,14 +159,13 @@ impl RateLimits {
     /// The answer of the bucket in Redis; `None` when there is none in time.
     async fn ask_shared(
         &self,
-        state: &AppState,
         (of, key): (&Allowance, &str),
         (act, reserved): (Act, u32),
         deadline: Duration,
     ) -> Option<Said> {
         let mut call = self.script.call(&[key]);
         call.arg(of.burst).arg(of.each_ms).arg(act.as_str()).arg(reserved);
-        match tokio::time::timeout(deadline, self.ask(state, act, &call)).await {
+        match tokio::time::timeout(deadline, self.ask(act, &call)).await {
             Ok(Ok(answer)) => match read(&answer.value) {
                 Some(said) => return Some(said),
                 None => tracing::error!(answer = ?answer.value, "a rate-limit bucket holds an invalid value"),
@@ -171,10 +177,10 @@ impl RateLimits {
     }
 
     /// A try whose answer is lost was perhaps counted, and is not counted twice.
-    async fn ask(&self, state: &AppState, act: Act, call: &Call<'_>) -> Result<Answer, LinkError> {
+    async fn ask(&self, act: Act, call: &Call<'_>) -> Result<Answer, LinkError> {
         match act {
-            Act::Take | Act::Give => state.redis.eval_once(call).await,
-            Act::Clear => state.redis.eval(call).await,
+            Act::Take | Act::Give => self.link.eval_once(call).await,
+            Act::Clear => self.link.eval(call).await,
         }
     }
 }

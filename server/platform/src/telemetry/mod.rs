@@ -2,7 +2,7 @@
 //!
 //! Every name is here, with its unit in it and its meaning beside it; a capability counts with the functions
 //! of this room and knows nothing of the format. What is a matter of state (what waits, how old it is) is
-//! asked for when somebody scrapes ([`gauges`]), not kept up to date for nobody.
+//! read on each scrape (`rowlock::metrics`), not kept up to date.
 //!
 //! [`traces`] tells a collector what a request waited for.
 //!
@@ -12,12 +12,9 @@ mod catalogue;
 mod cdn;
 mod fairness;
 mod gateways;
-mod gauges;
-pub mod http;
 mod puzzles;
+mod requests;
 mod routes;
-#[cfg(test)]
-mod rules;
 mod shadow;
 mod tickets;
 pub mod traces;
@@ -27,17 +24,15 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Context;
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, histogram};
+use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-
-use crate::idempotency::COUNTS;
-use crate::web::budget::Class;
 
 pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::cdn::{CdnPurge, cdn_purged};
 pub use self::fairness::{HoldLimit, hold_limited, unusual};
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
 pub use self::puzzles::{PuzzleOutcome, puzzle};
+pub use self::requests::count_request;
 pub use self::routes::{RouteName, Routes};
 pub use self::shadow::{ShadowOutcome, shadow_call};
 pub use self::tickets::character_without_font;
@@ -49,11 +44,9 @@ const DURATION_BUCKETS_S: [f64; 14] =
     [0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0];
 
 /// Requests answered: method, route, status.
-const HTTP_REQUESTS: &str = "rowlock_http_requests_total";
+pub const HTTP_REQUESTS: &str = "rowlock_http_requests_total";
 /// How long they took: method, route.
-const HTTP_DURATION: &str = "rowlock_http_request_duration_seconds";
-/// Requests refused because answers took too long: class.
-const SHED: &str = "rowlock_shed_total";
+pub const HTTP_DURATION: &str = "rowlock_http_request_duration_seconds";
 /// Attempts at holds: outcome.
 const LOCK_ATTEMPTS: &str = "rowlock_lock_attempts_total";
 /// How long they took, waiting for company included.
@@ -62,10 +55,6 @@ const LOCK_DURATION: &str = "rowlock_lock_attempt_duration_seconds";
 const HOLDS_EXPIRED: &str = "rowlock_holds_expired_total";
 /// From "Pay" to the answer.
 const CONFIRM_DURATION: &str = "rowlock_confirm_duration_seconds";
-/// What became of requests with a key: outcome.
-const IDEMPOTENCY: &str = "rowlock_idempotency_total";
-/// How long answers that were known took.
-const REPLAY_DURATION: &str = "rowlock_idempotent_replay_duration_seconds";
 /// Bookings that nobody but the reconciler finished.
 const RESCUED: &str = "rowlock_bookings_rescued_total";
 /// Transactions done again because they gave way to others.
@@ -78,19 +67,18 @@ const REDIS_ERRORS: &str = "rowlock_redis_errors_total";
 /// The recorder of this process; whoever comes second finds it in place.
 static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 
-/// Begins to count, once a process.
+/// Starts recording, once a process. `register` describes the metrics of the caller and sets them to zero.
 ///
 /// # Errors
-/// When somebody else records the metrics of this process.
-pub fn install() -> anyhow::Result<()> {
+/// When the process has another recorder already.
+pub fn install(register: impl FnOnce()) -> anyhow::Result<()> {
     if RECORDER.get().is_some() {
         return Ok(());
     }
     match builder()?.install_recorder() {
         Ok(handle) => {
             let _whoever_was_faster = RECORDER.set(handle);
-            describe();
-            begin_at_zero();
+            register();
             Ok(())
         }
         // Two servers that start at the same moment in one process, as in tests.
@@ -99,16 +87,31 @@ pub fn install() -> anyhow::Result<()> {
     }
 }
 
-fn builder() -> anyhow::Result<PrometheusBuilder> {
+/// Renders all metrics in Prometheus' text format; `None` before [`install`].
+#[must_use]
+pub fn render() -> Option<String> {
+    RECORDER.get().map(PrometheusHandle::render)
+}
+
+/// A recorder with the buckets of all durations.
+///
+/// # Errors
+/// When the buckets are refused.
+pub fn builder() -> anyhow::Result<PrometheusBuilder> {
     PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_duration_seconds".to_owned()), &DURATION_BUCKETS_S)
         .context("the buckets of durations")
 }
 
+/// Describes every metric of this module and sets it to zero, so that a rule sees its first increase.
+pub fn register() {
+    describe();
+    begin_at_zero();
+}
+
 fn describe() {
     describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests answered, by method, route and status.");
     describe_histogram!(HTTP_DURATION, Unit::Seconds, "From a request's headers to its answer's, by method and route.");
-    describe_counter!(SHED, Unit::Count, "Requests refused because answers took too long, by what people were doing.");
     describe_counter!(
         LOCK_ATTEMPTS,
         Unit::Count,
@@ -117,8 +120,6 @@ fn describe() {
     describe_histogram!(LOCK_DURATION, Unit::Seconds, "From an attempt at a hold to its answer.");
     describe_counter!(HOLDS_EXPIRED, Unit::Count, "Holds whose time ran out, as far as this replica freed them.");
     describe_histogram!(CONFIRM_DURATION, Unit::Seconds, "From Pay to the answer, the gateway included.");
-    describe_counter!(IDEMPOTENCY, Unit::Count, "Requests with a key, by who answered them.");
-    describe_histogram!(REPLAY_DURATION, Unit::Seconds, "How long answers took that this process knew already.");
     describe_counter!(
         RESCUED,
         Unit::Count,
@@ -134,13 +135,8 @@ fn describe() {
     puzzles::describe();
     shadow::describe();
     tickets::describe();
-    for (name, unit, meaning) in gauges::DESCRIBED {
-        describe_gauge!(name, unit, meaning);
-    }
 }
 
-/// What did not happen yet is there as well, as zero. A rule that asks for an increase sees none where a line begins
-/// with its first event.
 fn begin_at_zero() {
     catalogue::begin_at_zero();
     cdn::begin_at_zero();
@@ -148,29 +144,18 @@ fn begin_at_zero() {
     puzzles::begin_at_zero();
     shadow::begin_at_zero();
     tickets::begin_at_zero();
-    for class in Class::ALL {
-        counter!(SHED, "class" => class.label()).increment(0);
-    }
     for outcome in LockOutcome::ALL {
         counter!(LOCK_ATTEMPTS, "outcome" => outcome.label()).increment(0);
     }
     for kind in RedisError::ALL {
         counter!(REDIS_ERRORS, "kind" => kind.label()).increment(0);
     }
-    for count in COUNTS {
-        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(0);
-    }
     for name in [HOLDS_EXPIRED, RESCUED, SERIALIZATION_RETRIES, REDIS_CALLS] {
         counter!(name).increment(0);
     }
-    for name in [LOCK_DURATION, CONFIRM_DURATION, REPLAY_DURATION] {
+    for name in [LOCK_DURATION, CONFIRM_DURATION] {
         let _registered = histogram!(name);
     }
-}
-
-/// Counts a request that was refused, so that others are answered in time.
-pub fn shed(class: Class) {
-    counter!(SHED, "class" => class.label()).increment(1);
 }
 
 /// How an attempt at a hold ended.
@@ -213,11 +198,6 @@ pub fn holds_expired(count: u64) {
 /// Notes how long a payment took from "Pay" to its answer.
 pub fn confirmed(took: Duration) {
     histogram!(CONFIRM_DURATION).record(took);
-}
-
-/// Notes how long an answer took that was known.
-pub fn replayed(took: Duration) {
-    histogram!(REPLAY_DURATION).record(took);
 }
 
 /// Counts a booking that only the reconciler finished.

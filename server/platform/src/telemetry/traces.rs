@@ -114,7 +114,7 @@ fn provider() -> anyhow::Result<Option<SdkTracerProvider>> {
         return Ok(None);
     }
     // One crypto provider for the whole process; whoever comes second finds it in place.
-    crate::start::use_one_tls_provider();
+    crate::tls::use_one_provider();
     let client = reqwest::Client::builder().timeout(EXPORT_DEADLINE).build().context("a client for spans")?;
     let exporter = SpanExporter::builder()
         .with_http()

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::RECORDER;
-use crate::AppState;
 use crate::background::Rounds;
 
 /// How often. Until then every sample is kept by itself, some 20 bytes each, also where nobody scrapes.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Sorts samples into buckets until the server stops.
-pub async fn upkeep_forever(state: AppState) {
-    let mut rounds = Rounds::every(&state.stop, EVERY);
+pub async fn upkeep_forever(stop: CancellationToken) {
+    let mut rounds = Rounds::every(&stop, EVERY);
     while rounds.go_on().await {
         if let Some(recorder) = RECORDER.get() {
             recorder.run_upkeep();

@@ -7,18 +7,18 @@ use std::time::Instant;
 use sqlx::PgPool;
 
 use super::{Finding, Report, within};
-use crate::cdn::{Cdn, parked};
 use crate::config::Config;
+use catalogue::cdn::{Cdn, parked};
 
 /// A tag that no page has: purging it takes nothing away.
 const NOBODY_S: &str = "rowlock-check";
 
 pub(super) async fn look(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
-    if config.cdn_purge_url.is_none() {
+    if config.catalogue.cdn_purge_url.is_none() {
         return;
     }
     let began = Instant::now();
-    let mut found = match Cdn::from_config(config) {
+    let mut found = match Cdn::from_settings(&config.catalogue) {
         Ok(cdn) if cdn.is_told() => vec![within(takes(&cdn)).await.unwrap_or_else(|late| late)],
         _ => vec![Finding::skipped("its settings cannot be used")],
     };

@@ -14,9 +14,9 @@ mod standby;
 
 use std::time::{Duration, Instant};
 
-use crate::clock;
 use crate::config::Config;
-use crate::start::use_one_tls_provider;
+use platform::clock;
+use platform::tls;
 
 pub use report::{Finding, Report, State};
 
@@ -29,7 +29,7 @@ const SKEW_BAD_MS: i64 = 60_000;
 
 /// Looks at everything. What cannot be reached keeps nothing else from being looked at.
 pub async fn check(config: &Config) -> Report {
-    use_one_tls_provider();
+    tls::use_one_provider();
     let mut report = Report::default();
     let wrong = config.wrong();
     if wrong.is_empty() {

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::{Finding, Report, within};
 use crate::config::Config;
-use crate::payments::{Gateways, Known};
-use crate::tickets::Mailer;
 use crate::web::files;
+use payments::{Gateways, Known};
+use tickets::Mailer;
 
 /// How long connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -23,15 +23,15 @@ const WEBSOCKET_KEY: &str = "cm93bG9jay1jaGVjay0tLQ==";
 
 /// Each is asked about a payment that never was.
 pub(super) async fn gateways(config: &Config, report: &mut Report) {
-    let Ok(gateways) = Gateways::from_config(config) else {
+    let Ok(gateways) = Gateways::from_settings(&config.payments, &config.site.public_url) else {
         return report.add("gateway", Duration::ZERO, [Finding::skipped("its settings cannot be used")]);
     };
-    for name in &config.payment_gateways {
+    for name in &config.payments.payment_gateways {
         let Some(door) = gateways.named(name) else { continue };
         let began = Instant::now();
         let asked = within(door.status(&Known { booking: Uuid::nil(), gateway_ref: None })).await;
         let found = match asked {
-            Ok(Ok(_)) if config.is_https() && config.allow_simulator => Finding::warning(
+            Ok(Ok(_)) if config.site.is_https() && config.payments.allow_simulator => Finding::warning(
                 "answers, and may be the simulator behind https (ALLOW_SIMULATOR): no money moves there",
             ),
             Ok(Ok(_)) => Finding::good("answers, and believes our key"),
@@ -47,10 +47,10 @@ pub(super) async fn gateways(config: &Config, report: &mut Report) {
 
 pub(super) async fn mail(config: &Config, report: &mut Report) {
     let began = Instant::now();
-    let Ok(mailer) = Mailer::from_config(config) else {
+    let Ok(mailer) = Mailer::from_settings(&config.mail) else {
         return report.add("mail", Duration::ZERO, [Finding::skipped("its settings cannot be used")]);
     };
-    let found = match (within(mailer.check()).await, &config.smtp_url) {
+    let found = match (within(mailer.check()).await, &config.mail.smtp_url) {
         (Ok(Ok(())), Some(_)) => Finding::good("the mail server lets us in"),
         (Ok(Ok(())), None) => Finding::warning("mails are written into a folder (MAILBOX_DIR): nobody gets them"),
         (Ok(Err(cause)), _) => Finding::bad(format!("{:#}", anyhow::Error::from(cause))),
@@ -78,7 +78,7 @@ pub(super) fn site(config: &Config, report: &mut Report) {
 
 /// Visits as people do.
 pub(super) async fn visit(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
-    let Ok(base) = Url::parse(&config.public_url) else {
+    let Ok(base) = Url::parse(&config.site.public_url) else {
         return report.add("public address", Duration::ZERO, [Finding::skipped("PUBLIC_URL is no address")]);
     };
     let client = Client::builder().connect_timeout(CONNECT_DEADLINE).timeout(ANSWER_DEADLINE).build();

@@ -5,7 +5,8 @@ use sqlx::migrate::Migrator;
 
 use super::{Finding, clock_of, now_ms};
 use crate::config::Config;
-use crate::start::{self, MIGRATOR};
+use crate::start::MIGRATOR;
+use platform::database;
 
 /// The oldest that is tried.
 const OLDEST: i32 = 140_000;
@@ -40,7 +41,7 @@ const OUTBOX: &str = "
 
 /// The way there, if there is one, and what was found.
 pub(super) async fn look(config: &Config) -> (Option<PgPool>, Vec<Finding>) {
-    let pg = match start::database(&config.database_url, 2).await {
+    let pg = match database::connect(&config.database_url, 2).await {
         Ok(pg) => pg,
         Err(cause) => return (None, vec![Finding::bad(format!("{cause:#}"))]),
     };

@@ -1,7 +1,7 @@
 //! What Redis says of itself.
 
 use super::Finding;
-use crate::seat_locks::link::Link;
+use platform::redis_link::Link;
 
 /// The oldest whose scripting we use.
 const OLDEST: u32 = 7;

@@ -4,8 +4,8 @@ use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
 use super::Finding;
-use crate::ids;
-use crate::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, RedisLocks, Refusal, SeatLocks, StoreError, Terms};
+use platform::ids;
+use seats::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, RedisLocks, Refusal, SeatLocks, StoreError, Terms};
 
 /// Seats of its room.
 const SEATS: usize = 2;

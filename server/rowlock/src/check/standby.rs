@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use sqlx::PgPool;
 
 use super::{DEADLINE, Finding, Report, State, postgres, within};
-use crate::catalogue::{LAG_LIMIT, Written, replayed, written};
 use crate::config::Config;
-use crate::start::{self, MIGRATOR};
+use crate::start::MIGRATOR;
+use catalogue::{LAG_LIMIT, Written, replayed, written};
+use platform::database;
 
 /// How often it is asked whether it has come to where the primary was.
 const ASK_EVERY: Duration = Duration::from_millis(20);
@@ -17,7 +18,7 @@ const ASK_EVERY: Duration = Duration::from_millis(20);
 pub(super) async fn look(config: &Config, primary: Option<&PgPool>, report: &mut Report) {
     let Some(url) = &config.catalogue_database_url else { return };
     let began = Instant::now();
-    let found = match start::database_later(url, 1, DEADLINE / 3) {
+    let found = match database::connect_later(url, 1, DEADLINE / 3) {
         Ok(standby) => within(follows(&standby, primary)).await.unwrap_or_else(|late| vec![late]),
         Err(cause) => vec![Finding::bad(format!("CATALOGUE_DATABASE_URL: {cause}"))],
     };

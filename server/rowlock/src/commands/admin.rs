@@ -1,7 +1,9 @@
 //! `rowlock admin`: accounts of people who work here.
 
 use clap::Subcommand;
-use server::{accounts, catalogue, clock, start};
+use identity::accounts;
+use platform::clock;
+use platform::database;
 
 use super::password::password;
 use super::{Database, in_words};
@@ -33,7 +35,7 @@ pub enum Admin {
 }
 
 pub async fn run(what: Admin, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 2).await?;
+    let pg = database::connect(&database.database_url, 2).await?;
     match what {
         Admin::Create { email, name, theatres } => {
             let known = catalogue::Catalogue::new(pg.clone()).listings().theatres(None).await?;

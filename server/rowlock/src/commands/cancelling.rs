@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use server::{bookings, clock, start};
+use platform::clock;
+use platform::database;
+use selling::bookings;
 use uuid::Uuid;
 
 use super::{Database, in_words};
@@ -13,14 +15,14 @@ const MAX_BUSY_LOOKS: u32 = 50;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 pub async fn booking(reference: &str, seats: &[String], reason: &str, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 1).await?;
+    let pg = database::connect(&database.database_url, 1).await?;
     let undone = bookings::cancel_booking(&pg, reference, seats, reason, clock::now()).await;
     println!("cancelled; {} goes back to the buyer", undone.map_err(in_words)?.back);
     Ok(())
 }
 
 pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 2).await?;
+    let pg = database::connect(&database.database_url, 2).await?;
     if !bookings::call_off(&pg, show, reason, clock::now()).await.map_err(in_words)? {
         eprintln!("it was called off before; going on with what is left");
     }

@@ -10,7 +10,7 @@ pub mod release_holds;
 pub mod theatre;
 pub mod waiting_room;
 
-use server::web::Problem;
+use http::Problem;
 
 #[derive(clap::Args)]
 pub struct Database {

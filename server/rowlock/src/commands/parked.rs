@@ -1,7 +1,10 @@
 //! `rowlock parked`: effects that were tried in vain and wait for a person.
 
+use catalogue::cdn;
 use clap::Subcommand;
-use server::{bookings, cdn, clock, outbox, start};
+use platform::clock;
+use platform::database;
+use selling::{bookings, outbox};
 
 use super::{Database, in_words};
 
@@ -30,7 +33,7 @@ pub enum Parked {
 }
 
 pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 1).await?;
+    let pg = database::connect(&database.database_url, 1).await?;
     match what {
         Parked::List => {
             let list = outbox::parked(&pg).await?;

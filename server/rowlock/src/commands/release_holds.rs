@@ -1,7 +1,7 @@
 //! `rowlock release-holds`: every hold of a show is let go.
 
-use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
-use server::start;
+use rowlock::start;
+use seats::seat_locks::{ReleasedAll, SeatLocks, StoreError};
 use uuid::Uuid;
 
 pub async fn run(show: Uuid, redis_url: &str, redis_prefix: &str) -> anyhow::Result<()> {

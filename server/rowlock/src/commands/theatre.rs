@@ -1,8 +1,10 @@
 //! `rowlock theatre`: the first one, which no manager can write down because there is none yet; and more.
 
+use backoffice::organiser;
 use clap::Subcommand;
 use domain::api::theatres::{NewCity, TheatreRequest};
-use server::{clock, organiser, start};
+use platform::clock;
+use platform::database;
 
 use super::{Database, in_words};
 
@@ -43,7 +45,7 @@ pub async fn run(what: Theatre, database: &Database) -> anyhow::Result<()> {
     let new_city = new_city.zip(country).zip(time_zone);
     let new_city = new_city.map(|((name, country), time_zone)| NewCity { name, country, time_zone });
     let request = TheatreRequest { name, address, city, new_city, currency, reason };
-    let pg = start::database(&database.database_url, 1).await?;
+    let pg = database::connect(&database.database_url, 1).await?;
     let made = organiser::found_theatre(&pg, &request, clock::now()).await.map_err(in_words)?;
     println!("theatre {} is in {} ({})", made.id, made.city_name, made.city);
     Ok(())

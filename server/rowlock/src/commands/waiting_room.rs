@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 use domain::api::waiting_room::WaitingRoomRequest;
-use server::{catalogue, clock, start};
+use platform::clock;
+use platform::database;
 use uuid::Uuid;
 
 use super::{Database, in_words};
@@ -34,7 +35,7 @@ pub enum WaitingRoom {
 }
 
 pub async fn run(what: WaitingRoom, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 1).await?;
+    let pg = database::connect(&database.database_url, 1).await?;
     let (show, request) = match what {
         WaitingRoom::On { show, opens_at, per_second, reason } => {
             let (opens_at, per_second) = (Some(opens_at), Some(per_second));
@@ -46,7 +47,7 @@ pub async fn run(what: WaitingRoom, database: &Database) -> anyhow::Result<()> {
     };
     let show = catalogue::Catalogue::new(pg.clone()).known_show(show).await.map_err(in_words)?;
     let mut tx = pg.begin().await?;
-    server::waiting_room::set_up(&mut tx, &show, None, &request, None, clock::now())
+    admission::waiting_room::set_up(&mut tx, &show, None, &request, None, clock::now())
         .await
         .map_err(|refused| in_words(refused.problem()))?;
     tx.commit().await?;

@@ -16,11 +16,11 @@ pub(super) fn wrong_secrets(config: &Config) -> Vec<(&'static str, String)> {
     for (setting, values) in [
         ("TOKEN_SECRET", config.token_secret.clone()),
         ("METRICS_TOKEN", one(&config.metrics_token)),
-        ("CDN_PURGE_TOKEN", one(&config.cdn_purge_token)),
-        ("SIMULATOR_API_KEY", one(&config.simulator_api_key)),
-        ("SIMULATOR_WEBHOOK_SECRET", config.simulator_webhook_secret.clone()),
-        ("STRIPE_SECRET_KEY", one(&config.stripe_secret_key)),
-        ("STRIPE_WEBHOOK_SECRET", config.stripe_webhook_secret.clone()),
+        ("CDN_PURGE_TOKEN", one(&config.catalogue.cdn_purge_token)),
+        ("SIMULATOR_API_KEY", one(&config.payments.simulator_api_key)),
+        ("SIMULATOR_WEBHOOK_SECRET", config.payments.simulator_webhook_secret.clone()),
+        ("STRIPE_SECRET_KEY", one(&config.payments.stripe_secret_key)),
+        ("STRIPE_WEBHOOK_SECRET", config.payments.stripe_webhook_secret.clone()),
     ] {
         // A secret that is missing where it is needed is reported elsewhere.
         let is_set = setting == "TOKEN_SECRET" || values.iter().any(|value| !value.is_empty());
@@ -33,7 +33,7 @@ pub(super) fn wrong_secrets(config: &Config) -> Vec<(&'static str, String)> {
         ("CATALOGUE_DATABASE_URL", config.catalogue_database_url.as_ref()),
         ("REDIS_URL", Some(&config.redis_url)),
         ("SHADOW_REDIS_URL", config.shadow_redis_url.as_ref()),
-        ("SMTP_URL", config.smtp_url.as_ref()),
+        ("SMTP_URL", config.mail.smtp_url.as_ref()),
     ] {
         // The other system decides how long it has to be.
         if address.and_then(|address| password_of(address)).is_some_and(is_example_password) {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn every_secret_of_the_shipped_example_is_refused() {
-        let shipped = include_str!("../../../deploy/example.env");
+        let shipped = include_str!("../../../../deploy/example.env");
         let secrets = shipped.lines().filter_map(|line| line.split_once('=')).filter(|(name, _)| {
             !name.starts_with('#') && ["SECRET", "TOKEN", "KEY", "PASSWORD"].iter().any(|part| name.contains(part))
         });

@@ -3,14 +3,12 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use reqwest::Url;
-
 use super::Config;
 use super::secrets::wrong_secrets;
-use crate::catalogue::Regions;
-use crate::postgres_hosts::PostgresHosts;
-use crate::seat_locks::link::Link;
-use crate::{cdn, payments, tickets};
+use catalogue::{Regions, cdn};
+use http::site::check_origin;
+use platform::postgres_hosts::PostgresHosts;
+use platform::redis_link::Link;
 
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +67,10 @@ impl Config {
                 complain(setting, format!("is {number}; it may be {} to {}", allowed.start(), allowed.end()));
             }
         }
-        if let Err(why) = is_origin(&self.public_url) {
+        if let Err(why) = check_origin(&self.site.public_url) {
             complain("PUBLIC_URL", why);
         }
-        if let Err((setting, why)) = Regions::of(self) {
+        if let Err((setting, why)) = Regions::of(&self.catalogue, &self.site.public_url) {
             complain(setting, why);
         }
         for (setting, url) in [
@@ -106,13 +104,13 @@ impl Config {
         if self.metrics_token.as_ref().is_some_and(String::is_empty) {
             complain("METRICS_TOKEN", "is empty: leave it out, and there are no metrics".to_owned());
         }
-        for (setting, why) in payments::wrong_settings(self) {
+        for (setting, why) in payments::wrong_settings(&self.payments, &self.site.public_url) {
             complain(setting, why);
         }
-        for (setting, why) in tickets::wrong_settings(self) {
+        for (setting, why) in tickets::wrong_settings(&self.mail) {
             complain(setting, why);
         }
-        for (setting, why) in cdn::wrong_settings(self) {
+        for (setting, why) in cdn::wrong_settings(&self.catalogue) {
             complain(setting, why);
         }
         wrong
@@ -121,49 +119,22 @@ impl Config {
     fn number(&self, setting: &str) -> Option<i64> {
         let of = |number: u64| Some(i64::try_from(number).unwrap_or(i64::MAX));
         match setting {
-            "TRUSTED_PROXIES" => of(self.trusted_proxies as u64),
+            "TRUSTED_PROXIES" => of(self.site.trusted_proxies as u64),
             "DATABASE_CONNECTIONS" => of(self.database_connections.into()),
-            "COMMIT_QUEUE" => of(self.commit_queue as u64),
-            "COMMIT_GATHER_MS" => of(self.commit_gather_ms),
-            "HOLD_MS" => self.hold_ms,
-            "LEAVE_GRACE_MS" => Some(self.leave_grace_ms),
-            "PUZZLE_HOLDS_PER_S" => of(self.puzzle_holds_per_s.into()),
-            "HOLDS_PER_VISITOR_MIN" => of(self.holds_per_visitor_min.into()),
-            "HOLDS_PER_ADDRESS_MIN" => of(self.holds_per_address_min.into()),
+            "COMMIT_QUEUE" => of(self.selling.commit_queue as u64),
+            "COMMIT_GATHER_MS" => of(self.selling.commit_gather_ms),
+            "HOLD_MS" => self.selling.hold_ms,
+            "LEAVE_GRACE_MS" => Some(self.selling.leave_grace_ms),
+            "PUZZLE_HOLDS_PER_S" => of(self.admission.puzzle_holds_per_s.into()),
+            "HOLDS_PER_VISITOR_MIN" => of(self.admission.holds_per_visitor_min.into()),
+            "HOLDS_PER_ADDRESS_MIN" => of(self.admission.holds_per_address_min.into()),
             "SOCKETS_PER_ADDRESS" => of(self.sockets_per_address as u64),
-            "QUEUE_TICKETS_PER_ADDRESS" => of(self.queue_tickets_per_address.into()),
-            "NEVER_BOUGHT_AFTER_MS" => Some(self.never_bought_after_ms),
-            "WAITING_OFFER_MS" => Some(self.waiting_offer_ms),
-            "WEBHOOK_DEADLINE_MS" => of(self.webhook_deadline_ms),
-            "WEBHOOK_FIRST_PAUSE_MS" => of(self.webhook_first_pause_ms),
+            "QUEUE_TICKETS_PER_ADDRESS" => of(self.admission.queue_tickets_per_address.into()),
+            "NEVER_BOUGHT_AFTER_MS" => Some(self.admission.never_bought_after_ms),
+            "WAITING_OFFER_MS" => Some(self.selling.waiting_offer_ms),
+            "WEBHOOK_DEADLINE_MS" => of(self.webhooks.webhook_deadline_ms),
+            "WEBHOOK_FIRST_PAUSE_MS" => of(self.webhooks.webhook_first_pause_ms),
             _ => None,
-        }
-    }
-}
-
-/// Whether it is what stands in front of a path, and no more: links and allowed origins begin with it.
-pub(crate) fn is_origin(url: &str) -> Result<(), String> {
-    let parsed = Url::parse(url).map_err(|cause| format!("is no address: {cause}"))?;
-    if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
-        return Err("is neither http:// nor https:// of some host".to_owned());
-    }
-    if parsed.path() != "/" || parsed.query().is_some() || parsed.fragment().is_some() {
-        return Err("has more than a host in it; Rowlock is at the root of one".to_owned());
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_origin_is_a_scheme_and_a_host() {
-        for good in ["http://127.0.0.1:3000", "https://cinema.example", "https://cinema.example/"] {
-            assert_eq!(is_origin(good), Ok(()), "{good}");
-        }
-        for bad in ["cinema.example", "ftp://cinema.example", "https://cinema.example/tickets", "https://", ""] {
-            assert!(is_origin(bad).is_err(), "{bad}");
         }
     }
 }

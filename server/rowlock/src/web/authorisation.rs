@@ -32,7 +32,7 @@ pub type Row = (&'static str, &'static str, Access);
 use Access::{Account, Chain, Owner, Public, Signed, Staff, Visitor};
 
 /// Those who plan.
-const ORGANISERS: Access = Staff(crate::organiser::ROLES);
+const ORGANISERS: Access = Staff(backoffice::organiser::ROLES);
 
 /// All of them.
 pub const TABLE: &[Row] = &[

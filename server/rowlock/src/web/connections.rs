@@ -7,16 +7,14 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use hyper::body::Incoming;
-use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1::Builder;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -26,9 +24,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{Service, ServiceExt};
 
-use super::client_address::{ClientAddress, Peer};
-use super::concurrency::{Concurrency, Slot};
 use crate::config::Config;
+use http::client_address::{ClientAddress, Peer};
+use http::concurrency::{Concurrency, Slot};
+use http::gathered::Gathered;
 
 /// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
 /// opens another for its next request.
@@ -56,7 +55,7 @@ impl Limits {
     /// The limits of these settings.
     #[must_use]
     pub fn of(config: &Config) -> Self {
-        let is_direct = config.trusted_proxies == 0 && config.sockets_per_address > 0;
+        let is_direct = config.site.trusted_proxies == 0 && config.sockets_per_address > 0;
         let per_address = is_direct.then_some(config.sockets_per_address * CONNECTIONS_PER_SOCKET);
         Self { headers_within: HEADERS_WITHIN, all: MAX_CONNECTIONS, per_address }
     }
@@ -64,14 +63,6 @@ impl Limits {
 
 /// When the system has no more connections to give, it is asked again after this.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
-/// Answers gathered on a connection at most, bytes; more leave at once.
-const GATHERED_BYTES: usize = 16 * 1024;
-/// Whoever does not read on while answers wait, because the next one takes its time, gets them after being
-/// looked at so often. Each look is a turn of the runtime, far below a millisecond together.
-const LOOKS: u8 = 8;
-/// How an answer begins after which the connection is no longer ours.
-const SWITCHING: &[u8] = b"HTTP/1.1 101";
-
 /// Serves `service` until `stop`; then ends when every connection has.
 pub async fn serve<S>(listener: TcpListener, service: S, limits: Limits, stop: CancellationToken)
 where
@@ -170,239 +161,10 @@ where
     }
 }
 
-/// A connection whose answers wait for those that follow at once: until nothing more has come to be answered,
-/// or they fill a few packets.
-#[derive(Debug)]
-pub struct Gathered<T> {
-    inner: T,
-    waiting: Vec<u8>,
-    /// How often it was looked whether they may leave.
-    looks: u8,
-    /// The connection is being handed over: nothing waits any more.
-    at_once: bool,
-}
-
-impl<T> Gathered<T> {
-    const fn new(inner: T) -> Self {
-        Self { inner, waiting: Vec::new(), looks: 0, at_once: false }
-    }
-
-    /// The connection itself; `None` when something still waits to be sent.
-    pub fn into_inner(self) -> Option<T> {
-        self.waiting.is_empty().then_some(self.inner)
-    }
-}
-
-impl<T: Write + Unpin> Gathered<T> {
-    /// Sends what waits.
-    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut sent = 0;
-        let outcome = loop {
-            if sent == self.waiting.len() {
-                break Poll::Ready(Ok(()));
-            }
-            match Pin::new(&mut self.inner).poll_write(cx, &self.waiting[sent..]) {
-                Poll::Ready(Ok(0)) => break Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(more)) => sent += more,
-                Poll::Ready(Err(cause)) => break Poll::Ready(Err(cause)),
-                Poll::Pending => break Poll::Pending,
-            }
-        };
-        if sent == self.waiting.len() {
-            // A connection that is idle keeps no buffer.
-            self.waiting = Vec::new();
-            self.looks = 0;
-        } else {
-            self.waiting.drain(..sent);
-        }
-        outcome
-    }
-}
-
-impl<T: Read + Write + Unpin> Read for Gathered<T> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
-        if read.is_pending() && !self.waiting.is_empty() {
-            // Everything that came is answered. What cannot be sent now wakes us when it can.
-            if let Poll::Ready(Err(cause)) = self.poll_send(cx) {
-                return Poll::Ready(Err(cause));
-            }
-        }
-        read
-    }
-}
-
-impl<T: Write + Unpin> Write for Gathered<T> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.at_once |= bytes.starts_with(SWITCHING);
-        if self.waiting.len() + bytes.len() > GATHERED_BYTES || self.at_once {
-            ready!(self.poll_send(cx))?;
-        }
-        if bytes.len() > GATHERED_BYTES || self.at_once {
-            return Pin::new(&mut self.inner).poll_write(cx, bytes);
-        }
-        self.waiting.extend_from_slice(bytes);
-        self.looks = 0;
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        self.at_once |= parts.first().is_some_and(|part| part.starts_with(SWITCHING));
-        if self.waiting.len() + length > GATHERED_BYTES || self.at_once {
-            ready!(self.poll_send(cx))?;
-        }
-        if length > GATHERED_BYTES || self.at_once {
-            return Pin::new(&mut self.inner).poll_write_vectored(cx, parts);
-        }
-        parts.iter().for_each(|part| self.waiting.extend_from_slice(part));
-        self.looks = 0;
-        Poll::Ready(Ok(length))
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.waiting.is_empty() {
-            return Pin::new(&mut self.inner).poll_flush(cx);
-        }
-        self.looks += 1;
-        if self.looks < LOOKS {
-            // More may have come, and be answered at once. If not, the next reading sends.
-            cx.waker().wake_by_ref();
-            return Poll::Ready(Ok(()));
-        }
-        ready!(self.poll_send(cx))?;
-        Pin::new(&mut self.inner).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_send(cx))?;
-        Pin::new(&mut self.inner).poll_shutdown(cx)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::task::Waker;
-
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-    /// Notes every write; takes `room` bytes and then none until told.
-    #[derive(Debug, Default)]
-    struct Wire {
-        writes: Vec<Vec<u8>>,
-        room: usize,
-        flushes: usize,
-    }
-
-    impl Read for Wire {
-        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-            Poll::Pending
-        }
-    }
-
-    impl Write for Wire {
-        fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-            let taken = bytes.len().min(self.room);
-            if taken == 0 {
-                return Poll::Pending;
-            }
-            self.room -= taken;
-            self.writes.push(bytes[..taken].to_vec());
-            Poll::Ready(Ok(taken))
-        }
-
-        fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            self.flushes += 1;
-            Poll::Ready(Ok(()))
-        }
-
-        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Ready(Ok(()))
-        }
-    }
-
-    fn wire(room: usize) -> Gathered<Wire> {
-        Gathered::new(Wire { room, ..Wire::default() })
-    }
-
-    fn write(to: &mut Gathered<Wire>, bytes: &[u8]) -> Poll<usize> {
-        let mut cx = Context::from_waker(Waker::noop());
-        Pin::new(to).poll_write(&mut cx, bytes).map(|written| written.expect("it is taken"))
-    }
-
-    fn flush(to: &mut Gathered<Wire>) -> bool {
-        Pin::new(to).poll_flush(&mut Context::from_waker(Waker::noop())).is_ready()
-    }
-
-    fn read(from: &mut Gathered<Wire>) {
-        let mut bytes = [std::mem::MaybeUninit::uninit(); 8];
-        let mut buffer = hyper::rt::ReadBuf::uninit(&mut bytes);
-        let read = Pin::new(from).poll_read(&mut Context::from_waker(Waker::noop()), buffer.unfilled());
-        assert!(read.is_pending());
-    }
-
-    #[test]
-    fn answers_leave_together_when_nothing_more_is_to_be_read() {
-        let mut connection = wire(1_000);
-        for part in [&b"one "[..], b"two ", b"three"] {
-            assert_eq!(write(&mut connection, part), Poll::Ready(part.len()));
-            assert!(flush(&mut connection));
-        }
-        assert!(connection.inner.writes.is_empty());
-        read(&mut connection);
-        assert_eq!(connection.inner.writes, [b"one two three".to_vec()]);
-        read(&mut connection);
-        assert_eq!(connection.inner.writes.len(), 1, "nothing is left");
-    }
-
-    #[test]
-    fn who_does_not_read_on_is_waited_for_a_few_looks_only() {
-        let mut connection = wire(1_000);
-        let _ = write(&mut connection, b"answer");
-        for look in 1..=LOOKS {
-            assert!(connection.inner.writes.is_empty(), "before look {look}");
-            assert!(flush(&mut connection));
-        }
-        assert_eq!((connection.inner.writes.len(), connection.inner.flushes), (1, 1));
-        let _ = write(&mut connection, b"next");
-        assert!(flush(&mut connection));
-        assert_eq!(connection.inner.writes.len(), 1, "its own looks");
-    }
-
-    #[test]
-    fn much_leaves_at_once_in_order_and_a_full_wire_holds_the_writer_back() {
-        let mut connection = wire(3);
-        assert_eq!(write(&mut connection, b"first"), Poll::Ready(5));
-        let large = vec![b'x'; GATHERED_BYTES];
-        assert!(write(&mut connection, &large).is_pending(), "the wire is full");
-        assert_eq!(connection.waiting, b"st");
-        connection.inner.room = usize::MAX;
-        assert_eq!(write(&mut connection, &large), Poll::Ready(large.len()));
-        assert_eq!(connection.inner.writes, [b"fir".to_vec(), b"st".to_vec()]);
-        let larger = vec![b'y'; GATHERED_BYTES + 1];
-        assert_eq!(write(&mut connection, &larger), Poll::Ready(larger.len()));
-        assert_eq!(connection.inner.writes[2..], [large, larger]);
-    }
-
-    #[test]
-    fn an_answer_that_switches_protocols_leaves_nothing_behind() {
-        let mut connection = wire(1_000);
-        let _ = write(&mut connection, b"earlier");
-        assert_eq!(write(&mut connection, b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), Poll::Ready(36));
-        assert_eq!(connection.inner.writes.concat(), b"earlierHTTP/1.1 101 Switching Protocols\r\n\r\n");
-        assert!(connection.waiting.is_empty());
-        let _ = write(&mut connection, b"frame");
-        assert_eq!(connection.inner.writes.last(), Some(&b"frame".to_vec()));
-    }
 
     /// A server with these limits, which answers everything with nothing.
     async fn served(limits: Limits) -> (SocketAddr, CancellationToken) {

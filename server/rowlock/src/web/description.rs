@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::authorisation::{Access, FOR_KEYS, TABLE};
-use super::visitor;
-use crate::accounts;
+use http::visitor;
+use identity::accounts;
 
 /// Methods an operation may have; every other key of a path is no operation.
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];

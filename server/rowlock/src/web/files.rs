@@ -16,8 +16,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tower_http::services::ServeDir;
 
-use super::caching::{FOREVER, PRIVATE, REVALIDATED};
 use crate::AppState;
+use http::caching::{FOREVER, PRIVATE, REVALIDATED};
 
 /// Addresses of files by their plain names.
 pub(super) const PLAIN_ROUTES: [&str; 3] = ["/pkg/{*file}", "/fonts/{*file}", "/style/{*file}"];

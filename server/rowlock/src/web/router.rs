@@ -5,13 +5,12 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::extract::{DefaultBodyLimit, FromRef, Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use domain::api::SERVER_TIME_HEADER;
 use tower::{Service, ServiceBuilder};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
@@ -25,63 +24,77 @@ use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::budget::BudgetLayer;
-use super::caching::{self, PRIVATE, REVALIDATED};
-use super::fast_road::FastRoad;
-use super::{Code, Problem, description, files, pages, reader};
-use crate::{
-    AppState, accounts, api_keys, bookings, box_office, catalogue, door, email_codes, fairness, holds, idempotency,
-    ids, live, organiser, payments, reports, start, telemetry, waiting_list, waiting_room, webhooks,
-};
+use super::{description, files, pages, requests};
+use crate::{AppState, metrics, start};
+use admission::{fairness, waiting_room};
+use backoffice::{box_office, door, organiser, reports, webhooks};
+use http::caching::{self, REVALIDATED};
+use http::default_headers::{MIN_COMPRESSED_BYTES, REQUEST_ID, new_request_id, write_default_headers};
+use http::fast_road::FastRoad;
+use http::own_origin::is_own_origin;
+use http::{Code, HttpState, Problem, reader};
+use identity::{accounts, api_keys};
+use platform::telemetry;
+use seats::live;
+use selling::{belongings, bookings, email_codes, holds, payment_webhooks, waiting_list};
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// Longest any request may take, the gateway's deadline included.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
-/// Shorter answers fit one packet as they are.
-pub(super) const MIN_COMPRESSED_BYTES: u16 = 1_024;
 /// Deadline for the lock store's answer in a readiness check. A proxy checks every half a second.
 const LOCK_STORE_LOOK: Duration = Duration::from_millis(100);
-/// Finds a request in the logs.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
-     img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Browsers use TLS alone for this host, for a year. Not for its subdomains: they may be other systems.
-const STRICT_TRANSPORT_SECURITY: &str = "max-age=31536000";
-/// What is no page allows nothing, in as many words: it goes with every file of a page.
-const NO_PAGE_SECURITY_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
-/// How the types begin of what is no page. Not scripts, whose policy is the one of a worker made of them, and not what has
-/// no type: "not modified" would change the policy of a page that is kept.
-const NO_PAGE_TYPES: [&str; 4] = ["text/css", "application/wasm", "application/json", "font/"];
+/// The API with its description; without a state, the description alone.
+struct Api<'a> {
+    state: Option<&'a AppState>,
+    router: Router,
+    description: OpenApi,
+}
 
-/// The API with its description.
-fn api() -> (Router<AppState>, OpenApi) {
+impl Api<'_> {
+    /// With the routes of one capability.
+    fn with<S>(mut self, routes: OpenApiRouter<S>) -> Self
+    where
+        S: FromRef<AppState> + Clone + Send + Sync + 'static,
+    {
+        let (router, description) = OpenApiRouter::new().nest("/api/v1", routes).split_for_parts();
+        self.description.merge(description);
+        if let Some(state) = self.state {
+            self.router = self.router.merge(router.with_state(S::from_ref(state)));
+        }
+        self
+    }
+}
+
+fn api(state: Option<&AppState>) -> (Router, OpenApi) {
     let info = InfoBuilder::new().title("Rowlock").version(env!("CARGO_PKG_VERSION")).build();
-    let v1 = OpenApiRouter::new()
-        .merge(catalogue::http::routes())
-        .merge(live::routes())
-        .merge(holds::routes())
-        .merge(waiting_list::routes())
-        .merge(waiting_room::routes())
-        .merge(email_codes::routes())
-        .merge(bookings::routes())
-        .merge(idempotency::routes())
-        .merge(payments::routes())
-        .merge(accounts::routes())
-        .merge(door::routes())
-        .merge(reports::routes())
-        .merge(api_keys::routes())
-        .merge(webhooks::routes())
-        .merge(fairness::routes())
-        .merge(organiser::routes())
-        .merge(box_office::routes());
-    OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info).build()).nest("/api/v1", v1).split_for_parts()
+    let description = OpenApiBuilder::new().info(info).build();
+    let api = Api { state, router: Router::new(), description }
+        .with(catalogue::routes())
+        .with(live::routes())
+        .with(holds::routes())
+        .with(waiting_list::routes())
+        .with(waiting_room::routes())
+        .with(email_codes::routes())
+        .with(bookings::routes())
+        .with(belongings::routes())
+        .with(requests::routes())
+        .with(payment_webhooks::routes())
+        .with(accounts::routes())
+        .with(door::routes())
+        .with(reports::routes())
+        .with(api_keys::routes())
+        .with(webhooks::routes())
+        .with(fairness::routes())
+        .with(organiser::routes())
+        .with(box_office::routes());
+    (api.router, api.description)
 }
 
 /// The description of the API as it is derived from its handlers; [`description::complete`] adds what all have alike.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    api().1
+    api(None).1
 }
 
 /// The whole server. A request passes the layers from the first line down, its answer back up.
@@ -98,7 +111,7 @@ pub fn build(
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         // Failures are logged where their cause is known, not once more as a status.
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
-        .layer(from_fn_with_state(route_names(), telemetry::http::count))
+        .layer(from_fn_with_state(route_names(), telemetry::count_request))
         .layer(from_fn_with_state(state.clone(), manners))
         // A panic is a bug; the caller gets a problem and everyone else is served on.
         .layer(CatchPanicLayer::custom(panicked))
@@ -110,14 +123,14 @@ pub fn build(
         ))
         // Below the counting, so that refusals are counted, and below the manners, so that they speak the reader's language.
         .layer(BudgetLayer::new(state.config.database_connections));
-    FastRoad::new(state.clone(), stack.service(routes(state)), MAX_BODY_BYTES)
+    FastRoad::new(HttpState::from_ref(&state), stack.service(routes(state)), MAX_BODY_BYTES)
 }
 
 fn routes(state: AppState) -> Router {
-    let (api, derived) = api();
+    let (api, derived) = api(Some(&state));
     let derived = serde_json::to_value(derived).expect("a description is text, numbers and lists of them");
     let document =
-        Bytes::from(description::complete(derived, &state.config.public_url, state.config.is_https()).to_string());
+        Bytes::from(description::complete(derived, &state.site.public_url, state.site.is_https()).to_string());
     let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
     let revalidate = (
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED)),
@@ -134,7 +147,6 @@ fn routes(state: AppState) -> Router {
     let plain = files::PLAIN_ROUTES.into_iter();
     plain
         .fold(Router::new(), |router, route| router.route(route, get(files::plain)))
-        .merge(api)
         .route("/api/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], document)))
         .merge(pages::routes())
         .route(files::ROUTE, get(files::of_version))
@@ -148,9 +160,10 @@ fn routes(state: AppState) -> Router {
         .route_service("/door-worker.js", worker("door-worker.js"))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
-        .route("/metrics", get(telemetry::http::metrics))
+        .route("/metrics", get(metrics::metrics))
         .fallback(nothing_here)
         .with_state(state)
+        .merge(api)
 }
 
 /// What is neither of the API as described nor a page.
@@ -171,32 +184,11 @@ pub(super) const OTHER_ADDRESSES: [&str; 11] = [
 /// Routes as metrics name them: those of the API as described, the pages and the rest.
 fn route_names() -> &'static telemetry::Routes {
     static NAMES: LazyLock<telemetry::Routes> = LazyLock::new(|| {
-        let (_, description) = api();
+        let (_, description) = api(None);
         let api = description.paths.paths.keys().map(String::as_str);
         telemetry::Routes::new(api.chain(OTHER_ADDRESSES).chain(pages::ADDRESSES))
     });
     &NAMES
-}
-
-/// Whether a browser sent this from a page of ours. Other clients send neither header.
-#[must_use]
-pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(origin) = text("origin") {
-        return is_same_origin(origin, &state.config.public_url, text("host"));
-    }
-    matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"))
-}
-
-/// True for the origin of `PUBLIC_URL`, and for its scheme with the host that this request came to. The scheme must match: a
-/// page that came without TLS, which any machine on the way may have written, does not belong to a site with TLS.
-fn is_same_origin(origin: &str, public_url: &str, host: Option<&str>) -> bool {
-    let public_url = public_url.trim_end_matches('/');
-    let (Some((scheme, authority)), Some((own_scheme, _))) = (origin.split_once("://"), public_url.split_once("://"))
-    else {
-        return false;
-    };
-    origin == public_url || (scheme == own_scheme && Some(authority) == host)
 }
 
 /// Refuses what another site's page sent; answers people in their language; sees to it that nobody keeps what nobody
@@ -207,41 +199,16 @@ async fn manners(State(state): State<AppState>, request: Request, next: Next) ->
     let route = request.extensions().get::<telemetry::RouteName>().map_or("", |route| route.0);
     let is_api = request.uri().path().starts_with("/api/");
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    let is_welcome = is_read || is_own_origin(&state, request.headers());
+    let is_welcome = is_read || is_own_origin(&state.site, request.headers());
     let mut response = match (is_welcome, is_api) {
         (true, true) => next.run(request).await,
-        (true, false) => reader::serve(request, next, state.config.is_https()).await,
+        (true, false) => reader::serve(request, next, state.site.is_https()).await,
         (false, _) => Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
             .into_response(),
     };
     caching::settle(&mut response, &method, route, began);
-    write_manners(&state, response.headers_mut(), is_api);
+    write_default_headers(&state, response.headers_mut(), is_api);
     response
-}
-
-/// The headers of all answers, and those of the API's.
-pub(super) fn write_manners(state: &AppState, headers: &mut HeaderMap, is_api: bool) {
-    if is_api {
-        let fresh = *headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(PRIVATE)) == PRIVATE;
-        // A cache would tell the time of when it was filled.
-        if fresh {
-            headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.locks.now().0));
-        }
-    }
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let is_no_page = NO_PAGE_TYPES.iter().any(|no_page| kind.starts_with(no_page));
-    let policy = if is_no_page { NO_PAGE_SECURITY_POLICY } else { CONTENT_SECURITY_POLICY };
-    if state.config.is_https() {
-        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT_TRANSPORT_SECURITY));
-    }
-    for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, policy),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "strict-origin-when-cross-origin"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
 }
 
 /// Programs get a problem, people a page.
@@ -304,49 +271,50 @@ impl MakeRequestId for RandomRequestId {
     }
 }
 
-/// A name nobody else's request has.
-fn new_request_id() -> Option<HeaderValue> {
-    HeaderValue::try_from(hex::encode(ids::random_bits())).ok()
-}
-
-/// The name the caller gave the request, or a new one, on its answer.
-pub(super) fn write_request_id(asked: &HeaderMap, answer: &mut HeaderMap) {
-    if let Some(id) = asked.get(REQUEST_ID).cloned().or_else(new_request_id) {
-        answer.insert(REQUEST_ID, id);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeSet;
 
-    #[test]
-    fn an_origin_is_ours_by_scheme_and_host() {
-        let (tls, plain, host) = ("https://seats.example/", "http://127.0.0.1:3000", Some("replica.example:8080"));
-        for (origin, public_url, is_ours) in [
-            ("https://seats.example", tls, true),
-            ("https://replica.example:8080", tls, true),
-            ("http://seats.example", tls, false),
-            ("http://replica.example:8080", tls, false),
-            ("https://evil.example", tls, false),
-            ("https://seats.example.evil.example", tls, false),
-            ("null", tls, false),
-            ("http://127.0.0.1:3000", plain, true),
-            ("http://replica.example:8080", plain, true),
-            ("https://replica.example:8080", plain, false),
-        ] {
-            assert_eq!(is_same_origin(origin, public_url, host), is_ours, "{origin} at {public_url}");
-        }
-        assert!(!is_same_origin("https://seats.example", "https://other.example", None));
-    }
+    use http::caching::{Class, TABLE, class};
+
+    use super::*;
+    use crate::web::authorisation::{self, Access};
 
     #[test]
     fn every_address_of_the_api_is_documented() {
-        let documented = include_str!("../../../docs/api.md");
+        let documented = include_str!("../../../../docs/api.md");
         let description = openapi();
         assert!(description.paths.paths.len() > 10, "the API is described");
         for path in description.paths.paths.keys() {
             assert!(documented.contains(&format!("`{path}`")), "docs/api.md lacks {path}");
         }
+    }
+
+    #[test]
+    fn every_route_has_a_class_and_what_is_not_for_everybody_is_kept_by_nobody() {
+        for (method, route, access) in authorisation::TABLE {
+            match (*method, *access) {
+                ("GET", Access::Public) => {
+                    assert!(class(route).is_some(), "who may keep {route}? Say so in http::caching::TABLE")
+                }
+                ("GET", _) => {
+                    assert_eq!(class(route).unwrap_or(Class::Never), Class::Never, "{route} is not for everybody")
+                }
+                _ => {}
+            }
+        }
+        for route in pages::ADDRESSES.iter().chain(&OTHER_ADDRESSES) {
+            assert!(class(route).is_some(), "who may keep {route}? Say so in http::caching::TABLE");
+        }
+    }
+
+    #[test]
+    fn every_row_is_about_a_route_and_stands_once() {
+        let api = authorisation::TABLE.iter().map(|(_, route, _)| *route);
+        let routes: BTreeSet<&str> = api.chain(pages::ADDRESSES).chain(OTHER_ADDRESSES).collect();
+        let rows: BTreeSet<&str> = TABLE.iter().map(|(route, _)| *route).collect();
+        assert_eq!(rows.len(), TABLE.len(), "no row stands twice");
+        let about_nothing: Vec<_> = rows.difference(&routes).collect();
+        assert!(about_nothing.is_empty(), "{about_nothing:?}");
     }
 }

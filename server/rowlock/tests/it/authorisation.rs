@@ -1,8 +1,8 @@
 //! Every address of the API against every kind of person, as `web::authorisation::TABLE` says.
 
 use reqwest::{Method, StatusCode};
+use rowlock::web::authorisation::{Access, FOR_KEYS, TABLE};
 use serde_json::{Value, json};
-use server::web::authorisation::{Access, FOR_KEYS, TABLE};
 use sha2::{Digest, Sha256};
 
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant};
@@ -199,8 +199,8 @@ async fn session_of(world: &World, who: Who, owner: Option<&str>) -> Visitor {
         return visitor;
     }
     let (secret, owner) = (
-        [server::ids::new_id(), server::ids::new_id()].map(|id| id.simple().to_string()).concat(),
-        owner.map_or_else(|| server::ids::new_id().simple().to_string(), str::to_owned),
+        [platform::ids::new_id(), platform::ids::new_id()].map(|id| id.simple().to_string()).concat(),
+        owner.map_or_else(|| platform::ids::new_id().simple().to_string(), str::to_owned),
     );
     let handed = "INSERT INTO account_visitors (owner, account_id, joined_at)
                   SELECT $2, id, now() FROM accounts WHERE email = $1 ON CONFLICT DO NOTHING";
@@ -310,9 +310,9 @@ async fn everybody_is_told_at_every_address_what_the_table_says() {
             continue;
         }
         // A hold and a booking of the customer's own for each row: some rows undo them.
-        let owner = server::ids::new_id().simple().to_string();
+        let owner = platform::ids::new_id().simple().to_string();
         let customer = session_of(&world, Who::Customer, Some(&owner)).await;
-        let key = server::ids::new_id().to_string();
+        let key = platform::ids::new_id().to_string();
         let (status, held) = customer.hold(&[seat]).await;
         assert_eq!(status, StatusCode::CREATED, "{held}");
         seat += 1;
@@ -336,7 +336,7 @@ async fn everybody_is_told_at_every_address_what_the_table_says() {
             let path = path_of(row, &world, &held, &booking, &key);
             let method = Method::from_bytes(method.as_bytes()).expect("a method");
             let body = body_for(method.as_str(), &path, &held, &world);
-            let (status, text) = visitor.raw(method, &path, body, &server::ids::new_id().to_string()).await;
+            let (status, text) = visitor.raw(method, &path, body, &platform::ids::new_id().to_string()).await;
             // The dots of a room are no JSON, and a refusal always is.
             let answer = serde_json::from_str(&text).unwrap_or_default();
             asked += 1;

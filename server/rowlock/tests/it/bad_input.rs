@@ -11,7 +11,7 @@ async fn refused(visitor: &Visitor, method: Method, path: &str, body: &str, expe
         .client
         .request(method.clone(), format!("{}{path}", visitor.base))
         .header("cookie", &visitor.cookie)
-        .header("idempotency-key", server::ids::new_id().to_string())
+        .header("idempotency-key", platform::ids::new_id().to_string())
         .header("content-type", "application/json")
         .body(body.to_owned())
         .send()
@@ -52,7 +52,7 @@ async fn holds_refuse_what_cannot_be_held() {
     }
     let big = seats(&format!("[{}]", "1,".repeat(20_000) + "1"));
     refused(&ann, Method::POST, &holds, &big, (413, "too_large")).await;
-    let nowhere = format!("/api/v1/shows/{}/holds", server::ids::derived_id(&["no show"]));
+    let nowhere = format!("/api/v1/shows/{}/holds", platform::ids::derived_id(&["no show"]));
     refused(&ann, Method::POST, &nowhere, &seats("[1]"), (404, "not_found")).await;
     refused(&ann, Method::POST, "/api/v1/shows/C7/holds", &seats("[1]"), (404, "not_found")).await;
     refused(&ann, Method::PUT, &holds, "{}", (405, "method_not_allowed")).await;
@@ -73,7 +73,7 @@ async fn holds_refuse_what_cannot_be_held() {
 async fn keys_are_asked_for_and_read() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let id = server::ids::derived_id(&["no booking"]);
+    let id = platform::ids::derived_id(&["no booking"]);
     let doors = [
         (Method::POST, format!("/api/v1/shows/{}/holds", world.show), json!({ "seats": [1] })),
         (Method::PATCH, format!("/api/v1/shows/{}/holds/{id}", world.show), json!({ "add": [1] })),
@@ -154,9 +154,9 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
             "payment": { "id": "p", "reference": reference, "amount_minor": 1250, "currency": "EUR", "status": "succeeded", "refunded_minor": 0 } })
         .to_string()
     };
-    let now_s = server::clock::now().0 / 1_000;
+    let now_s = platform::clock::now().0 / 1_000;
     let body = event(&booking["id"]);
-    let unknown = event(&json!(server::ids::new_id()));
+    let unknown = event(&json!(platform::ids::new_id()));
     let cases = [
         (None, body.as_str(), (401, "webhook_unsigned")),
         (Some("nonsense".to_owned()), &body, (401, "webhook_unsigned")),

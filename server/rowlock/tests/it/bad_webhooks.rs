@@ -28,7 +28,7 @@ fn success(id: &str, booking: &Value, minor: i64) -> String {
 }
 
 fn now_s() -> i64 {
-    server::clock::now().0 / 1_000
+    platform::clock::now().0 / 1_000
 }
 
 /// Delivers bytes under a signature, to that gateway's address.
@@ -83,7 +83,7 @@ async fn what_is_not_signed_by_the_gateway_now_is_refused_and_leaves_no_row() {
 async fn an_event_of_an_unknown_payment_is_noted_and_refused_each_time() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let nobody = json!({ "id": server::ids::new_id() });
+    let nobody = json!({ "id": platform::ids::new_id() });
     // A booking nobody pays for yet is as unknown.
     let unpaid = checked_out(&ann, &[1]).await;
     for (id, booking) in [("evt_nobody", &nobody), ("evt_unpaid", &unpaid)] {

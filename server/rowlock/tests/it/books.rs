@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use domain::booking::CANCELLATION_FEE_PERCENT;
 use domain::seats::SeatState;
-use server::seat_locks::Keys;
+use seats::seat_locks::Keys;
 use simulator::Simulator;
 use simulator::payment::{Payment, Status};
 use sqlx::PgPool;

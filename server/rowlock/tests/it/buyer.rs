@@ -47,7 +47,7 @@ pub fn client() -> reqwest::Client {
 impl Buyer {
     /// One whom nobody has seen.
     pub fn new(client: &reqwest::Client, servers: &Arc<[String]>, show: Uuid, email: String) -> Self {
-        let cookie = format!("rowlock_visitor={}", server::ids::new_id().simple());
+        let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
         Self {
             client: client.clone(),
             servers: Arc::clone(servers),
@@ -72,7 +72,7 @@ impl Buyer {
     /// Asks until there is an answer that will not pass.
     pub async fn ask(&self, method: Method, path: &str, body: &Value) -> Told {
         let began = Instant::now();
-        let (mut key, mut still_running) = (server::ids::new_id(), 0);
+        let (mut key, mut still_running) = (platform::ids::new_id(), 0);
         let mut attempt = 0;
         loop {
             let told = self.ask_once(&method, path, body, key, attempt).await;
@@ -87,9 +87,9 @@ impl Buyer {
             }
             still_running += u32::from(is_running);
             if still_running == STILL_RUNNING_AT_MOST {
-                (key, still_running) = (server::ids::new_id(), 0);
+                (key, still_running) = (platform::ids::new_id(), 0);
             }
-            let pause = server::ids::jitter(FIRST_PAUSE_MS << attempt.min(3));
+            let pause = platform::ids::jitter(FIRST_PAUSE_MS << attempt.min(3));
             tokio::time::sleep(Duration::from_millis(pause)).await;
             attempt += 1;
         }

@@ -1,8 +1,8 @@
 //! A show that will not take place.
 
 use reqwest::StatusCode;
+use selling::bookings::{Batch, call_off, call_off_in, undo_batch};
 use serde_json::{Value, json};
-use server::bookings::{Batch, call_off, call_off_in, undo_batch};
 use sqlx::PgConnection;
 use sqlx::postgres::PgQueryResult;
 
@@ -58,7 +58,7 @@ async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
     // Again: nothing more happens.
     let (well, said) = world.command(&["cancel-show", &show, "--reason", "Again."]).await;
     assert!(well && said.contains("0 bookings undone"), "{said}");
-    let (well, said) = world.command(&["cancel-show", &server::ids::new_id().to_string(), "--reason", "None."]).await;
+    let (well, said) = world.command(&["cancel-show", &platform::ids::new_id().to_string(), "--reason", "None."]).await;
     assert!(!well && said.contains("no such show"), "{said}");
     world.end().await;
 }
@@ -102,7 +102,7 @@ async fn a_server_that_does_not_know_yet_takes_no_payment_and_any_server_finishe
     let (_, hold) = ben.hold(&[2]).await;
     let (_, booking) = ben.book(&hold).await;
     // Whoever called it off died at once: the mark is there, and nothing is undone.
-    call_off(&world.pg, world.show, "Storm.", server::clock::now()).await.expect("called off");
+    call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let (status, refusal) = ben.pay(&booking, Some("tok_paid")).await;
     assert!(status == StatusCode::CONFLICT || status == StatusCode::GONE, "{status} {refusal}");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nobody else was charged");
@@ -119,7 +119,7 @@ async fn bookings_are_undone_in_batches_once_by_however_many_and_after_any_stop(
         let booking = booking_in(&world.pg, world.show, "CONFIRMED").await;
         pay_for(&world.pg, booking, 0).await;
     }
-    let now = server::clock::now;
+    let now = platform::clock::now;
     assert!(call_off(&world.pg, world.show, "Storm.", now()).await.expect("called off"));
     assert!(!call_off(&world.pg, world.show, "Storm.", now()).await.expect("still called off"));
     assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(64));
@@ -156,7 +156,7 @@ async fn money_that_comes_after_a_show_was_called_off_goes_back() {
         page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}")).send()
     };
     form("late_webhook").await.expect("the gateway answers");
-    call_off(&world.pg, world.show, "Storm.", server::clock::now()).await.expect("called off");
+    call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let seen = ann.sees_money(&booking, "REFUNDED").await;
     assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
     books_balance(&world).await;
@@ -171,7 +171,7 @@ pub async fn begin_to_pay(world: &World, tx: &mut PgConnection) -> Result<PgQuer
          VALUES ($1, $1::text, $2, 'nobody', $1, 1, 'PAYMENT_PENDING', 'PENDING', 0, 'EUR', '', '', '', '',
                  now() + interval '1 day', now(), now())",
     )
-    .bind(server::ids::new_id())
+    .bind(platform::ids::new_id())
     .bind(world.show)
     .execute(tx)
     .await
@@ -180,7 +180,7 @@ pub async fn begin_to_pay(world: &World, tx: &mut PgConnection) -> Result<PgQuer
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_begins_as_its_show_is_called_off_is_refused_or_undone_and_never_escapes() {
     let world = World::start(0, &[]).await;
-    let now = server::clock::now;
+    let now = platform::clock::now;
     // Begun before: calling the show off waits for it, and then finds it.
     let mut buyer = world.pg.begin().await.expect("a transaction");
     begin_to_pay(&world, &mut buyer).await.expect("the show is on");
@@ -214,7 +214,7 @@ async fn a_payment_that_begins_as_its_show_is_called_off_is_refused_or_undone_an
 #[tokio::test(flavor = "multi_thread")]
 async fn a_show_is_called_off_also_while_bookings_are_written_without_a_pause_and_none_escapes() {
     let world = World::start(0, &[]).await;
-    let now = server::clock::now;
+    let now = platform::clock::now;
     let mut buyer = world.pg.begin().await.expect("a transaction");
     begin_to_pay(&world, &mut buyer).await.expect("the show is on");
     // It is not waited for without end, and sales end.

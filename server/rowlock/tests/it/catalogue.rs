@@ -119,7 +119,7 @@ async fn a_plan_is_named_by_its_content_and_a_page_for_everyone_sets_no_cookie()
     for path in ["/", "/cities/lisbon", "/theatres/aurora", "/films/tide", "/search?q=tide"] {
         let page = client.get(format!("{base}{path}")).send().await.expect("an answer");
         assert_eq!(page.status(), StatusCode::OK, "{path}");
-        assert_eq!(page.headers()["cache-control"], server::web::caching::SHARED, "{path}");
+        assert_eq!(page.headers()["cache-control"], http::caching::SHARED, "{path}");
         assert!(!page.headers().contains_key("set-cookie"), "{path}");
         let html = page.text().await.expect("text");
         // The one that says who is signed in, where caches keep the page.

@@ -107,7 +107,7 @@ async fn until_refused(next: impl Fn() -> Visitor, from: &str) -> (usize, Told) 
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     for accepted in 0..100 {
         let visitor = next();
-        let body = json!({ "show": visitor.show, "hold": server::ids::new_id(), "buyer": buyer }).to_string();
+        let body = json!({ "show": visitor.show, "hold": platform::ids::new_id(), "buyer": buyer }).to_string();
         let answer = post(&visitor, BOOKINGS, "once", &body, &[("x-forwarded-for", from)]).await;
         match answer.status {
             StatusCode::GONE => {}

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use server::start::MIGRATOR;
+use rowlock::start::MIGRATOR;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use uuid::Uuid;
@@ -29,7 +29,7 @@ const CLAIM: &str = "
 /// A database with the schema as it was before; its name for the end.
 async fn before() -> (PgPool, String) {
     let url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
-    let name = format!("rowlock_test_{}", server::ids::new_id().simple());
+    let name = format!("rowlock_test_{}", platform::ids::new_id().simple());
     let mut admin = PgConnection::connect(&url).await.expect("Postgres answers");
     sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut admin).await.expect("it is created");
     let options: PgConnectOptions = url.parse().expect("an address");
@@ -224,7 +224,9 @@ fn every_statement_about_claims_names_the_show() {
     /// Bytes after the table's name within which a statement has come to say so.
     const NEAR: usize = 260;
     let mut found = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    for member in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).expect("the server's crates") {
+        sources(&member.expect("a crate").path().join("src"), &mut found);
+    }
     let mut statements = 0;
     for (path, text) in &found {
         for verb in ["FROM seat_claims", "JOIN seat_claims", "INTO seat_claims", "UPDATE seat_claims"] {

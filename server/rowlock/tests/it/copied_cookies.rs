@@ -20,7 +20,7 @@ async fn a_copied_cookie_from_before_signing_in_gets_no_replay_from_any_server()
         let mut world = World::start(2, &[("COMMITS", mode)]).await;
         signed_up(&world, "ann@example.org").await;
         let mut phone = Browser::new(&world);
-        phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
+        phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
         let mut copy = Browser::new(&world);
         copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
         let (status, hold) = phone.visitor().hold(&[1]).await;
@@ -67,7 +67,7 @@ async fn a_copied_cookie_gets_no_replay_of_paying_or_cancelling() {
     let world = World::start(1, &[]).await;
     signed_up(&world, "ann@example.org").await;
     let mut phone = Browser::new(&world);
-    phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
+    phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
     let mut copy = Browser::new(&world);
     copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
     let (_, hold) = phone.visitor().hold(&[1, 2]).await;

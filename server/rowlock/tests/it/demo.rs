@@ -12,7 +12,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("rowlock-demo-{}", server::ids::new_id().simple()));
+        let folder = std::env::temp_dir().join(format!("rowlock-demo-{}", platform::ids::new_id().simple()));
         std::fs::create_dir(&folder).expect("a folder is made");
         let room = json!({ "sketch": 1, "name": "Small", "focus": { "kind": "screen", "at": [0, -60], "width": 300 },
             "categories": [{ "name": "gold", "label": "Gold" }],

@@ -31,7 +31,7 @@ async fn contest(world: &World) {
 pub async fn tries(visitor: &Visitor, from: &str) -> reqwest::Response {
     let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
     let request = visitor.client.post(path).header("cookie", &visitor.cookie).header("x-forwarded-for", from);
-    let request = request.header("idempotency-key", server::ids::new_id().to_string());
+    let request = request.header("idempotency-key", platform::ids::new_id().to_string());
     request.json(&json!({ "seats": [CONTESTED] })).send().await.expect("the server answers")
 }
 
@@ -254,7 +254,7 @@ async fn tries_no_person_makes_are_shown_to_managers_name_nobody_and_are_put_asi
     assert!(flag["seen"].as_u64().is_some_and(|seen| seen > 0) && flag["dismissed_at"].is_null(), "{flag}");
     // Neither the list nor any row names a visitor or an address.
     let secret = program.cookie.strip_prefix("rowlock_visitor=").expect("a cookie of ours");
-    let owner = server::web::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
+    let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
     let kept: String = sqlx::query_scalar("SELECT string_agg(flag::text, ' ') FROM unusual_flags flag")
         .fetch_one(&world.pg)
         .await
@@ -274,7 +274,7 @@ async fn tries_no_person_makes_are_shown_to_managers_name_nobody_and_are_put_asi
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'unusual_dismissed'").await, 1);
     let after = shown(&mut max).await;
     assert!(after.iter().any(|one| one["id"] == flag["id"] && text(&one["reason"]) == "Our own test."), "{after:?}");
-    let strange = format!("{UNUSUAL}/{}/dismiss", server::ids::new_id());
+    let strange = format!("{UNUSUAL}/{}/dismiss", platform::ids::new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
     world.end().await;
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use http::caching::{FOREVER, PRIVATE, REVALIDATED};
 use reqwest::header::{HeaderMap, HeaderName};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
-use server::web::caching::{FOREVER, PRIVATE, REVALIDATED};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -28,7 +28,7 @@ pub struct Site(PathBuf);
 impl Site {
     /// One that kept these versions. Pages are of the last of them; without any it is one for `cargo xtask dev`.
     pub fn of(versions: &[&str]) -> Self {
-        let site = Self(std::env::temp_dir().join(format!("rowlock-site-{}", server::ids::new_id().simple())));
+        let site = Self(std::env::temp_dir().join(format!("rowlock-site-{}", platform::ids::new_id().simple())));
         for version in versions {
             site.put(&format!("versions/{version}"), version);
         }

@@ -1,7 +1,7 @@
 //! A replica that meets a show for the first time compares the map with what was sold.
 
 use domain::seats::SeatState;
-use server::seat_locks::Keys;
+use seats::seat_locks::Keys;
 
 use crate::replicas::Replica;
 use crate::world::{World, until};

@@ -46,7 +46,7 @@ async fn time_passes(deaf: &Deaf, seconds: i64) {
 /// What a new buyer is told on Pay.
 async fn tries_to_pay(person: &(Buyer, Uuid)) -> (StatusCode, serde_json::Value) {
     let path = format!("/api/v1/bookings/{}/confirm", person.1);
-    let (began, key) = (Instant::now(), server::ids::new_id());
+    let (began, key) = (Instant::now(), platform::ids::new_id());
     let told = person.0.ask_once(&Method::POST, &path, &json!({ "payment_token": "tok_paid" }), key, 0).await;
     assert!(began.elapsed() < ANSWER_WITHIN, "nobody waits for ever: {:?}", began.elapsed());
     told.expect("the server answers")
@@ -110,7 +110,7 @@ async fn a_gateway_that_is_away_for_twenty_minutes_leaves_nothing_stuck() {
         let path = format!("/api/v1/bookings/{booking}/confirm");
         let paid = json!({ "payment_token": "tok_paid" });
         until("payments are taken again", || async {
-            let told = buyer.ask_once(&Method::POST, &path, &paid, server::ids::new_id(), replica).await;
+            let told = buyer.ask_once(&Method::POST, &path, &paid, platform::ids::new_id(), replica).await;
             told.is_ok_and(|(status, _)| status == StatusCode::OK)
         })
         .await;

@@ -161,9 +161,9 @@ async fn a_closed_tab_gives_seats_back_after_the_grace_and_a_return_keeps_the_or
     let (status, again) = bob.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     assert_eq!((status, &again["expires_at_ms"]), (StatusCode::OK, &returned["expires_at_ms"]));
     // The lock store's clock says when: not before the grace is over.
-    let left_at = server::clock::now();
+    let left_at = platform::clock::now();
     ann.sees(30, '0').await;
-    assert!(server::clock::now().since(left_at) > 1_000, "a reload must find its seats");
+    assert!(platform::clock::now().since(left_at) > 1_000, "a reload must find its seats");
     assert_eq!(&bob.states().await[30..32], "01");
     assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NO_CONTENT);
     world.end().await;
@@ -268,7 +268,7 @@ async fn a_flash_sale_holds_for_ninety_seconds_and_no_longer() {
     let world = World::start(1, &[]).await;
     sqlx::query("UPDATE shows SET flash_sale = true").execute(&world.pg).await.expect("the show is changed");
     let ann = world.visitor();
-    let before = server::clock::now().0;
+    let before = platform::clock::now().0;
     let (_, hold) = ann.hold(&[40]).await;
     let lasts = hold["expires_at_ms"].as_i64().expect("an instant") - before;
     assert!((85_000..=95_000).contains(&lasts), "{lasts} ms");

@@ -1,9 +1,9 @@
 //! Rows of keys: what storing an answer writes, and when they go.
 
+use http::idempotency::{Answer, IdempotencyKey, Intent, add_answers, all_answered};
+use platform::together::Together;
 use reqwest::StatusCode;
 use serde_json::json;
-use server::idempotency::{Answer, IdempotencyKey, Intent, add_answers, all_answered};
-use server::together::Together;
 
 use crate::world::{World, until};
 
@@ -16,7 +16,7 @@ async fn updated(tx: &mut sqlx::PgConnection) -> (i64, i64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_stored_without_a_new_entry_in_any_index() {
     let world = World::start(0, &[]).await;
-    let now = server::clock::now();
+    let now = platform::clock::now();
     let intents = ["one", "another"].map(|key| {
         let key = IdempotencyKey::of_form(key).expect("a key");
         Intent::new("ann", key, "POST /", &json!({}))

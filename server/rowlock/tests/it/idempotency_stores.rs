@@ -35,7 +35,7 @@ fn at(world: &World, server: usize, visitor: &Visitor) -> Visitor {
 /// The name of a key's entry in Redis.
 fn entry(world: &World, visitor: &Visitor, key: &str) -> String {
     let secret = visitor.cookie.split_once('=').expect("a cookie").1;
-    let owner = server::web::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
+    let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
     format!("{}{{keys:{}}}:{owner}:{key}", world.setting("REDIS_PREFIX"), &owner[..1])
 }
 
@@ -103,7 +103,7 @@ async fn without_redis_postgres_carries_on_and_nobody_sees_an_error() {
     redis.restart(&[]);
     redis.answers().await;
     until("answers are in Redis again", || async {
-        let key = server::ids::new_id().to_string();
+        let key = platform::ids::new_id().to_string();
         assert_eq!(post(&there, &pay, &key, TOKEN, &[]).await.status, StatusCode::OK);
         kind(&world, &entry(&world, &ann, &key)).await == Some(b'C')
     })

@@ -2,8 +2,8 @@
 
 use futures::{StreamExt, stream};
 use reqwest::{Method, StatusCode};
+use seats::seat_locks::Keys;
 use serde_json::{Value, json};
-use server::seat_locks::Keys;
 
 use crate::idempotency::post;
 use crate::world::{Visitor, World, text};

@@ -299,7 +299,7 @@ impl Sale {
         primary.comes_back().await;
         let there = primary.url_like(self.world.database_url());
         let written = async || {
-            let there = server::start::database(&there, 1).await.expect("it answers");
+            let there = platform::database::connect(&there, 1).await.expect("it answers");
             sqlx::query_scalar::<_, i64>("SELECT count(*) FROM booking_events")
                 .fetch_one(&there)
                 .await
@@ -374,7 +374,7 @@ fn number_from(variable: &str) -> Option<u64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sale_whose_servers_and_stores_are_killed_loses_no_booking_and_no_money() {
     let kills = number_from("ROWLOCK_KILLS").map_or(USUAL_KILLS, |kills| u32::try_from(kills).expect("not so many"));
-    let fresh = || u64::from_be_bytes(*server::ids::random_bits().first_chunk().expect("there are sixteen"));
+    let fresh = || u64::from_be_bytes(*platform::ids::random_bits().first_chunk().expect("there are sixteen"));
     let seed = number_from("ROWLOCK_SEED").unwrap_or_else(fresh);
     println!("{kills} kills, ROWLOCK_SEED={seed}");
     let began = Instant::now();
@@ -393,7 +393,7 @@ async fn a_sale_whose_servers_and_stores_are_killed_loses_no_booking_and_no_mone
 /// Every sale that was acknowledged was on the standby's disk by then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sale_whose_postgres_node_is_lost_goes_on_at_the_standby_and_loses_nothing() {
-    let seed = u64::from_be_bytes(*server::ids::random_bits().first_chunk().expect("there are sixteen"));
+    let seed = u64::from_be_bytes(*platform::ids::random_bits().first_chunk().expect("there are sixteen"));
     let sale = Sale::begin_beside_a_standby().await;
     let buyers = futures::future::join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
     tokio::join!(buyers, sale.keep_looking(), sale.lose_the_primary());

@@ -54,13 +54,13 @@ async fn a_page_speaks_the_language_asked_for_then_remembered_then_preferred() {
 async fn what_a_cache_may_keep_says_what_it_depends_on_and_a_choice_is_remembered_by_no_cache() {
     let world = World::start(1, &[]).await;
     let shared = read(&world, "/", "de", "").await;
-    assert_eq!(shared.header(CACHE_CONTROL), server::web::caching::SHARED);
+    assert_eq!(shared.header(CACHE_CONTROL), http::caching::SHARED);
     let vary = shared.header(VARY).to_ascii_lowercase();
     assert!(vary.contains("accept-language") && vary.contains("cookie"), "{vary}");
     assert_eq!(shared.header(SET_COOKIE), "");
 
     let chosen = read(&world, "/?lang=es", "de", "").await;
-    assert_eq!(chosen.header(CACHE_CONTROL), server::web::caching::PRIVATE);
+    assert_eq!(chosen.header(CACHE_CONTROL), http::caching::PRIVATE);
     assert!(chosen.header(SET_COOKIE).starts_with("lang=es; Path=/;"), "{}", chosen.header(SET_COOKIE));
     let later = read(&world, "/", "de", "lang=es").await;
     assert!(later.html.contains("<html lang=\"es\""), "the cookie is what remembers");

@@ -170,7 +170,7 @@ async fn where_seats_are_not_wanted_any_more_the_money_goes_back_though_they_are
     let (status, answer) = cem.cancel(&cancelled, None).await;
     assert_eq!((status, &answer["state"]), (StatusCode::OK, &json!("CANCELLED")), "told a second later: {answer}");
     cem.sees_money(&cancelled, "REFUNDED").await;
-    let unknown = json!({ "show": world.show, "hold": server::ids::new_id(), "buyer": { "name": "A", "email": "a@b.org" },
+    let unknown = json!({ "show": world.show, "hold": platform::ids::new_id(), "buyer": { "name": "A", "email": "a@b.org" },
                           "if_late": "whatever" });
     assert_eq!(cem.call(Method::POST, "/api/v1/bookings", unknown).await.0, StatusCode::BAD_REQUEST);
     books_balance(&world).await;

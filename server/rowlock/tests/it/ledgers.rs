@@ -19,7 +19,7 @@ const OTHERS: u32 = 120;
 
 /// A booking of today that is over, written past the code.
 async fn over(world: &World, money: &str) -> Uuid {
-    let id = server::ids::booking_id(server::clock::now());
+    let id = platform::ids::booking_id(platform::clock::now());
     let insert = "WITH made AS (
                       INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                           buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
@@ -71,7 +71,7 @@ async fn differ(world: &World, till: &Till, by_hand: Uuid) -> BTreeMap<String, (
                   VALUES ($1, 'simulator', 'voided', 1250, 'EUR', now())";
     sqlx::query(voided).bind(unheard).execute(&world.pg).await.expect("a payment that was called off");
     till.open_unheard(&unheard.to_string(), &format!("pay:{unheard}"), Some("paid"));
-    let stranger = server::ids::new_id();
+    let stranger = platform::ids::new_id();
     till.open_unheard(&stranger.to_string(), &format!("pay:{stranger}"), Some("paid"));
     let missing = over(world, "PAID").await;
     pay_for(&world.pg, missing, 700).await;

@@ -146,7 +146,7 @@ async fn another_sites_page_and_an_unknown_show_are_refused() {
         "{refused}"
     );
     assert!(connect(&ann, "", Some(&ann.base)).await.is_ok(), "our own page");
-    let nowhere = Visitor { show: server::ids::derived_id(&["no show"]), ..ann };
+    let nowhere = Visitor { show: platform::ids::derived_id(&["no show"]), ..ann };
     let refused = connect(&nowhere, "", None).await.expect_err("no such show");
     assert!(
         matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::NOT_FOUND.as_u16()),

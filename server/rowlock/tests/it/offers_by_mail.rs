@@ -203,7 +203,7 @@ async fn a_visitor_who_joins_the_line_while_taking_an_offer_is_told_so_and_the_o
     let (world, ann, place, path) = offered(&[]).await;
     let phone = world.visitor();
     let secret = phone.cookie.strip_prefix("rowlock_visitor=").expect("a cookie of ours");
-    let owner = server::web::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
+    let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
     // The phone joins in another tab, as `join` does it, and is not done yet.
     let mut joining = world.pg.begin().await.expect("a transaction");
     let lock = sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(&owner);
@@ -234,7 +234,7 @@ async fn an_offer_whose_decline_has_not_reached_the_seats_yet_is_taken_a_moment_
     let (world, ann, place, path) = offered(&[]).await;
     let hold = text(&place["offer"]["hold"]).parse().expect("an id");
     // As the transaction of a decline leaves it, until its effect has renewed the hold: the entry names the next one.
-    let next = server::waiting_list::renewed_offer_id(hold, server::ids::new_id());
+    let next = selling::waiting_list::renewed_offer_id(hold, platform::ids::new_id());
     let names = async |hold: uuid::Uuid| {
         let update = sqlx::query("UPDATE waiting_list SET offer_hold = $1").bind(hold);
         update.execute(&world.pg).await.expect("the entry names another hold");

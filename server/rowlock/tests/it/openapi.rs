@@ -42,7 +42,7 @@ async fn the_served_openapi_document_is_complete_and_matches_the_answers() {
         assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
     }
 
-    let (show, nowhere) = (world.show, server::ids::derived_id(&["nowhere"]));
+    let (show, nowhere) = (world.show, platform::ids::derived_id(&["nowhere"]));
     let hold = format!("/api/v1/shows/{show}/holds/{nowhere}");
     for (method, path, template, status) in [
         (Method::PATCH, hold.clone(), "/api/v1/shows/{show}/holds/{hold}", 400),

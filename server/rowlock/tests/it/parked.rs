@@ -1,9 +1,9 @@
 //! Effects that were tried in vain, and what a person decides about them.
 
 use reqwest::StatusCode;
+use selling::bookings::{retry_parked, settle_parked};
+use selling::outbox;
 use serde_json::json;
-use server::bookings::{retry_parked, settle_parked};
-use server::outbox;
 use uuid::Uuid;
 
 use crate::box_office::pages::{page, send};
@@ -38,7 +38,7 @@ async fn parked_refund(world: &World, effect: &str, number: i32) -> (Uuid, i64) 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_parked_is_listed_and_settled_or_tried_again_with_a_reason_in_the_story() {
     let world = World::start(0, &[]).await;
-    let now = server::clock::now;
+    let now = platform::clock::now;
     let (booking, whole) = parked_refund(&world, "refund", 0).await;
     let (_, part) = parked_refund(&world, "refund_part", 2).await;
     let (_, again) = parked_refund(&world, "refund", 0).await;
@@ -135,14 +135,14 @@ async fn a_refund_that_waits_for_a_person_waits_no_more_when_its_gateway_has_sen
     let event = json!({ "id": "evt_refund", "type": "refund.succeeded", "created_ms": 0,
         "payment": { "id": "p", "reference": booking, "amount_minor": 500, "currency": "EUR" } })
     .to_string();
-    let signed = World::sign(&event, server::clock::now().0 / 1_000);
+    let signed = World::sign(&event, platform::clock::now().0 / 1_000);
     let request = ann.client.post(format!("{}/api/v1/webhooks/payments/simulator", ann.base));
     let request = request.header("content-type", "application/json").header("payment-signature", signed).body(event);
     assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::OK);
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
     let list = outbox::parked(&world.pg).await.expect("the list");
     assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [other], "another booking's waits on");
-    let twice = settle_parked(&world.pg, id, "Paid back in cash.", server::clock::now()).await;
+    let twice = settle_parked(&world.pg, id, "Paid back in cash.", platform::clock::now()).await;
     assert!(twice.is_err(), "nobody is to pay it a second time");
     world.end_despite(&[NOT_CHARGED]).await;
 }
@@ -150,7 +150,7 @@ async fn a_refund_that_waits_for_a_person_waits_no_more_when_its_gateway_has_sen
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_above_the_charge_can_be_settled_and_is_not_counted() {
     let world = World::start(0, &[]).await;
-    let now = server::clock::now;
+    let now = platform::clock::now;
     // One was to go back and could not be written down; the other should never have been asked for.
     for (money, afterwards) in [("REFUNDING", "REFUNDED"), ("PAID", "PAID")] {
         let booking = booking_in(&world.pg, world.show, "CANCELLED").await;
@@ -186,7 +186,7 @@ async fn money_at_a_gateway_that_was_left_is_not_asked_for_again_once_a_person_h
     let parked = "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
                   VALUES ($1, 'void_left', 40, now(), 'the gateway could not send it', now()) RETURNING id";
     let id: i64 = sqlx::query_scalar(parked).bind(seen_to).fetch_one(&world.pg).await.expect("it is parked");
-    settle_parked(&world.pg, id, "Paid by bank transfer.", server::clock::now()).await.expect("settled");
+    settle_parked(&world.pg, id, "Paid by bank transfer.", platform::clock::now()).await.expect("settled");
     let unsettled = "SELECT booking_id FROM payment_switches WHERE settled_as IS NULL OR settled_at IS NULL";
     let unsettled: Vec<Uuid> = sqlx::query_scalar(unsettled).fetch_all(&world.pg).await.expect("the rows");
     assert_eq!(unsettled, [waits], "the other booking's is still to be seen to");

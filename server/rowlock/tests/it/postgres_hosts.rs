@@ -27,7 +27,7 @@ impl Pair {
 }
 
 async fn pool(address: &str) -> PgPool {
-    server::start::database(address, 1).await.expect("there is a primary")
+    platform::database::connect(address, 1).await.expect("there is a primary")
 }
 
 /// True if the pool's connections lead to this Postgres.

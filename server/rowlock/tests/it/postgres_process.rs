@@ -64,7 +64,7 @@ impl Postgres {
 
     /// A folder and a port, and nothing in them.
     async fn in_a_new_folder() -> Self {
-        let folder = std::env::temp_dir().join(format!("rowlock-postgres-{}", server::ids::new_id().simple()));
+        let folder = std::env::temp_dir().join(format!("rowlock-postgres-{}", platform::ids::new_id().simple()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let run_as = system_user().await;
         if let Some((user, group)) = run_as {

@@ -224,13 +224,13 @@ fn run_out(visitor: &Visitor) -> String {
     let mut derived = keyed(TOKEN_SECRET.as_bytes());
     derived.update(b"rowlock puzzles 1");
     let mut signed = keyed(&derived.finalize().into_bytes());
-    let (until, salt) = (server::clock::now().0 - 10_000, 7_u64);
+    let (until, salt) = (platform::clock::now().0 - 10_000, 7_u64);
     let secret = visitor.cookie.strip_prefix("rowlock_visitor=").and_then(|secret| secret.as_bytes().try_into().ok());
     signed.update(visitor.show.as_bytes());
     signed.update(&[LEAST_BITS]);
     signed.update(&until.to_be_bytes());
     signed.update(&salt.to_be_bytes());
-    signed.update(server::web::visitor::owner_of(secret.expect("a cookie of ours")).as_bytes());
+    signed.update(http::visitor::owner_of(secret.expect("a cookie of ours")).as_bytes());
     let signature = hex::encode(&signed.finalize().into_bytes()[..16]);
     solve(&format!("{LEAST_BITS}-{until}-{salt:016x}-{signature}"), LEAST_BITS, TRIES).expect("a solution")
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::seats::SeatState;
 use futures::future::Either;
+use platform::redis_link::{Link, LuaScript};
 use reqwest::StatusCode;
-use server::seat_locks::link::{Link, LuaScript};
 use uuid::Uuid;
 
 use crate::idempotency::{booked, post};

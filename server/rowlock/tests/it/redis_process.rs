@@ -115,7 +115,7 @@ impl Drop for Redis {
 /// its map, for seconds when others write much, and its neighbours take it for dead. What a killed Redis wrote stays
 /// here as well; Redis promises no more to a kill.
 fn new_folder() -> PathBuf {
-    let name = format!("rowlock-redis-{}", server::ids::new_id().simple());
+    let name = format!("rowlock-redis-{}", platform::ids::new_id().simple());
     let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
     let mut folders = places.into_iter().map(|place| place.join(&name));
     folders.find(|folder| std::fs::create_dir(folder).is_ok()).expect("a folder")
@@ -189,7 +189,7 @@ pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> Tried {
 
 /// Asks for seats again and again, always with the same key, until there is an answer.
 pub async fn hold_at_last(visitor: &Visitor, seats: &[u32]) -> Tried {
-    let key = server::ids::new_id().to_string();
+    let key = platform::ids::new_id().to_string();
     let mut again = tokio::time::interval(Duration::from_millis(50));
     let asked = async {
         loop {

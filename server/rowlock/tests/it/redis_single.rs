@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domain::seats::SeatState;
+use platform::redis_link::{Link, LinkError, LuaScript};
 use reqwest::StatusCode;
-use server::seat_locks::link::{Link, LinkError, LuaScript};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -21,7 +21,7 @@ async fn world_on(redis: &Redis, servers: usize) -> World {
 /// Asks until an answer comes at once: the breaker is open.
 async fn is_sent_away_at_once(visitor: &Visitor, seat: u32) {
     until("a breaker opens", || async {
-        let tried = try_hold(visitor, &[seat], &server::ids::new_id().to_string()).await;
+        let tried = try_hold(visitor, &[seat], &platform::ids::new_id().to_string()).await;
         tried.is_sent_away() && tried.took < AT_ONCE
     })
     .await;

@@ -1,8 +1,8 @@
 //! Refunds that Stripe has accepted, until they reach the payer or come back.
 
+use selling::bookings::{retry_parked, settle_parked};
+use selling::outbox;
 use serde_json::Value;
-use server::bookings::{retry_parked, settle_parked};
-use server::outbox;
 use simulator::payment::{Dialect, NewPayment, Payment, RefundStatus, StripeTerms};
 
 use crate::accounts::Browser;
@@ -162,7 +162,7 @@ async fn a_refund_that_was_sent_again_and_arrived_after_a_month_waits_no_more() 
     until("all three are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 5 }).await;
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
     till.simulator.ledger.let_refunds_wait(true);
-    retry_parked(&world.pg, parked.id, "The buyer has another card there.", server::clock::now())
+    retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
         .await
         .expect("tried again");
     until("it is on its way", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
@@ -220,7 +220,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [true; 4]);
 
     // A person has it sent again: another refund, and that one.
-    retry_parked(&world.pg, list[0].id, "The buyer has another card there.", server::clock::now())
+    retry_parked(&world.pg, list[0].id, "The buyer has another card there.", platform::clock::now())
         .await
         .expect("tried again");
     nothing_is_left_to_do(&world).await;
@@ -235,7 +235,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     })
     .await;
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
-    settle_parked(&world.pg, parked.id, "Paid by bank transfer.", server::clock::now()).await.expect("settled");
+    settle_parked(&world.pg, parked.id, "Paid by bank transfer.", platform::clock::now()).await.expect("settled");
     until("all is noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 9 }).await;
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
     assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Failed]);
@@ -270,7 +270,7 @@ async fn a_refund_that_failed_unheard_waits_for_a_person_and_no_other_is_sent() 
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
     till.simulator.ledger.let_refunds_wait(false);
-    retry_parked(&world.pg, parked.id, "The buyer has another card there.", server::clock::now())
+    retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
         .await
         .expect("tried again");
     ann.sees_money(&booking, "REFUNDED").await;
@@ -310,7 +310,7 @@ async fn a_part_that_a_person_has_tried_again_after_days_is_sent_once() {
         sqlx::query(lost).execute(&world.pg).await.expect("the answer was lost");
     }
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
-    retry_parked(&world.pg, parked.id, "Stripe is back.", server::clock::now()).await.expect("tried again");
+    retry_parked(&world.pg, parked.id, "Stripe is back.", platform::clock::now()).await.expect("tried again");
     nothing_is_left_to_do(&world).await;
     assert_eq!(stand(&till, &booking), [RefundStatus::Succeeded], "there is one");
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 1);
@@ -364,7 +364,7 @@ async fn money_that_a_gateway_left_behind_could_not_send_back_waits_for_a_person
     .await;
     assert_eq!(world.count(sent_back).await, 0, "it did not go back");
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
-    retry_parked(&world.pg, parked.id, "The card is there again.", server::clock::now()).await.expect("tried again");
+    retry_parked(&world.pg, parked.id, "The card is there again.", platform::clock::now()).await.expect("tried again");
     nothing_is_left_to_do(&world).await;
     assert_eq!(world.count(sent_back).await, 1);
     assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);

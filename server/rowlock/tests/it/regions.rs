@@ -46,7 +46,7 @@ async fn a_show_is_sold_in_its_region_and_every_other_leads_there() {
 async fn what_is_nowhere_is_not_found_and_a_theatre_of_no_region_is_sold_here() {
     let mut world = World::start(0, &[REGIONS]).await;
     // As rows come from the other region, and one from a region nobody told us of.
-    let (there, nowhere, lost) = (server::ids::new_id(), server::ids::new_id(), server::ids::new_id());
+    let (there, nowhere, lost) = (platform::ids::new_id(), platform::ids::new_id(), platform::ids::new_id());
     sqlx::query("INSERT INTO show_regions VALUES ($1, 'us'), ($2, 'mars')")
         .bind(there)
         .bind(lost)

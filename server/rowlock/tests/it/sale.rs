@@ -144,7 +144,7 @@ async fn another_persons_booking_is_nowhere() {
     assert_eq!(eve.get(&format!("/api/v1/bookings/{id}")).await.0, StatusCode::NOT_FOUND);
     assert_eq!(eve.get(&format!("/api/v1/bookings/{id}/events")).await.0, StatusCode::NOT_FOUND);
     assert_eq!(eve.pay(&booking, Some("tok_paid")).await.0, StatusCode::NOT_FOUND);
-    let hold = json!({ "id": server::ids::derived_id(&["not hers"]) });
+    let hold = json!({ "id": platform::ids::derived_id(&["not hers"]) });
     assert_eq!(eve.book(&hold).await.0, StatusCode::GONE);
     world.end().await;
 }
@@ -246,7 +246,7 @@ async fn a_payment_that_was_refused_before_it_began_leaves_the_hold_as_it_was() 
 /// Delivers a webhook signed now.
 pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
     let body = event.to_string();
-    let signature = World::sign(&body, server::clock::now().0 / 1_000);
+    let signature = World::sign(&body, platform::clock::now().0 / 1_000);
     let answer = visitor
         .client
         .request(Method::POST, format!("{}/api/v1/webhooks/payments/simulator", visitor.base))

@@ -19,7 +19,7 @@ struct File(PathBuf);
 
 impl File {
     fn with(text: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("rowlock-{}.toml", server::ids::new_id().simple()));
+        let path = std::env::temp_dir().join(format!("rowlock-{}.toml", platform::ids::new_id().simple()));
         std::fs::write(&path, text).expect("it is written");
         Self(path)
     }

@@ -84,7 +84,7 @@ async fn an_answer_of_the_shadow_that_differs_is_counted() {
 
     // The shadow believes that seats are sold. Where a sweep overlaps with the call, the difference proves nothing: then
     // another seat is tried.
-    let map = server::seat_locks::Keys::of(world.setting("REDIS_PREFIX"), world.show).0[0].clone();
+    let map = seats::seat_locks::Keys::of(world.setting("REDIS_PREFIX"), world.show).0[0].clone();
     let next = AtomicU32::new(5);
     until("a difference is counted", || async {
         let seat = next.fetch_add(1, Ordering::Relaxed);

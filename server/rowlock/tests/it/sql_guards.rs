@@ -9,7 +9,7 @@ use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, refused_with, text}
 
 /// A booking in that state, written past the code.
 pub async fn booking_in(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
-    let id = server::ids::new_id();
+    let id = platform::ids::new_id();
     insert(pg, show, state, id).await.expect("the row is written");
     id
 }
@@ -181,7 +181,7 @@ async fn nobody_begins_to_pay_for_a_show_that_was_called_off() {
     let go = "UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1";
     let paid = sqlx::query(go).bind(held).bind("PAYMENT_PENDING").execute(&world.pg).await;
     refused_with("it is called off", paid, "RL001", "was called off");
-    let begun = insert(&world.pg, world.show, "PAYMENT_PENDING", server::ids::new_id()).await;
+    let begun = insert(&world.pg, world.show, "PAYMENT_PENDING", platform::ids::new_id()).await;
     refused_with("nor is a payment begun with the booking", begun, "RL001", "was called off");
     for booking in [held, sold] {
         sqlx::query(go).bind(booking).bind("CANCELLED").execute(&world.pg).await.expect("what is there can be undone");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use catalogue::LAG_LIMIT;
 use reqwest::StatusCode;
-use server::catalogue::LAG_LIMIT;
 use sqlx::PgPool;
 
 use crate::checking::{check, state};
@@ -44,7 +44,7 @@ impl Pair {
         let standby = primary.standby().await;
         let url = standby.url_like(world.setting("DATABASE_URL"));
         world.add_server(&[("CATALOGUE_DATABASE_URL", &url)]).await;
-        let there = server::start::database(&url, 2).await.expect("the standby answers");
+        let there = platform::database::connect(&url, 2).await.expect("the standby answers");
         let pair = Self { world, standby, url, there, _primary: primary };
         pair.answers_more("standby").await;
         pair

@@ -127,7 +127,7 @@ async fn a_booking_that_is_revised_after_it_was_checked_is_not_charged_for_what_
 
 /// A booking of that total in that state, written past the code with one seat for 100 cents if it has `a_seat`.
 async fn booking_of(pg: &PgPool, show: Uuid, state: &str, total: i64, has_a_seat: bool) -> Result<Uuid, sqlx::Error> {
-    let id = server::ids::new_id();
+    let id = platform::ids::new_id();
     let at_once = sqlx::query(
         "WITH made AS (
              INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,

@@ -84,7 +84,7 @@ async fn post_in(visitor: &Visitor, trace: &str, path: &str, body: Value) -> Val
         .client
         .post(format!("{}{path}", visitor.base))
         .header("cookie", &visitor.cookie)
-        .header("idempotency-key", server::ids::new_id().to_string())
+        .header("idempotency-key", platform::ids::new_id().to_string())
         .header("traceparent", format!("00-{trace}-{CALLER}-01"))
         .json(&body)
         .send()

@@ -11,16 +11,16 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::catalogue::Show;
-use crate::web::problem::ApiResult;
-use crate::web::{ApiPath, ApiQuery, Code, Problem};
-use crate::{AppState, holds};
+use crate::SeatsState;
+use catalogue::Show;
+use http::problem::ApiResult;
+use http::{ApiPath, ApiQuery, Code, Problem};
 
 /// Suggestions unless somebody asks for another number.
 const USUAL_SUGGESTIONS: usize = 3;
 
 /// The route, under `/api/v1`.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
+pub(super) fn routes() -> OpenApiRouter<SeatsState> {
     OpenApiRouter::new().routes(routes!(best))
 }
 
@@ -40,12 +40,12 @@ struct BestQuery {
     responses((status = 200, body = BestView), (status = 400, description = "malformed, seat_count"), (status = 404),
         (status = 409, description = "sales_closed: the show was called off")))]
 async fn best(
-    State(state): State<AppState>,
+    State(state): State<SeatsState>,
     ApiPath(show): ApiPath<Uuid>,
     ApiQuery(query): ApiQuery<BestQuery>,
 ) -> ApiResult<Json<BestView>> {
     let show = state.catalogue.public_show(show).await?;
-    holds::refuse_called_off(&show)?;
+    catalogue::refuse_called_off(&show)?;
     if !(1..=MAX_SEATS_PER_HOLD).contains(&query.count) {
         return Err(Problem::new(Code::SeatCount, format!("Ask for 1 to {MAX_SEATS_PER_HOLD} seats.")));
     }

@@ -7,17 +7,17 @@ use uuid::Uuid;
 use super::announcement;
 use super::hub::Hub;
 use super::hubs::Order;
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::seat_locks::link::Heard;
+use crate::SeatsState;
 use crate::seat_locks::{MapSnapshot, channel_of, show_of_channel, with_map};
-use crate::web::Problem;
+use catalogue::Show;
+use http::Problem;
+use platform::redis_link::Heard;
 
 /// Runs until the server stops. Whenever announcements may have been missed, the hub reads a snapshot.
-pub async fn follow_changes(state: AppState) {
+pub async fn follow_changes(state: SeatsState) {
     let Some(mut orders) = state.hubs.orders_taken.lock().await.take() else { return };
     let mut subscriber = state.redis.subscriber();
-    let prefix = state.config.redis_prefix.as_str();
+    let prefix = state.redis_prefix.as_str();
     loop {
         tokio::select! {
             () = state.stop.cancelled() => return,
@@ -34,13 +34,13 @@ pub async fn follow_changes(state: AppState) {
     }
 }
 
-fn take(state: &AppState, prefix: &str, channel: &str, payload: &[u8]) {
+fn take(state: &SeatsState, prefix: &str, channel: &str, payload: &[u8]) {
     let Some(hub) = show_of_channel(prefix, channel).and_then(|show| state.hubs.get(show)) else { return };
     // Whoever granted it may be gone when it is due; who shows it to people watches it too.
     state.watched.add(hub.show);
     match announcement::read(payload) {
         Some(step) => {
-            hub.note_locked(&step, state.locks.now());
+            hub.note_locked(&step, state.clock.now());
             hub.take(step);
         }
         // Said by nobody we know: only a snapshot tells what it meant.
@@ -48,7 +48,7 @@ fn take(state: &AppState, prefix: &str, channel: &str, payload: &[u8]) {
     }
 }
 
-fn missed(state: &AppState, prefix: &str, channel: &str) {
+fn missed(state: &SeatsState, prefix: &str, channel: &str) {
     let Some(show) = show_of_channel(prefix, channel) else { return };
     tracing::debug!(%show, "missed announcements of seat changes, reading the map again");
     state.watched.add(show);
@@ -59,13 +59,13 @@ fn missed(state: &AppState, prefix: &str, channel: &str) {
 }
 
 /// Reads the map of an open show again, building it first if the lock store lost it.
-pub async fn refresh(state: &AppState, show: Uuid) {
+pub async fn refresh(state: &SeatsState, show: Uuid) {
     if let Some(hub) = state.hubs.get(show) {
         resync(state, &hub).await;
     }
 }
 
-async fn resync(state: &AppState, hub: &Hub) {
+async fn resync(state: &SeatsState, hub: &Hub) {
     let before = hub.heard();
     match snapshot(state, hub.show).await {
         Ok((show, snapshot)) if hub.is_of(show.layout.sections(), snapshot.map.len()) => hub.resync(before, &snapshot),
@@ -81,7 +81,7 @@ async fn resync(state: &AppState, hub: &Hub) {
     }
 }
 
-async fn snapshot(state: &AppState, show: Uuid) -> Result<(Arc<Show>, MapSnapshot), Problem> {
+async fn snapshot(state: &SeatsState, show: Uuid) -> Result<(Arc<Show>, MapSnapshot), Problem> {
     let show = state.catalogue.known_show(show).await?;
     let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     Ok((show, snapshot))

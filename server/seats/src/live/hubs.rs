@@ -16,10 +16,10 @@ use super::map::Sections;
 use super::reader::Reader;
 use super::sockets::Sockets;
 use super::ticks::tick;
-use crate::AppState;
-use crate::catalogue::Show;
+use crate::SeatsState;
 use crate::seat_locks::{MapSnapshot, with_map};
-use crate::web::{Code, Problem};
+use catalogue::Show;
+use http::{Code, Problem};
 
 /// Shows one replica serves live at most.
 const MAX_HUBS: usize = 2_000;
@@ -98,7 +98,7 @@ impl Hubs {
     }
 
     /// A reader of a show; opens its hub when this is the first.
-    pub(super) async fn open(&self, state: &AppState, show: &Show) -> Result<Reader, Problem> {
+    pub(super) async fn open(&self, state: &SeatsState, show: &Show) -> Result<Reader, Problem> {
         let sections = || show.layout.sections().collect();
         let read = || with_map(state, show, || state.locks.snapshot(show.id));
         let (reader, is_first) = self.open_with(show.id, sections, read).await?;

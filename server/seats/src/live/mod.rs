@@ -11,8 +11,8 @@
 
 mod announcement;
 mod best;
+mod endpoints;
 mod feed;
-mod http;
 mod hub;
 mod hubs;
 mod inbox;
@@ -30,6 +30,6 @@ mod ticks;
 mod upgrade;
 mod view;
 
+pub use endpoints::routes;
 pub use feed::{follow_changes, refresh};
-pub use http::routes;
 pub use hubs::Hubs;

@@ -17,9 +17,10 @@ use super::line::{Event, Fault, Line};
 use super::packed::{self, packed};
 use super::reader::{Next, Reader};
 use super::reader_input::ReaderInput;
-use crate::catalogue::Show;
+use crate::SeatsState;
 use crate::seat_locks::with_map;
-use crate::{AppState, ids};
+use catalogue::Show;
+use platform::ids;
 
 /// A ping goes out this often, so that proxies keep the line and dead peers are found, and with it a frame that says nothing
 /// new, so that pages find a dead line: they wait for two of them (`app/src/seat_map/live/connection.rs`).
@@ -65,12 +66,12 @@ impl From<Fault> for End {
 }
 
 /// Serves one reader until either side leaves.
-pub(super) async fn serve<S>(state: AppState, greeting: Greeting, mut line: Line<S>, mut reader: Reader)
+pub(super) async fn serve<S>(state: SeatsState, greeting: Greeting, mut line: Line<S>, mut reader: Reader)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let end = match Box::pin(greet(&state, greeting, &mut line, &mut reader)).await {
-        Ok(()) => match converse(&mut line, &mut reader, &state.stop, || state.locks.now()).await {
+        Ok(()) => match converse(&mut line, &mut reader, &state.stop, || state.clock.now()).await {
             Ok(never) => match never {},
             Err(end) => end,
         },
@@ -81,11 +82,11 @@ where
 }
 
 /// The map, and the reader's own hold.
-async fn greet<S>(state: &AppState, greeting: Greeting, line: &mut Line<S>, reader: &mut Reader) -> Result<(), End>
+async fn greet<S>(state: &SeatsState, greeting: Greeting, line: &mut Line<S>, reader: &mut Reader) -> Result<(), End>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    if let Next::Frame(frame) = reader.next(|| state.locks.now()) {
+    if let Next::Frame(frame) = reader.next(|| state.clock.now()) {
         line.put(frame);
     }
     let Greeting { show, owner } = greeting;
@@ -112,7 +113,7 @@ where
             paying: held.paying,
             seats: held.lot.seats,
         });
-        line.put(packed(&Frame::Mine { now: state.locks.now(), mine }));
+        line.put(packed(&Frame::Mine { now: state.clock.now(), mine }));
     }
     Ok(())
 }

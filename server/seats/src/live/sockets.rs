@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::web::concurrency::{Concurrency, Slot};
-use crate::web::{ClientAddress, Code, Problem};
+use http::concurrency::{Concurrency, Slot};
+use http::{ClientAddress, Code, Problem};
 
 /// Sockets one replica serves at most.
 const MAX_SOCKETS: usize = 20_000;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hub::Hub;
-use crate::AppState;
+use crate::SeatsState;
 
 /// How often changes go out while few are watching; a blink is longer.
 const FAST_TICK: Duration = Duration::from_millis(50);
@@ -21,7 +21,7 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 const ROLL_CALL: Duration = Duration::from_secs(1);
 
 /// Runs until the server stops or nobody has been watching for a while.
-pub(super) async fn tick(state: AppState, hub: Arc<Hub>) {
+pub(super) async fn tick(state: SeatsState, hub: Arc<Hub>) {
     let (mut idle, mut since_roll_call, mut since_read) = (Duration::ZERO, Duration::ZERO, READ_AGAIN);
     loop {
         let pause = pause_for(hub.readers());

@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use tungstenite::handshake::server::create_response_with_body;
 
 use super::line::Line;
-use crate::web::connections::Gathered;
-use crate::web::{Code, Problem};
+use http::gathered::Gathered;
+use http::{Code, Problem};
 
 /// What the kernel keeps unsent for one reader, bytes (Linux doubles it for its own use). The default
 /// grows to megabytes, and a reader who wakes up would first get all that was true while they slept.

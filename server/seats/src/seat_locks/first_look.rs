@@ -13,8 +13,8 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::{Lot, MAX_PER_CALL, MapSnapshot, Sale, StoreError};
-use crate::AppState;
-use crate::web::Problem;
+use crate::SeatsState;
+use http::Problem;
 
 /// Shows remembered at most. Beyond, all are forgotten and looked at again: a glance too many.
 const MAX_SHOWS: usize = 10_000;
@@ -39,7 +39,7 @@ impl FirstLooks {
 }
 
 /// Looks at a show whose map was just found, if nobody here has yet.
-pub(super) fn take(state: &AppState, show: Uuid) {
+pub(super) fn take(state: &SeatsState, show: Uuid) {
     if state.first_looks.is_first(show) {
         let looking = state.clone();
         state.tasks.spawn(async move {
@@ -58,7 +58,7 @@ pub(super) fn take(state: &AppState, show: Uuid) {
 }
 
 /// Tells the map of sales it does not show. How many seats it did not.
-async fn compare(state: &AppState, show: Uuid) -> Result<usize, Problem> {
+async fn compare(state: &SeatsState, show: Uuid) -> Result<usize, Problem> {
     let Some(before) = glance(state, show).await? else { return Ok(0) };
     let claims = sold(&state.pg, show).await?;
     // Looked at twice: what was sold in between is on its way.
@@ -84,7 +84,7 @@ async fn compare(state: &AppState, show: Uuid) -> Result<usize, Problem> {
 }
 
 /// The map, or nothing when it is to be built anyway.
-async fn glance(state: &AppState, show: Uuid) -> Result<Option<MapSnapshot>, Problem> {
+async fn glance(state: &SeatsState, show: Uuid) -> Result<Option<MapSnapshot>, Problem> {
     match state.locks.snapshot(show).await {
         Ok(snapshot) => Ok(Some(snapshot)),
         Err(StoreError::NoMap(_)) => Ok(None),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::AppState;
-use crate::background::Rounds;
+use crate::SeatsState;
+use platform::background::Rounds;
 
 /// How often we look for shows that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(3_600);
@@ -19,7 +19,7 @@ const OVER: &str = "
     ORDER BY starts_at DESC LIMIT $1";
 
 /// Runs until the server stops.
-pub async fn forget_forever(state: AppState) {
+pub async fn forget_forever(state: SeatsState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
         let over = sqlx::query_scalar::<_, Uuid>(OVER).bind(MAX_PER_LOOK).fetch_all(&state.pg).await;

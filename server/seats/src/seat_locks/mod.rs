@@ -8,8 +8,8 @@
 mod first_look;
 mod forget;
 mod keys;
-pub mod link;
 mod memory;
+mod offer_ids;
 mod queue;
 mod rebuild;
 mod redis_store;
@@ -20,12 +20,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
+use platform::redis_link::LinkError;
 use uuid::Uuid;
 
 pub use first_look::FirstLooks;
 pub use forget::forget_forever;
 pub use keys::{Keys, channel_of, show_of_channel};
 pub use memory::{Announcement, ManualClock, MemoryLocks};
+pub use offer_ids::{is_offer, offer_id};
 pub use queue::LockQueue;
 pub use rebuild::{known_source, map_or_claims, with_map};
 pub use redis_store::RedisLocks;
@@ -191,7 +193,7 @@ pub enum StoreError {
     NoMap(Uuid),
     /// No answer, or not in time.
     #[error("the lock store cannot be reached")]
-    Unavailable(#[source] link::LinkError),
+    Unavailable(#[source] LinkError),
     /// An answer that no script gives.
     #[error("the lock store answered {0}")]
     Nonsense(String),

@@ -12,10 +12,10 @@ use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use super::{Attempt, Held, Refusal, Terms, with_map};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::telemetry::{self, LockOutcome, STEP};
-use crate::web::{Code, Problem};
+use crate::SeatsState;
+use catalogue::Show;
+use http::{Code, Problem};
+use platform::telemetry::{self, LockOutcome, STEP};
 
 /// Attempts in one call: beyond, everyone else waits longer for Redis than the sharing saves.
 const MAX_PER_CALL: usize = 64;
@@ -50,7 +50,7 @@ impl LockQueue {
     ///
     /// # Errors
     /// 503 when too many wait already, or the store cannot be reached.
-    pub async fn take(&self, state: &AppState, show: &Arc<Show>, terms: Terms, attempt: Attempt) -> Outcome {
+    pub async fn take(&self, state: &SeatsState, show: &Arc<Show>, terms: Terms, attempt: Attempt) -> Outcome {
         let began = Instant::now();
         let (reply, answer) = oneshot::channel();
         let span = tracing::debug_span!(target: STEP, "lock");
@@ -67,7 +67,7 @@ impl LockQueue {
         outcome
     }
 
-    fn join(&self, state: &AppState, waiting: Waiting) -> Result<(), Problem> {
+    fn join(&self, state: &SeatsState, waiting: Waiting) -> Result<(), Problem> {
         let show = waiting.show.id;
         let mut lines = self.lock();
         if let Some(line) = lines.get_mut(&show) {
@@ -132,7 +132,7 @@ impl Drop for Open<'_> {
 }
 
 /// Sends call after call until nobody waits.
-async fn serve(state: AppState, show: Uuid) {
+async fn serve(state: SeatsState, show: Uuid) {
     let mut open = Open { queue: &state.lock_queue, show: Some(show) };
     let slots = Arc::new(tokio::sync::Semaphore::new(MAX_CALLS));
     loop {
@@ -170,7 +170,7 @@ fn call_span(batch: &[Waiting]) -> Span {
 }
 
 /// One call, and each its answer.
-async fn ask(state: &AppState, batch: Vec<Waiting>) {
+async fn ask(state: &SeatsState, batch: Vec<Waiting>) {
     let Some((show, terms)) = batch.last().map(|waiting| (Arc::clone(&waiting.show), waiting.terms)) else { return };
     let span = call_span(&batch);
     let (attempts, replies): (Vec<_>, Vec<_>) =

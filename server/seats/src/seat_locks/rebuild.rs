@@ -10,12 +10,12 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::link::LinkError;
 use super::{KnownSeats, KnownSource, MapSnapshot, StoreError, first_look};
-use crate::AppState;
-use crate::bookings::{CLAIM_GRACE_MS, claim_is_alive};
-use crate::catalogue::{Catalogue, Show};
-use crate::web::{Code, Problem};
+use crate::SeatsState;
+use catalogue::{CLAIM_GRACE_MS, claim_is_alive};
+use catalogue::{Catalogue, Show};
+use http::{Code, Problem};
+use platform::redis_link::LinkError;
 
 /// What Postgres knows of a show is read within this time: who waits for it may be serving others (`bookings/commits`).
 const READ_WITHIN: Duration = Duration::from_secs(8);
@@ -26,7 +26,7 @@ const NO_SEAT_LOST: &str = "No seat was lost. Please try again in a few seconds.
 ///
 /// # Errors
 /// 503 when the store or the database cannot be reached.
-pub async fn with_map<T, F>(state: &AppState, show: &Show, ask: impl Fn() -> F) -> Result<T, Problem>
+pub async fn with_map<T, F>(state: &SeatsState, show: &Show, ask: impl Fn() -> F) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
@@ -47,7 +47,7 @@ where
 ///
 /// # Errors
 /// 503 when the database cannot be reached.
-pub async fn map_or_claims(state: &AppState, show: &Show) -> Result<MapSnapshot, Problem> {
+pub async fn map_or_claims(state: &SeatsState, show: &Show) -> Result<MapSnapshot, Problem> {
     match with_map(state, show, || state.locks.snapshot(show.id)).await {
         Err(away) if away.code() == Code::LockStoreUnavailable => {
             let known = Box::pin(known_in_time(&state.pg, show)).await?;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::StoreError;
-use crate::background::Rounds;
-use crate::{AppState, live};
+use crate::{SeatsState, live};
+use platform::background::Rounds;
 
 /// How often due holds are freed.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
@@ -46,7 +46,7 @@ impl Watched {
 }
 
 /// Runs until the server stops.
-pub async fn sweep_forever(state: AppState) {
+pub async fn sweep_forever(state: SeatsState) {
     let mut rounds = Rounds::every(&state.stop, SWEEP_EVERY);
     while rounds.go_on().await {
         for show in state.watched.all() {

@@ -18,12 +18,14 @@ use super::mail_links::{self, Purpose};
 use super::sql::{self, BookingRow};
 use super::views::view;
 use super::{cancel, counter};
-use crate::catalogue::Show;
+use crate::SellingState;
 use crate::email_codes::Message;
-use crate::idempotency::{IdempotencyKey, Intent};
-use crate::rate_limits::Allowance;
-use crate::web::{ClientAddress, Code, Problem};
-use crate::{AppState, accounts, ids};
+use catalogue::Show;
+use http::idempotency::{IdempotencyKey, Intent};
+use http::{ClientAddress, Code, Problem};
+use identity::accounts;
+use platform::ids;
+use platform::rate_limits::Allowance;
 
 /// Searches from one address of the network: a household.
 const FIND_ADDRESS: Allowance = Allowance { name: "find-address", burst: 10, each_ms: 60_000 };
@@ -53,7 +55,7 @@ pub struct OpenedByMail {
 ///
 /// # Errors
 /// 404 for a key that is forged or expired.
-pub async fn open(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> {
+pub async fn open(state: &SellingState, key: &str) -> Result<OpenedByMail, Problem> {
     open_with(state, Purpose::Open, key).await.map(|(_, opened)| opened)
 }
 
@@ -61,13 +63,13 @@ pub async fn open(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> 
 ///
 /// # Errors
 /// As [`open`].
-pub async fn open_to_cancel(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> {
+pub async fn open_to_cancel(state: &SellingState, key: &str) -> Result<OpenedByMail, Problem> {
     open_with(state, Purpose::Cancel, key).await.map(|(_, opened)| opened)
 }
 
-async fn open_with(state: &AppState, purpose: Purpose, key: &str) -> Result<(BookingRow, OpenedByMail), Problem> {
+async fn open_with(state: &SellingState, purpose: Purpose, key: &str) -> Result<(BookingRow, OpenedByMail), Problem> {
     let not_found = || Problem::not_found("booking");
-    let id = mail_links::booking_of(purpose, key, state.locks.now()).ok_or_else(not_found)?;
+    let id = mail_links::booking_of(purpose, key, state.clock.now()).ok_or_else(not_found)?;
     let row = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let booking = view::view(state, &row.owner, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.known_show(row.show_id).await?;
@@ -80,22 +82,22 @@ async fn open_with(state: &AppState, purpose: Purpose, key: &str) -> Result<(Boo
 /// 400 for what cannot be an address, 429 after a few in a row, 503 where too many mails wait, each whether or not there is
 /// such a booking.
 pub async fn find(
-    state: &AppState,
+    state: &SellingState,
     address: &ClientAddress,
     (reference, email): (&str, &str),
     language: Language,
 ) -> Result<(), Problem> {
     let email = accounts::known_as(accounts::email_of(email)?);
-    state.rate_limits.take(state, &FIND_ADDRESS, &address.0).await?;
-    state.rate_limits.take(state, &FIND_PERSON, &email).await?;
+    state.rate_limits.take(&FIND_ADDRESS, &address.0).await?;
+    state.rate_limits.take(&FIND_PERSON, &email).await?;
     let place = MAILS.try_acquire().map_err(|_| too_many())?;
     let (state, reference, tasks) = (state.clone(), reference.to_owned(), state.tasks.clone());
     tasks.spawn(async move {
         let _place = place;
         match find_row(&state, &reference, &email).await {
             Ok(Some(row)) => {
-                let now = state.locks.now();
-                let url = mail_links::page_url(&state.config.public_url, row.id, now);
+                let now = state.clock.now();
+                let url = mail_links::page_url(&state.site.public_url, row.id, now);
                 send(&state, compose(language, &row, Purpose::Open, &url, now)).await;
             }
             Ok(None) => {}
@@ -106,7 +108,7 @@ pub async fn find(
 }
 
 /// The booking of that reference, if its buyer has this address.
-async fn find_row(state: &AppState, reference: &str, email: &str) -> Result<Option<BookingRow>, Problem> {
+async fn find_row(state: &SellingState, reference: &str, email: &str) -> Result<Option<BookingRow>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let row = counter::row_of_reference(&mut connection, reference).await?;
     Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::known_as(&row.buyer.1) == email))
@@ -117,15 +119,15 @@ async fn find_row(state: &AppState, reference: &str, email: &str) -> Result<Opti
 ///
 /// # Errors
 /// 404 as [`open`]; 409 where there is nothing to cancel; 429 after a few; 503 where too many mails wait.
-pub async fn ask_to_cancel(state: &AppState, key: &str, language: Language) -> Result<String, Problem> {
+pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) -> Result<String, Problem> {
     let (row, OpenedByMail { booking, .. }) = open_with(state, Purpose::Open, key).await?;
     if booking.cancel_until_ms.is_none() {
         return Err(Problem::new(Code::TooLateToCancel, "This booking cannot be cancelled any more."));
     }
-    state.rate_limits.take(state, &CANCEL_BOOKING, &row.id.to_string()).await?;
+    state.rate_limits.take(&CANCEL_BOOKING, &row.id.to_string()).await?;
     let place = MAILS.try_acquire().map_err(|_| too_many())?;
-    let now = state.locks.now();
-    let url = mail_links::cancel_url(&state.config.public_url, row.id, now);
+    let now = state.clock.now();
+    let url = mail_links::cancel_url(&state.site.public_url, row.id, now);
     let message = compose(language, &row, Purpose::Cancel, &url, now);
     let (state, tasks) = (state.clone(), state.tasks.clone());
     tasks.spawn(async move {
@@ -140,14 +142,14 @@ pub async fn ask_to_cancel(state: &AppState, key: &str, language: Language) -> R
 ///
 /// # Errors
 /// 404 for a key that is none, or whose time is over; as cancelling with the buyer's own cookie otherwise.
-pub async fn cancel_by_mail(state: &AppState, key: &str) -> Result<String, Problem> {
+pub async fn cancel_by_mail(state: &SellingState, key: &str) -> Result<String, Problem> {
     let (row, _) = open_with(state, Purpose::Cancel, key).await?;
     let request = CancelRequest::default();
     // One key, one intent: a second press of the button is a replay.
     let named = IdempotencyKey::of_form(&format!("by-mail-{key}"))?;
     let intent = Intent::new(&row.owner, named, &format!("form /bookings/cancel {}", row.id), &request);
     cancel::cancel_own(state, &row.owner, row.id, &request, &intent).await?;
-    Ok(mail_links::key(Purpose::Open, row.id, state.locks.now()))
+    Ok(mail_links::key(Purpose::Open, row.id, state.clock.now()))
 }
 
 /// `ann@example.org` as `a…@example.org`.
@@ -174,7 +176,7 @@ fn compose(language: Language, row: &BookingRow, purpose: Purpose, url: &str, at
     Message { id: ids::new_id(), to: row.buyer.1.clone(), subject, text, at }
 }
 
-async fn send(state: &AppState, message: Message) {
+async fn send(state: &SellingState, message: Message) {
     for number in 1..=MAIL_TRIES {
         match state.email_codes.carrier().send(&message).await {
             Ok(()) => return,

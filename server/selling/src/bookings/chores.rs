@@ -10,10 +10,10 @@ use uuid::Uuid;
 use super::commits::{Found, as_they_stand};
 use super::effects::{EffectError, perform};
 use super::mails::ticket_mails;
-use crate::AppState;
-use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
-use crate::tickets::{Ticket, TicketMail};
-use crate::web::Problem;
+use crate::SellingState;
+use http::Problem;
+use seats::seat_locks::{MAX_PER_CALL, Sale, with_map};
+use tickets::{Ticket, TicketMail};
 
 /// Effects under way at the same time, mails included; half of the usual connections to Postgres.
 const SIDE_BY_SIDE: usize = 8;
@@ -21,7 +21,7 @@ const SIDE_BY_SIDE: usize = 8;
 /// Does effects of bookings; what became of each, in order.
 ///
 /// They are of different bookings: it is for the caller to do the effects of one booking one after the other.
-pub async fn perform_all(state: &AppState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
+pub async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
     let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
     let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
     let mut found = as_they_stand(state, &ids).await;
@@ -58,21 +58,21 @@ pub async fn perform_all(state: &AppState, jobs: &[(Uuid, Effect)]) -> Vec<Resul
 }
 
 /// The map says that these are sold.
-async fn mark(state: &AppState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(), Problem> {
+async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
     let sales: Vec<Sale> = sales.iter().map(|(_, sale)| sale.clone()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }
 
 /// Mails the tickets of a booking as it was read.
-async fn ticket(state: &AppState, found: &Found) -> Result<(), EffectError> {
+async fn ticket(state: &SellingState, found: &Found) -> Result<(), EffectError> {
     let show = state.catalogue.known_show(found.row.show_id).await?;
     ticket_mails::send(state, &show, &found.row, seats(found)).await
 }
 
 /// The mails that bring these tickets of a booking as it was read.
 pub(super) async fn mails_of(
-    state: &AppState,
+    state: &SellingState,
     found: &Found,
     tickets: &[Ticket],
 ) -> Result<Vec<TicketMail>, EffectError> {

@@ -20,10 +20,12 @@ use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow, Channel};
 use super::views::steps;
 use super::{cancel, places};
-use crate::catalogue::Show;
-use crate::seat_locks::{Held, Refusal, Sale, with_map};
-use crate::web::{Code, Problem};
-use crate::{AppState, accounts, ids};
+use crate::SellingState;
+use catalogue::Show;
+use http::{Code, Problem};
+use identity::accounts;
+use platform::ids;
+use seats::seat_locks::{Held, Refusal, Sale, with_map};
 
 /// What is sold at the counter.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +86,7 @@ impl From<MoveError> for Unsold {
 ///
 /// # Errors
 /// 410 when the owner has no such hold (any more).
-pub async fn close_hold(state: &AppState, show: &Show, owner: &str, hold: Uuid) -> Result<Held, Problem> {
+pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> Result<Held, Problem> {
     let gone = || Problem::new(Code::HoldExpired, "The seats are free for everyone again. Choose them once more.");
     let held = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
     let held = held.filter(|held| held.hold == hold).ok_or_else(gone)?;
@@ -98,7 +100,7 @@ pub async fn close_hold(state: &AppState, show: &Show, owner: &str, hold: Uuid) 
 }
 
 /// Nothing was sold: the hold can be changed again, unless somebody made a booking of it meanwhile.
-pub async fn open_hold_again(state: &AppState, show: &Show, owner: &str, held: &Held) {
+pub async fn open_hold_again(state: &SellingState, show: &Show, owner: &str, held: &Held) {
     let opened = async {
         let mut tx = state.pg.begin().await?;
         if sql::lock_of_hold(&mut tx, held.hold).await?.is_none() {
@@ -114,7 +116,7 @@ pub async fn open_hold_again(state: &AppState, show: &Show, owner: &str, held: &
 
 /// Tells the map at once what was sold, so that the seller's next hold is not in the way of this one. The outbox tells it
 /// again: should this fail, nothing is lost but a moment.
-pub async fn show_as_sold(state: &AppState, show: &Show, booking: Uuid) {
+pub async fn show_as_sold(state: &SellingState, show: &Show, booking: Uuid) {
     let told = async {
         let row = sql::find(&mut *state.pg.acquire().await?, booking).await?;
         let row = row.filter(|row| row.machine.state == BookingState::Confirmed);

@@ -16,11 +16,11 @@ use super::money::{asking, declines, news, refunds};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow};
 use super::{cancel, late, released};
-use crate::catalogue::Show;
-use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
-use crate::seat_locks::with_map;
-use crate::web::{Code, Problem};
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use catalogue::Show;
+use http::{Code, Problem};
+use payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
+use seats::seat_locks::with_map;
 
 /// Why an effect is not done yet.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub enum EffectError {
     Store(Problem),
     /// The mail could not be sent.
     #[error(transparent)]
-    Mail(#[from] crate::tickets::MailError),
+    Mail(#[from] tickets::MailError),
     /// The machine refused a move that follows from another in the same transaction: a bug.
     #[error("the booking machine refused to go on: {0}")]
     Refused(domain::booking::Refused),
@@ -108,7 +108,7 @@ impl From<MoveError> for EffectError {
 ///
 /// # Errors
 /// When it is not done and must be tried again.
-pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<(), EffectError> {
+pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     drop(connection);
@@ -140,7 +140,7 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
 
 /// The charge of a booking whose buyer is waiting for the answer; once per booking, by the request that
 /// submitted the payment ([`Ask::First`]). If it fails here, the relay does it again from the outbox.
-pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
+pub(super) async fn charge_now(state: &SellingState, booking: Uuid) {
     let charged = async {
         let mut connection = state.pg.acquire().await?;
         let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -158,12 +158,12 @@ pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
     }
 }
 
-async fn charge(state: &AppState, show: &Arc<Show>, row: &BookingRow, ask: Ask) -> Result<(), EffectError> {
+async fn charge(state: &SellingState, show: &Arc<Show>, row: &BookingRow, ask: Ask) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let Some(route) = payment_rows::route_to_ask(&mut connection, row.id, ask).await? else { return Ok(()) };
     drop(connection);
     let Some(said) = ask_for_money(state, show, row, route).await? else { return Ok(()) };
-    if state.config.commits == CommitMode::Interactive {
+    if state.selling_settings.commits == CommitMode::Interactive {
         return learn(state, row.id, &said.status, said.gateway_ref.as_deref(), "gateway").await;
     }
     let (show, said) = (Arc::clone(show), Some(said));
@@ -174,17 +174,17 @@ async fn charge(state: &AppState, show: &Arc<Show>, row: &BookingRow, ask: Ask) 
 
 /// Asks the gateway for the money of a booking; nothing when it is not to be charged (any more).
 pub(super) async fn ask_for_money(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     route: Route,
 ) -> Result<Option<Said>, EffectError> {
     // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
     // overdue one is the reconciler's.
-    if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.locks.now() {
+    if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.clock.now() {
         return Ok(None);
     }
-    let page = format!("{}/bookings/{}", state.config.public_url, row.id);
+    let page = format!("{}/bookings/{}", state.site.public_url, row.id);
     let charge = Charge {
         booking: row.id,
         reference: row.reference.clone(),
@@ -207,13 +207,13 @@ pub(super) async fn ask_for_money(
 
 /// Takes note of how a payment stands and moves the booking accordingly.
 pub(super) async fn learn(
-    state: &AppState,
+    state: &SellingState,
     booking: Uuid,
     status: &PaymentStatus,
     gateway_ref: Option<&str>,
     actor: &str,
 ) -> Result<(), EffectError> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let (noted, pay_url, event) = commits::read(status);
     let instrument = match (load_show_of(state, booking).await?, status) {
         (Some(show), PaymentStatus::Succeeded { .. }) => PaidWith::of_payment(state, &show, booking).await?,
@@ -243,7 +243,7 @@ pub(super) async fn learn(
 
 /// Brings the booking's show into the catalogue's cache. Loading takes a connection of its own, which a
 /// transaction must not wait for while it holds one.
-pub(super) async fn load_show_of(state: &AppState, booking: Uuid) -> Result<Option<Arc<Show>>, Problem> {
+pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> Result<Option<Arc<Show>>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let show = sql::show_of(&mut connection, booking).await?;
     drop(connection);
@@ -256,7 +256,7 @@ pub(super) async fn load_show_of(state: &AppState, booking: Uuid) -> Result<Opti
 /// A gateway's event on a locked booking; a paid one is settled in the same transaction, unless the `instrument` that paid
 /// has paid for too many seats: then the money goes back. `false`: there was nothing to do.
 pub(super) async fn move_by_gateway(
-    state: &AppState,
+    state: &SellingState,
     tx: &mut sqlx::PgConnection,
     row: &BookingRow,
     event: Event,
@@ -290,7 +290,7 @@ pub(super) async fn move_by_gateway(
     Ok(true)
 }
 
-async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
+async fn void(state: &SellingState, row: &BookingRow) -> Result<(), EffectError> {
     let status = match asking::void(state, row.id).await? {
         VoidAnswer::Voided => PaymentStatus::Voided,
         // Too late: it charged. The booking is final, so the money pays for another one or goes back.

@@ -19,8 +19,7 @@ use super::counter::{self, CounterSale, Sold, Unsold};
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, causes};
 use super::sql::{self, BookingRow};
-use crate::tickets;
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// The booking that is exchanged.
 #[derive(Clone, Copy, Debug)]

@@ -18,10 +18,11 @@ use super::effects::EffectError;
 use super::money::{declines, payment_rows};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow, SeatRow};
-use crate::catalogue::Show;
-use crate::clock::from_utc;
-use crate::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Renewal, Sale, Terms, with_map};
-use crate::{AppState, holds, ids, outbox};
+use crate::{SellingState, outbox};
+use catalogue::Show;
+use platform::clock::from_utc;
+use platform::ids;
+use seats::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Renewal, Sale, Terms, with_map};
 
 /// How long seats are held for late money, milliseconds: the sale follows at once.
 const HOLD_MS: i64 = 30 * SECOND_MS;
@@ -50,14 +51,14 @@ pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: 
 }
 
 /// Finds seats for late money, or sends it back. An effect, done at least once.
-pub(super) async fn place(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
+pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
     if !is_waiting(row) {
         return Ok(());
     }
     let mut connection = state.pg.acquire().await?;
     let circumstances = circumstances(&mut connection, row).await?;
     drop(connection);
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(why) = circumstances.why_not(show, now) {
         return give_back(state, row, why).await;
     }
@@ -113,7 +114,7 @@ impl Circumstances {
         if self.has_another {
             return Some("The buyer had chosen again when the payment came.");
         }
-        holds::sales_open(show, now).is_err().then_some("The show could no longer be booked when the payment came.")
+        catalogue::sales_open(show, now).is_err().then_some("The show could no longer be booked when the payment came.")
     }
 }
 
@@ -151,7 +152,7 @@ async fn circumstances(tx: &mut PgConnection, row: &BookingRow) -> Result<Circum
 /// Holds the same seats, or others that are no worse where the buyer said so. The lock store says what is
 /// free: nobody who is choosing just now loses a seat to late money.
 async fn hold_seats(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     if_late: IfLate,
@@ -191,7 +192,7 @@ fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
 }
 
 /// Renews the hold that the buyer keeps for another card: the money of the first one has come.
-async fn renew_kept_hold(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
+async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
     let kept = declines::kept(&mut *state.pg.acquire().await?, row.id).await?;
     let Some(kept) = kept else { return Ok(None) };
     let mine = with_map(state, show, || state.locks.mine(show.id, &row.owner)).await?;
@@ -200,7 +201,7 @@ async fn renew_kept_hold(state: &AppState, show: &Show, row: &BookingRow) -> Res
     let renewal = Renewal {
         hold: ids::derived_id(&["late", &row.id.to_string(), "kept"]),
         owner: late_owner(row),
-        until: state.locks.now().plus_ms(HOLD_MS),
+        until: state.clock.now().plus_ms(HOLD_MS),
         ends_payment: false,
         per_person: None,
     };
@@ -215,7 +216,7 @@ async fn renew_kept_hold(state: &AppState, show: &Show, row: &BookingRow) -> Res
 
 /// Under a name of its own: the buyer may be choosing other seats just now. A repeat finds its own hold.
 async fn hold(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     seats: &[SeatIndex],
@@ -247,7 +248,7 @@ fn late_owner(row: &BookingRow) -> String {
     format!("late-{}", row.id.simple())
 }
 
-async fn let_go(state: &AppState, show: &Show, row: &BookingRow, held: &Held) {
+async fn let_go(state: &SellingState, show: &Show, row: &BookingRow, held: &Held) {
     let owner = late_owner(row);
     if let Err(problem) = with_map(state, show, || state.locks.release(show.id, held.hold, &owner)).await {
         tracing::debug!(?problem, "a hold for late money ends by itself");
@@ -257,13 +258,13 @@ async fn let_go(state: &AppState, show: &Show, row: &BookingRow, held: &Held) {
 /// Gives the seats and the money to a new booking, in one transaction. Returns the reason, with nothing written, when a seat
 /// was sold to another buyer, or the card has paid for too many.
 async fn take(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     held: &Held,
     instrument: Option<&PaidWith>,
 ) -> Result<Option<&'static str>, EffectError> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if !is_waiting(&row) {
@@ -271,7 +272,7 @@ async fn take(
     }
     let agreed = sql::seats(&mut tx, row.id).await?;
     let Some(fresh) = insert(&mut tx, &row, held, now).await? else {
-        return Err(EffectError::Store(crate::web::Problem::internal(&"no free booking reference in three draws")));
+        return Err(EffectError::Store(http::Problem::internal(&"no free booking reference in three draws")));
     };
     sql::put_seats(&mut tx, fresh.id, &seat_rows(show, &agreed, &fresh.seats)).await?;
     let reason = format!("The money of booking {} came when its time was over.", row.reference);
@@ -355,8 +356,8 @@ fn seat_rows(show: &Show, agreed: &[SeatRow], seats: &[SeatIndex]) -> Vec<SeatRo
     rows.collect()
 }
 
-async fn give_back(state: &AppState, row: &BookingRow, why: &str) -> Result<(), EffectError> {
-    let now = state.locks.now();
+async fn give_back(state: &SellingState, row: &BookingRow, why: &str) -> Result<(), EffectError> {
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if is_waiting(&row) {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use crate::signed_words::{Keys, dated_key, read_dated_key};
+use platform::signed_words::{Keys, dated_key, read_dated_key};
 
 /// Life of an address that opens a booking, milliseconds: refunds are looked for weeks later.
 const OPENS_FOR_MS: i64 = 90 * 24 * 60 * MINUTE_MS;
@@ -57,7 +57,8 @@ pub fn sign_links_with(secrets: &[String]) {
 }
 
 /// The address of a booking's page for a mail written `now`.
-pub(super) fn page_url(public_url: &str, booking: Uuid, now: Timestamp) -> String {
+#[must_use]
+pub fn page_url(public_url: &str, booking: Uuid, now: Timestamp) -> String {
     format!("{public_url}/bookings/by-mail/{}", key(Purpose::Open, booking, now))
 }
 

@@ -17,8 +17,8 @@ mod claims;
 mod commits;
 mod counter;
 mod effects;
+mod endpoints;
 mod exchange;
-mod http;
 mod late;
 mod ledger;
 mod mail_links;
@@ -29,7 +29,7 @@ mod parked;
 mod places;
 mod reconciler;
 mod released;
-pub mod relocation;
+mod seat_offers;
 mod sql;
 mod story;
 mod ticket_sheet;
@@ -40,32 +40,32 @@ pub use by_mail::{
 };
 pub use cancel::{
     Batch, TakenBack, Undone, bookings_with, call_off, call_off_in, cancel_booking, pay_out, take_back, undo_batch,
-    withdraw_forever as undo_withdrawn_seats_forever, withdraw_in as withdraw_seats_in,
+    undo_in_full, withdraw_forever as undo_withdrawn_seats_forever, withdraw_in as withdraw_seats_in,
     work_forever as look_after_shows_forever,
 };
 pub use checkout::keep_longer::keep_longer;
 pub use chores::perform_all;
 pub use claims::Lost;
 pub use claims::holders::{Holder, claimed_among, of_seat as holder_of_seat};
-pub(crate) use claims::seat_claims::{CLAIM_GRACE_MS, alive_since, claim_is_alive};
 pub use commits::{CommitMode, Commits};
 pub use counter::{
     CounterSale, Found as CounterFound, Sold, Unsold, close_hold, find_by_id, find_by_reference, open_hold_again, sell,
     show_as_sold,
 };
 pub use effects::{EffectError, perform};
+pub use endpoints::routes;
 pub use exchange::{Exchanged, Given, exchange};
-pub use http::routes;
 pub use ledger::{
     OpenDifference as LedgerDifference, compare_forever as compare_ledgers_forever, open as ledger_differences,
 };
-pub use mail_links::sign_links_with;
+pub use mail_links::{page_url, sign_links_with};
 pub use money::news::payment_news;
+pub use moves::Cause;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
 pub use reconciler::{ask_soon, reconcile_forever};
-pub use sql::BookingRow;
+pub use seat_offers::end_due_seat_offers;
+pub use sql::{BookingRow, find, lock, lock_show_before_mark};
 pub use ticket_sheet::ticket_sheet;
 pub use views::of_person::of_person;
-pub use views::selling::{Selling, selling};
 pub use views::summaries::summaries;
 pub use views::view::{TicketFacts, events, of_hold, ticket_facts, view};

@@ -7,20 +7,21 @@ use sqlx::PgConnection;
 
 use super::claims::area_claims;
 use super::sql::{self, BookingRow};
-use crate::{outbox, tickets};
+use crate::outbox;
 
 /// Who caused a move and why, for the booking's story.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cause<'a> {
+pub struct Cause<'a> {
     /// `buyer`, `gateway`, `reconciler`, `staff` or `system`.
-    pub(super) actor: &'a str,
+    pub actor: &'a str,
     /// In a sentence.
-    pub(super) reason: &'a str,
+    pub reason: &'a str,
 }
 
 impl<'a> Cause<'a> {
     /// This actor, for this reason.
-    pub(super) const fn of(actor: &'a str, reason: &'a str) -> Self {
+    #[must_use]
+    pub const fn of(actor: &'a str, reason: &'a str) -> Self {
         Self { actor, reason }
     }
 }

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, BookingRow};
-use crate::seat_locks::Sale;
+use seats::seat_locks::Sale;
 
 /// Bookings whose places the lock store is told of when it sold some twice: those of the highest fences,
 /// for it forgets the latest first.

@@ -5,16 +5,16 @@ use uuid::Uuid;
 use super::claims::{area_claims, on_map, seat_claims};
 use super::money::declines;
 use super::sql::{self, BookingRow};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::seat_locks::{Held, Renewal, with_map};
-use crate::web::Problem;
+use crate::SellingState;
+use catalogue::Show;
+use http::Problem;
+use seats::seat_locks::{Held, Renewal, with_map};
 
 /// Releases claims and hold of a booking. Where the payment was declined and the buyer may try another card the hold
 /// continues, and is returned as it is now. Idempotent.
 ///
 /// The claims are released first: none of them refuses a payment for the hold under its next id.
-pub(super) async fn release(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<Held>, Problem> {
+pub(super) async fn release(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<Held>, Problem> {
     let mut tx = state.pg.begin().await?;
     area_claims::release(&mut tx, row).await?;
     seat_claims::release(&mut tx, row).await?;
@@ -42,7 +42,7 @@ pub(super) async fn release(state: &AppState, show: &Show, row: &BookingRow) -> 
 /// Renews the hold that a declined payment of this owner left under that id, if the effect of its booking has not done so
 /// yet.
 pub(super) async fn renew_kept_hold(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     hold: Uuid,
     owner: &str,

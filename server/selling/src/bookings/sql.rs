@@ -8,8 +8,8 @@ use domain::time::Timestamp;
 use sqlx::{Connection as _, PgConnection, Row};
 use uuid::Uuid;
 
-use crate::clock::{from_utc, to_utc};
-use crate::seat_locks::{Lot, Sale};
+use platform::clock::{from_utc, to_utc};
+use seats::seat_locks::{Lot, Sale};
 
 /// A booking as stored.
 #[derive(Clone, Debug)]
@@ -105,13 +105,13 @@ macro_rules! select_booking {
 
 /// The booking of that id, locked until the transaction ends: moves of one booking queue up. Two statements: the second
 /// sees what the lock has waited for, also in the tables of its seats and places.
-pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
+pub async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
     sqlx::query("SELECT 1 FROM bookings WHERE id = $1 FOR UPDATE").bind(id).execute(&mut *tx).await?;
     find(tx, id).await
 }
 
 /// The booking of that id.
-pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
+pub async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
     sqlx::query_as(select_booking!("booking.id = $1")).bind(id).fetch_optional(tx).await
 }
 
@@ -153,7 +153,7 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// available, since a waiting FOR UPDATE does not hold off FOR KEY SHARE: after [`BOUND_OF_SHOW_LOCK`] the show is marked
 /// without it, which ends its sales. So a caller that acts on the mark takes the lock before it relies on having seen every
 /// booking.
-pub(super) async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+pub async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
     let mut attempt = tx.begin().await?;
     sqlx::query(BOUND_OF_SHOW_LOCK).execute(&mut *attempt).await?;
     let locked = sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(&mut *attempt).await;

@@ -1,8 +1,8 @@
 //! The printed tickets of a booking, as its show names film, time and place.
 
-use crate::catalogue::Show;
-use crate::tickets::Ticket;
-use crate::tickets::pdf::Sheet;
+use catalogue::Show;
+use tickets::Ticket;
+use tickets::pdf::Sheet;
 
 /// The sheet of these tickets, made out to `holder`.
 #[must_use]

@@ -1,16 +1,17 @@
 //! Who may check out: asked for every booking of a show that wants codes, and for no other.
 
 use super::{PROVEN_MS, sql};
-use crate::catalogue::Show;
-use crate::web::{Code, Problem, Visitor};
-use crate::{AppState, accounts};
+use crate::SellingState;
+use catalogue::Show;
+use http::{Code, Problem};
+use identity::{Visitor, accounts};
 
 /// Refuses a guest who has not proven this address lately. An account that has proven its own needs no code, whomever
 /// it buys for.
 ///
 /// # Errors
 /// 403 `email_code_wanted`.
-pub async fn check(state: &AppState, show: &Show, visitor: &Visitor, email: &str) -> Result<(), Problem> {
+pub async fn check(state: &SellingState, show: &Show, visitor: &Visitor, email: &str) -> Result<(), Problem> {
     if !show.email_code {
         return Ok(());
     }
@@ -21,7 +22,7 @@ pub async fn check(state: &AppState, show: &Show, visitor: &Visitor, email: &str
     {
         return Ok(());
     }
-    let since = state.locks.now().plus_ms(-PROVEN_MS);
+    let since = state.clock.now().plus_ms(-PROVEN_MS);
     if sql::is_proven(&mut connection, &visitor.owner, &accounts::known_as(email), since).await? {
         return Ok(());
     }

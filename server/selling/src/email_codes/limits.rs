@@ -1,8 +1,8 @@
 //! How many codes are mailed: to one person, for one visitor, for an address of the network.
 
-use crate::AppState;
-use crate::rate_limits::Allowance;
-use crate::web::{ClientAddress, Problem};
+use crate::SellingState;
+use http::{ClientAddress, Problem};
+use platform::rate_limits::Allowance;
 
 /// Codes for one visitor: 8 in the busiest hour.
 const VISITOR: Allowance = Allowance { name: "code-visitor", burst: 4, each_ms: 900_000 };
@@ -18,12 +18,12 @@ const ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms:
 /// # Errors
 /// 429.
 pub(super) async fn count(
-    state: &AppState,
+    state: &SellingState,
     visitor: &str,
     person: &str,
     address: &ClientAddress,
 ) -> Result<(), Problem> {
-    state.rate_limits.take(state, &VISITOR, visitor).await?;
-    state.rate_limits.take(state, &ADDRESS, &address.0).await?;
-    state.rate_limits.take(state, &PERSON, person).await
+    state.rate_limits.take(&VISITOR, visitor).await?;
+    state.rate_limits.take(&ADDRESS, &address.0).await?;
+    Ok(state.rate_limits.take(&PERSON, person).await?)
 }

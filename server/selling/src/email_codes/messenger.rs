@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use crate::tickets::{CodeMail, MailError, Mailer};
+use tickets::{CodeMail, MailError, Mailer};
 
 /// A few words for one person. It holds a code: never logged.
 #[derive(Clone)]

@@ -9,8 +9,8 @@
 //! What is not here: accounts' own proof of an address (`accounts::email`), which spares its owner the code; and the
 //! counter, where somebody stands in front of us.
 
+mod endpoints;
 mod gate;
-mod http;
 mod limits;
 mod messenger;
 mod purge;
@@ -18,8 +18,8 @@ mod sending;
 mod service;
 mod sql;
 
+pub use endpoints::routes;
 pub use gate::check;
-pub use http::routes;
 pub use messenger::{ByMail, Message, Messenger, NotSent};
 pub use purge::purge_forever;
 pub use sending::send_forever;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use domain::time::MINUTE_MS;
 
 use super::sql;
-use crate::{AppState, housekeeping};
+use crate::SellingState;
+use platform::housekeeping;
 
 /// How often old ones are looked for.
 const PURGE_EVERY: Duration = Duration::from_secs(300);
@@ -15,7 +16,7 @@ const KEPT_MS: i64 = 24 * 60 * MINUTE_MS;
 const MAX_AT_ONCE: i64 = 5_000;
 
 /// Runs until the server stops.
-pub async fn purge_forever(state: AppState) {
-    let delete = |limit| sql::purge(&state.pg, state.locks.now().plus_ms(-KEPT_MS), limit);
+pub async fn purge_forever(state: SellingState) {
+    let delete = |limit| sql::purge(&state.pg, state.clock.now().plus_ms(-KEPT_MS), limit);
     housekeeping::clear_forever(&state.stop, PURGE_EVERY, "codes before checkout", MAX_AT_ONCE, delete).await;
 }

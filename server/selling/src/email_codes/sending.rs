@@ -11,8 +11,9 @@ use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 
 use super::sql::{self, ToSend};
 use super::{CODE_LIFE_MS, Message, service};
-use crate::background::woken;
-use crate::{AppState, ids};
+use crate::SellingState;
+use platform::background::woken;
+use platform::ids;
 
 /// Looked at this often even if nobody says so.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -25,7 +26,7 @@ const LEASE_MS: i64 = 30 * SECOND_MS;
 const PAUSE_MS: u64 = 10_000;
 
 /// Sends them until the server stops.
-pub async fn send_forever(state: AppState) {
+pub async fn send_forever(state: SellingState) {
     while !state.stop.is_cancelled() {
         match send_due(&state).await {
             Ok(sent) if sent == MAX_PER_ROUND as usize => continue,
@@ -38,15 +39,15 @@ pub async fn send_forever(state: AppState) {
     }
 }
 
-async fn send_due(state: &AppState) -> Result<usize, sqlx::Error> {
-    let now = state.locks.now();
+async fn send_due(state: &SellingState) -> Result<usize, sqlx::Error> {
+    let now = state.clock.now();
     let due = sql::take(&state.pg, now, now.plus_ms(LEASE_MS), MAX_PER_ROUND).await?;
     let sent = due.iter().map(|code| send(state, code, now));
     futures::future::join_all(sent).await.into_iter().collect::<Result<Vec<()>, _>>()?;
     Ok(due.len())
 }
 
-async fn send(state: &AppState, due: &ToSend, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn send(state: &SellingState, due: &ToSend, now: Timestamp) -> Result<(), sqlx::Error> {
     match state.email_codes.messenger.send(&written(state, due, now)).await {
         Ok(()) => sql::sent(&state.pg, due.id).await,
         Err(not_sent) => {
@@ -57,7 +58,7 @@ async fn send(state: &AppState, due: &ToSend, now: Timestamp) -> Result<(), sqlx
     }
 }
 
-fn written(state: &AppState, due: &ToSend, now: Timestamp) -> Message {
+fn written(state: &SellingState, due: &ToSend, now: Timestamp) -> Message {
     let language = Language::of_tag(&due.language).unwrap_or_default();
     let code = service::code_of(state, due.id);
     let minutes = CODE_LIFE_MS / MINUTE_MS;

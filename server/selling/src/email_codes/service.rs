@@ -8,12 +8,14 @@ use uuid::Uuid;
 
 use super::sql::{self, NewCode, Tried};
 use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP, limits};
-use crate::accounts::{self, known_as};
-use crate::catalogue::Show;
-use crate::clock::rfc3339;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{ClientAddress, Code, Problem, Visitor};
-use crate::{AppState, holds, ids};
+use crate::SellingState;
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{ClientAddress, Code, Problem};
+use identity::Visitor;
+use identity::accounts::{self, known_as};
+use platform::clock::rfc3339;
+use platform::ids;
 
 /// How many codes there are.
 const CODES: u64 = 1_000_000;
@@ -21,31 +23,31 @@ const CODES: u64 = 1_000_000;
 const HEX_OF_A_NUMBER: usize = 16;
 
 /// The code of that id. It follows from a secret, so that a mail that is sent again says the same and no table has it.
-pub(super) fn code_of(state: &AppState, id: Uuid) -> String {
+pub(super) fn code_of(state: &SellingState, id: Uuid) -> String {
     let secret = state.accounts.derived_secret(&format!("email code\0{id}"));
     let number = u64::from_str_radix(&secret[..HEX_OF_A_NUMBER], 16).unwrap_or_default();
     format!("{:06}", number % CODES)
 }
 
 /// What is kept of a code, of that id.
-fn digest(state: &AppState, id: Uuid, code: &str) -> String {
+fn digest(state: &SellingState, id: Uuid, code: &str) -> String {
     state.accounts.derived_secret(&format!("email code as typed\0{id}\0{code}"))
 }
 
 /// Has a code mailed; the one before it, for the same address, is good no more.
 pub(super) async fn ask(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     (visitor, address): (&Visitor, &ClientAddress),
     request: &EmailCodeRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
     wanted_at(show)?;
-    holds::sales_open(show, now)?;
+    catalogue::sales_open(show, now)?;
     let mail_to = accounts::email_of(&request.email)?;
     let email = known_as(mail_to);
     limits::count(state, &visitor.owner, &email, address).await?;
@@ -73,13 +75,13 @@ pub(super) async fn ask(
 /// Enters a code. The try is counted before anything is compared, in a statement of its own: guesses sent at once, or
 /// given up, are tries as well.
 pub(super) async fn prove(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     visitor: &Visitor,
     request: &EmailProofRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -110,7 +112,7 @@ pub(super) async fn prove(
 }
 
 /// What an entered code is known again by: a digest only we can make. A plain one of six digits hides nothing.
-pub(super) fn known_again(state: &AppState, request: &EmailProofRequest) -> (String, String) {
+pub(super) fn known_again(state: &SellingState, request: &EmailProofRequest) -> (String, String) {
     let typed = state.accounts.derived_secret(&format!("email code of a request\0{}", request.code.0));
     (request.email.clone(), typed)
 }

@@ -4,7 +4,7 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// A code to be written down and mailed.
 pub(super) struct NewCode<'a> {

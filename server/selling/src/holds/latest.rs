@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::recent::Recent;
-use crate::seat_locks::Held;
+use platform::recent::Recent;
+use seats::seat_locks::Held;
 
 /// Holds kept at most: some seconds of a rush, some 200 bytes each.
 const MAX_KEPT: usize = 16_384;

@@ -3,12 +3,12 @@
 //! A hold is addressed under its show, because all of its state is in that show's keys
 //! (docs/decisions/0002). What is not here: the lock store itself (`seat_locks`) and paying (`bookings`).
 
-mod http;
+mod endpoints;
 mod latest;
 mod service;
+mod tally;
 
-pub use http::routes;
+pub use endpoints::routes;
 pub use latest::Latest;
-pub use service::{
-    on_sale, places_problem, refuse_called_off, refused, sales_open, seats_problem, terms, total_with_places, view,
-};
+pub use service::{places_problem, refused, seats_problem, terms, total_with_places, view};
+pub use tally::{Tally, flush_forever};

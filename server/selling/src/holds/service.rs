@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use domain::api::organiser::Sales;
 use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldView, SeatProblem};
-use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::money::Money;
 use domain::seats::{AreaIndex, HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, Places, SeatIndex, SeatState};
-use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use crate::catalogue::Show;
-use crate::clock::rfc3339;
-use crate::seat_locks::{Asked, Attempt, Change, Held, Lot, Refusal, Terms, with_map};
-use crate::web::{Code, Problem};
-use crate::{AppState, bookings};
+use crate::{SellingState, bookings};
+use catalogue::{Show, on_sale, sales_open};
+use http::{Code, Problem};
+use platform::clock::rfc3339;
+use seats::seat_locks::{Asked, Attempt, Change, Held, Lot, Refusal, Terms, with_map};
 
 /// The one validator of a wish for seats and places: known, each seat and area once, 1 to 10 in all.
 pub(super) fn check_lot(
@@ -63,63 +61,17 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
     Problem::new(Code::UnknownSeat, format!("Seats of this show are 0 to {}; {seat} is none.", show.seat_count - 1))
 }
 
-/// Refuses a show that was called off.
-///
-/// # Errors
-/// 409 then.
-pub fn refuse_called_off(show: &Show) -> Result<(), Problem> {
-    if show.is_called_off() {
-        let detail = "This show will not take place. Everything paid for it goes back in full.";
-        return Err(Problem::new(Code::SalesClosed, detail));
-    }
-    Ok(())
-}
-
-/// Whether the show may still be booked.
-///
-/// # Errors
-/// 409 within [`SALES_CLOSE_BEFORE_START_MS`] of the start, after it, and when the show was called off.
-pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
-    refuse_called_off(show)?;
-    if show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS {
-        return Ok(());
-    }
-    let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
-    let detail = format!("Booking closes {minutes} minutes before the start. The box office may help.");
-    Err(Problem::new(Code::SalesClosed, detail))
-}
-
-/// Whether seats of the show may be taken: [`sales_open`], and its organiser has opened it.
-///
-/// # Errors
-/// 409 as well before sales begin and while they are paused.
-pub fn on_sale(show: &Show, now: Timestamp) -> Result<(), Problem> {
-    sales_open(show, now)?;
-    match (show.sales, show.sales_from) {
-        (Sales::Open, Some(from)) if from > now => {
-            let detail = format!("Seats of this show are sold from {} on.", show.local_time(from));
-            Err(Problem::new(Code::SalesClosed, detail))
-        }
-        (Sales::Open, _) => Ok(()),
-        (Sales::Planned, _) => Err(Problem::new(Code::SalesClosed, "This show is not for sale yet.")),
-        (Sales::Paused, _) => {
-            let detail = "Sales of this show are paused. What you hold you may still pay for.";
-            Err(Problem::new(Code::SalesClosed, detail))
-        }
-    }
-}
-
 /// What holds of this show may be.
 #[must_use]
-pub fn terms(state: &AppState, show: &Show) -> Terms {
-    let cap_ms = state.config.hold_ms.unwrap_or(i64::MAX);
+pub fn terms(state: &SellingState, show: &Show) -> Terms {
+    let cap_ms = state.selling_settings.hold_ms.unwrap_or(i64::MAX);
     let length_ms = show.hold_ms.min(cap_ms);
     let life_ms = length_ms + (show.hold_life_ms - show.hold_ms);
     Terms { per_person: show.per_person, length_ms, life_ms }
 }
 
 /// Seats that the waiting list waits for cannot be taken; but a repeated request gets its answer.
-async fn in_turn(state: &AppState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
+async fn in_turn(state: &SellingState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
     if hold.is_some() {
         let own = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
         if own.map(|held| held.hold) == hold {
@@ -133,22 +85,22 @@ async fn in_turn(state: &AppState, show: &Show, owner: &str, hold: Option<Uuid>)
 
 /// Takes a hold of a lot that [`check_lot`] accepted; the same request gets the same hold again.
 pub(super) async fn take(
-    state: &AppState,
+    state: &SellingState,
     show: &Arc<Show>,
     owner: &str,
     asked: Asked,
     lot: Lot,
 ) -> Result<Held, Problem> {
-    on_sale(show, state.locks.now())?;
+    on_sale(show, state.clock.now())?;
     if state.waiting.has(show.id) {
         in_turn(state, show, owner, Some(asked.id)).await?;
     }
     let attempt = Attempt { asked, owner: owner.to_owned(), lot, takes_kept: false };
-    let asked_at = state.locks.now();
+    let asked_at = state.clock.now();
     let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
     match answer {
         Ok(held) => {
-            state.reports.holds.granted(show.id);
+            state.hold_tally.granted(show.id);
             state.latest_holds.keep(owner, &held);
             Ok(held)
         }
@@ -158,7 +110,7 @@ pub(super) async fn take(
 
 /// Adds seats and places and lets others go, all or none; the expiry stays. With nothing left it is over.
 pub(super) async fn change(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     owner: &str,
     asked: Asked,
@@ -168,13 +120,13 @@ pub(super) async fn change(
     let add = check_lot(show, &wish.add, &wish.add_places, 0)?;
     let remove = check_lot(show, &wish.remove, &wish.remove_places, 0)?;
     if !add.is_empty() {
-        on_sale(show, state.locks.now())?;
+        on_sale(show, state.clock.now())?;
         if state.waiting.has(show.id) {
             in_turn(state, show, owner, None).await?;
         }
     }
     let change = Change { asked, hold, owner: owner.to_owned(), add, remove };
-    let asked_at = state.locks.now();
+    let asked_at = state.clock.now();
     let changed = with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await?;
     let ago = |seat| state.hubs.locked_ago(show.id, seat, asked_at);
     let held = changed.map_err(|refusal| refused(show, &refusal).with_times(ago))?;
@@ -184,7 +136,7 @@ pub(super) async fn change(
 
 /// Lets a hold last longer, as far as the show allows; less for an owner who let other holds run out lately.
 pub(super) async fn extend(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     owner: &str,
     asked: Asked,
@@ -199,8 +151,8 @@ pub(super) async fn extend(
     Ok(held)
 }
 
-async fn lengthen(state: &AppState, show: &Show, owner: &str, asked: Asked, hold: Uuid) -> Result<Held, Problem> {
-    sales_open(show, state.locks.now())?;
+async fn lengthen(state: &SellingState, show: &Show, owner: &str, asked: Asked, hold: Uuid) -> Result<Held, Problem> {
+    sales_open(show, state.clock.now())?;
     let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
     let held = extended.map_err(|refusal| refused(show, &refusal))?;
     state.latest_holds.keep(owner, &held);
@@ -213,14 +165,14 @@ async fn lengthen(state: &AppState, show: &Show, owner: &str, asked: Asked, hold
 /// The lock store is asked only where coming back later would not help, and for so many at a time: a request that
 /// goes well costs nothing here, nor does one that is to be sent again (429, 428) or that the store itself refused.
 pub(super) async fn unless_granted(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     owner: &str,
     asked: Asked,
     hold: Uuid,
     refusal: Problem,
 ) -> Result<Held, Problem> {
-    let was_on_sale = show.sales != Sales::Planned && show.sales_from.is_none_or(|from| from <= state.locks.now());
+    let was_on_sale = show.sales != Sales::Planned && show.sales_from.is_none_or(|from| from <= state.clock.now());
     if !was_on_sale || !matches!(refusal.code(), Code::SalesClosed | Code::WaitingListFirst) {
         return Err(refusal);
     }

@@ -28,7 +28,7 @@ pub struct Wake {
 }
 
 /// Tells the relay that something was committed; without this it looks every half second.
-pub fn wake(state: &crate::AppState) {
+pub fn wake(state: &crate::SellingState) {
     state.outbox_wake.gateway.notify_one();
     state.outbox_wake.map.notify_one();
     state.outbox_wake.mail.notify_one();
@@ -38,7 +38,11 @@ pub fn wake(state: &crate::AppState) {
 ///
 /// # Errors
 /// When the database fails; the effects will be done again.
-pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
+pub async fn done_all_now(
+    state: &crate::SellingState,
+    bookings: &[Uuid],
+    effects: &[Effect],
+) -> Result<(), sqlx::Error> {
     if bookings.is_empty() {
         return Ok(());
     }
@@ -51,12 +55,12 @@ pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effects: &
 ///
 /// # Errors
 /// When the database fails; the relay does them when their head start is over.
-pub async fn due_now(state: &crate::AppState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+pub async fn due_now(state: &crate::SellingState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
     if bookings.is_empty() {
         return Ok(());
     }
     let mut tx = state.pg.begin_with(sql::BY_KEYS).await?;
-    sql::due_now(&mut tx, bookings, effect, state.locks.now()).await?;
+    sql::due_now(&mut tx, bookings, effect, state.clock.now()).await?;
     tx.commit().await?;
     if let Some(lane) = Lane::of(effect) {
         lane.wake(state).notify_one();

@@ -12,7 +12,7 @@ use sqlx::{PgConnection, PgPool, Row};
 use uuid::Uuid;
 
 use super::sql::{self, JobRow};
-use crate::clock::{from_utc, to_utc};
+use platform::clock::{from_utc, to_utc};
 
 /// Parked effects listed at once, the oldest first.
 pub const MAX_LISTED: i64 = 500;

@@ -9,9 +9,10 @@ use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
 use super::sql::{self, Job};
-use crate::background::woken;
-use crate::bookings::EffectError;
-use crate::{AppState, bookings, ids};
+use crate::SellingState;
+use crate::bookings::{self, EffectError};
+use platform::background::woken;
+use platform::ids;
 
 /// Looked at this often even without a wake: other replicas' leftovers and postponed effects.
 const POLL_EVERY: Duration = Duration::from_millis(500);
@@ -63,7 +64,7 @@ impl Lane {
         Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::name(effect)))
     }
 
-    pub(super) fn wake(self, state: &AppState) -> &Notify {
+    pub(super) fn wake(self, state: &SellingState) -> &Notify {
         match self {
             Self::Gateway => &state.outbox_wake.gateway,
             Self::Map => &state.outbox_wake.map,
@@ -96,9 +97,9 @@ impl Lane {
 }
 
 /// Runs until the server stops; what it has taken it finishes.
-pub async fn relay_forever(state: AppState, lane: Lane) {
+pub async fn relay_forever(state: SellingState, lane: Lane) {
     while !state.stop.is_cancelled() {
-        let now = state.locks.now();
+        let now = state.clock.now();
         match sql::take(&state.pg, lane.effects(), now, now.plus_ms(lane.lease_ms()), lane.together() as i64).await {
             Ok(jobs) if !jobs.is_empty() => {
                 match lane {
@@ -126,7 +127,7 @@ pub async fn relay_forever(state: AppState, lane: Lane) {
     }
 }
 
-async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
+async fn run_together(state: &SellingState, lane: Lane, jobs: Vec<Job>) {
     let wanted: Vec<_> = jobs.iter().map(|job| (job.booking, job.effect)).collect();
     let Ok(outcomes) = AssertUnwindSafe(bookings::perform_all(state, &wanted)).catch_unwind().await else {
         tracing::error!(
@@ -152,7 +153,7 @@ async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
     }
 }
 
-async fn run(state: &AppState, job: Job) {
+async fn run(state: &SellingState, job: Job) {
     // A panic is a bug of ours in one effect; the lane goes on with the others, and with this one later.
     let performed = AssertUnwindSafe(bookings::perform(state, job.booking, job.effect)).catch_unwind().await;
     let Ok(performed) = performed else {
@@ -170,7 +171,7 @@ async fn run(state: &AppState, job: Job) {
     }
 }
 
-async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
+async fn fail(state: &SellingState, job: &Job, cause: &EffectError) {
     // The map is ours to mend, however long it takes; what needs others may need a person.
     let noted = if is_hopeless(job, cause) {
         tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
@@ -180,7 +181,7 @@ async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
         let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
         let longest = if is_away(cause) { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
         let pause = ids::jitter(doubled.min(longest)).cast_signed();
-        sql::postpone(&state.pg, job, state.locks.now().plus_ms(pause)).await
+        sql::postpone(&state.pg, job, state.clock.now().plus_ms(pause)).await
     };
     if let Err(cause) = noted {
         tracing::warn!(booking = %job.booking, %cause, "the failure of an effect of {} could not be noted", job.booking);

@@ -6,8 +6,8 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::clock::to_utc;
-use crate::together::Together;
+use platform::clock::to_utc;
+use platform::together::Together;
 
 /// A buyer waits for a charge, so the request does it itself; the relay only after this long,
 /// milliseconds: longer than the gateway's deadline.

@@ -17,14 +17,16 @@ use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
 use super::sql::{self, Entry, EntryState};
-use super::{is_offer, limits, offer_id, view};
-use crate::catalogue::Show;
-use crate::clock::from_utc;
-use crate::fairness::Trying;
-use crate::seat_locks::{Held, Renewal, Sale, with_map};
-use crate::signed_words::{Keys, dated_key, read_dated_key};
-use crate::web::{ClientAddress, Code, Problem, Visitor};
-use crate::{AppState, accounts, holds};
+use super::{limits, view};
+use crate::{SellingState, holds};
+use admission::fairness::Trying;
+use catalogue::Show;
+use http::{ClientAddress, Code, Problem};
+use identity::{Visitor, accounts};
+use platform::clock::from_utc;
+use platform::signed_words::{Keys, dated_key, read_dated_key};
+use seats::seat_locks::{Held, Renewal, Sale, with_map};
+use seats::seat_locks::{is_offer, offer_id};
 
 /// The text that the signing key is derived for: no other signature is valid in such an address.
 const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
@@ -63,11 +65,11 @@ pub struct OpenedOffer {
 ///
 /// # Errors
 /// 404 for a key that is none, and for a guest's cookie from before they signed in.
-pub async fn open_offer(state: &AppState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
+pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
     let id = entry_of(state, visitor, key).await?;
     let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.known_show(entry.show_id).await?;
-    let place = view::of_entry(&show, &entry, 0, state.locks.now()).ok_or_else(not_found)?;
+    let place = view::of_entry(&show, &entry, 0, state.clock.now()).ok_or_else(not_found)?;
     Ok(OpenedOffer { place, show, is_own: entry.owner == visitor.owner })
 }
 
@@ -78,7 +80,7 @@ pub async fn open_offer(state: &AppState, visitor: &Visitor, key: &str) -> Resul
 /// it; 410 when it is over; 429 where they may have no more, or the address is opened too often; 503 where it is being
 /// taken over for long.
 pub async fn take_offer(
-    state: &AppState,
+    state: &SellingState,
     visitor: &Visitor,
     address: &ClientAddress,
     key: &str,
@@ -91,7 +93,7 @@ pub async fn take_offer(
     Trying::new(show.id, visitor, address).count_change(state, &show).await?;
     // The map is there from here on: building it takes another connection, which no transaction waits for.
     with_map(state, &show, || state.locks.mine(show.id, &found.owner)).await?;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
     sql::lock(&mut tx, id).await?;
     let entry = sql::find(&mut tx, id).await?.ok_or_else(not_found)?;
@@ -116,15 +118,15 @@ pub async fn take_offer(
     Ok(show.id)
 }
 
-async fn entry_of(state: &AppState, visitor: &Visitor, key: &str) -> Result<Uuid, Problem> {
+async fn entry_of(state: &SellingState, visitor: &Visitor, key: &str) -> Result<Uuid, Problem> {
     let keys = KEYS.get().ok_or_else(not_found)?;
-    let entry = read_dated_key(keys, key, state.locks.now()).ok_or_else(not_found)?;
+    let entry = read_dated_key(keys, key, state.clock.now()).ok_or_else(not_found)?;
     if accounts::is_own_visitor(state, visitor).await? { Ok(entry) } else { Err(not_found()) }
 }
 
 /// Renews the hold for the caller. Where the map is lost meanwhile, the caller tries again.
 async fn renew(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     (entry, hold): (&Entry, Uuid),
     visitor: &Visitor,

@@ -6,11 +6,13 @@ use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::waiting_list::{MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW, Wish};
 
 use super::{limits, offers, sql, view};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::with_map;
-use crate::web::{ClientAddress, Code, Problem};
-use crate::{AppState, accounts, holds, ids};
+use crate::SellingState;
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{ClientAddress, Code, Problem};
+use identity::accounts;
+use platform::ids;
+use seats::seat_locks::with_map;
 
 /// Whoever joins or leaves waits so long at most for each lock: of their key, of the list (which others join, or who gives
 /// out its seats has), and of themselves in another tab. Then it is the database's trouble, which passes, and nobody has
@@ -26,7 +28,7 @@ enum Outcome {
 
 /// Puts the caller at the end of the line. Only where nothing suitable is free.
 pub(super) async fn join(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     (owner, address): (&str, &ClientAddress),
     request: &WaitingRequest,
@@ -35,7 +37,7 @@ pub(super) async fn join(
     // First: the crowd of one address gets no transaction each, and whoever has the list's lock waits for no Redis.
     if let Err(refused) = limits::count(state, address).await {
         // Their own join may have been the last that was allowed: a repeat gets its answer.
-        return intent.unless_answered(&state.pg, state.locks.now(), refused).await;
+        return intent.unless_answered(&state.pg, state.clock.now(), refused).await;
     }
     let outcome = enter(state, show, owner, request, intent).await;
     // Only those who join count.
@@ -49,18 +51,18 @@ pub(super) async fn join(
 
 /// The work in the database, all or nothing.
 async fn enter(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     owner: &str,
     request: &WaitingRequest,
     intent: &Intent,
 ) -> Result<Outcome, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(Outcome::Repeated(answer));
     }
     let wish = check(show, request)?;
-    holds::on_sale(show, now)?;
+    catalogue::on_sale(show, now)?;
     let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let is_free = offers::free_in(show, &snapshot).fit(&wish).is_some();
 
@@ -112,8 +114,8 @@ fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {
 
 /// Takes the caller out of the line, and gives back what was held for them. Should we die between the two,
 /// the hold ends by itself.
-pub(super) async fn leave(state: &AppState, show: &Show, owner: &str, intent: &Intent) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent: &Intent) -> Result<Answer, Problem> {
+    let now = state.clock.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
     // A repeat that comes late must not take them out of the line they have joined again since.
     if let Some(answer) = intent.begin(&mut tx, now).await? {

@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::AppState;
-use crate::rate_limits::Allowance;
-use crate::web::{ClientAddress, Problem};
+use crate::SellingState;
+use http::{ClientAddress, Problem};
+use platform::rate_limits::Allowance;
 
 /// Presses of the button of one offer's mail, from all devices: each locks the entry and asks the lock store.
 const TAKE_OFFER: Allowance = Allowance { name: "waiting-list-offer", burst: 10, each_ms: 6_000 };
@@ -20,17 +20,17 @@ fn of_address(tries_a_minute: u32) -> Option<Allowance> {
 ///
 /// # Errors
 /// 429.
-pub(super) async fn count(state: &AppState, address: &ClientAddress) -> Result<(), Problem> {
-    match of_address(state.config.holds_per_address_min) {
-        Some(of) => state.rate_limits.take(state, &of, &address.0).await,
+pub(super) async fn count(state: &SellingState, address: &ClientAddress) -> Result<(), Problem> {
+    match of_address(state.admission_settings.holds_per_address_min) {
+        Some(of) => Ok(state.rate_limits.take(&of, &address.0).await?),
         None => Ok(()),
     }
 }
 
 /// Whoever was counted did not join: it does not count.
-pub(super) async fn give_back(state: &AppState, address: &ClientAddress) {
-    if let Some(of) = of_address(state.config.holds_per_address_min) {
-        state.rate_limits.give_back(state, &of, &address.0).await;
+pub(super) async fn give_back(state: &SellingState, address: &ClientAddress) {
+    if let Some(of) = of_address(state.admission_settings.holds_per_address_min) {
+        state.rate_limits.give_back(&of, &address.0).await;
     }
 }
 
@@ -38,8 +38,8 @@ pub(super) async fn give_back(state: &AppState, address: &ClientAddress) {
 ///
 /// # Errors
 /// 429.
-pub(super) async fn count_taking(state: &AppState, entry: Uuid) -> Result<(), Problem> {
-    state.rate_limits.take(state, &TAKE_OFFER, &entry.to_string()).await
+pub(super) async fn count_taking(state: &SellingState, entry: Uuid) -> Result<(), Problem> {
+    Ok(state.rate_limits.take(&TAKE_OFFER, &entry.to_string()).await?)
 }
 
 #[cfg(test)]

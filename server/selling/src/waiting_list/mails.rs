@@ -6,9 +6,10 @@ use tokio::time::timeout;
 
 use super::hand_over;
 use super::sql::{self, Entry};
-use crate::clock::from_utc;
-use crate::tickets::{MAIL_LEASE_MS, MailError, MailLane, OfferMail, SEND_WITHIN};
-use crate::{AppState, ids};
+use crate::SellingState;
+use platform::clock::from_utc;
+use platform::ids;
+use tickets::{MAIL_LEASE_MS, MailError, MailLane, OfferMail, SEND_WITHIN};
 
 /// Tries before the mail is given up: the offer is over by then.
 const MAX_TRIES: i32 = 10;
@@ -16,23 +17,23 @@ const MAX_TRIES: i32 = 10;
 const PAUSE_MS: u64 = 30_000;
 
 /// Tells the mails of this replica that an offer was made.
-pub(super) fn wake(state: &AppState) {
+pub(super) fn wake(state: &SellingState) {
     state.offer_mails_wake.notify_one();
 }
 
 /// Sends them until the server stops; what it has taken it finishes.
-pub async fn send_forever(state: AppState) {
+pub async fn send_forever(state: SellingState) {
     let state = &state;
     let lane = MailLane { what: "mails about offers", stop: &state.stop, wake: &state.offer_mails_wake };
     lane.send_forever(move || take(state), move |entry| send(state, entry)).await;
 }
 
-async fn take(state: &AppState) -> Result<Option<Entry>, sqlx::Error> {
-    let now = state.locks.now();
+async fn take(state: &SellingState) -> Result<Option<Entry>, sqlx::Error> {
+    let now = state.clock.now();
     sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
 }
 
-async fn send(state: &AppState, entry: Entry) {
+async fn send(state: &SellingState, entry: Entry) {
     let sent = match timeout(SEND_WITHIN, hand_over(state, &entry)).await {
         Ok(Some(sent)) => sent,
         // The lease ends, and it is tried again.
@@ -44,7 +45,7 @@ async fn send(state: &AppState, entry: Entry) {
         Err(cause) => {
             tracing::warn!(entry = %entry.id, %cause, "the mail about an offer will be tried again");
             let pause = ids::jitter(PAUSE_MS).cast_signed();
-            sql::postpone_mail(&state.pg, &entry, state.locks.now().plus_ms(pause)).await
+            sql::postpone_mail(&state.pg, &entry, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
@@ -53,13 +54,13 @@ async fn send(state: &AppState, entry: Entry) {
 }
 
 /// `None`: there is nothing to be handed over now.
-async fn hand_over(state: &AppState, entry: &Entry) -> Option<Result<(), MailError>> {
+async fn hand_over(state: &SellingState, entry: &Entry) -> Option<Result<(), MailError>> {
     let mail = mail(state, entry).await?;
     Some(state.mailer.send_offer(&mail).await)
 }
 
 /// `None`: the show cannot be read now.
-async fn mail(state: &AppState, entry: &Entry) -> Option<OfferMail> {
+async fn mail(state: &SellingState, entry: &Entry) -> Option<OfferMail> {
     let show = state.catalogue.known_show(entry.show_id).await.ok()?;
     let seats = entry.seats().into_iter().filter(|seat| show.has(*seat)).map(|seat| show.label_of(seat));
     let places = entry.places().map(|places| format!("{} × {}", places.count, show.area_label(places.area)));
@@ -71,7 +72,7 @@ async fn mail(state: &AppState, entry: &Entry) -> Option<OfferMail> {
         starts: show.starts_local.clone(),
         what: seats.chain(places).collect(),
         until: show.local_time(from_utc(entry.offer_until?)),
-        url: hand_over::url(&state.config.public_url, entry.id, from_utc(entry.offer_until?)),
-        at: state.locks.now(),
+        url: hand_over::url(&state.site.public_url, entry.id, from_utc(entry.offer_until?)),
+        at: state.clock.now(),
     })
 }

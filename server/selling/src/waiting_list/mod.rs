@@ -8,9 +8,9 @@
 //!
 //! While somebody waits, nobody else takes what is free ([`Open`]): they would jump the line.
 
+mod endpoints;
 mod gate;
 mod hand_over;
-mod http;
 mod join;
 mod limits;
 mod mails;
@@ -19,9 +19,9 @@ mod rounds;
 mod sql;
 mod view;
 
+pub use endpoints::routes;
 pub use gate::Open;
 pub use hand_over::{OpenedOffer, open_offer, sign_offers_with, take_offer};
-pub use http::routes;
 pub use mails::send_forever as send_mails_forever;
 pub use rounds::{round, serve_forever};
 
@@ -29,7 +29,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::{AppState, ids};
+use crate::SellingState;
+use seats::seat_locks::offer_id;
 
 /// The hold of an entry's offer of that number; the only ids of version 5 among holds.
 fn hold_of(entry: Uuid, number: i32) -> Uuid {
@@ -40,10 +41,6 @@ fn hold_of(entry: Uuid, number: i32) -> Uuid {
 #[must_use]
 pub fn renewed_offer_id(hold: Uuid, booking: Uuid) -> Uuid {
     offer_id(&["waiting list", &hold.to_string(), &booking.to_string()])
-}
-
-fn offer_id(parts: &[&str]) -> Uuid {
-    uuid::Builder::from_sha1_bytes(ids::derived_id(parts).into_bytes()).into_uuid()
 }
 
 /// Notes that the hold of an offer was renewed as another one, until then.
@@ -60,21 +57,18 @@ pub async fn note_renewed_offer(
     sql::note_renewed(tx, (hold, next), until, now).await
 }
 
-/// Whether a hold is an offer: told by its id, so that nobody needs to ask a store.
-#[must_use]
-pub fn is_offer(hold: Uuid) -> bool {
-    hold.get_version_num() == 5
-}
-
 /// The person let their offer go: they are in line no more.
-pub async fn given_back(state: &AppState, hold: Uuid) {
-    if let Err(cause) = sql::given_back(&state.pg, hold, state.locks.now()).await {
+pub async fn given_back(state: &SellingState, hold: Uuid) {
+    if let Err(cause) = sql::given_back(&state.pg, hold, state.clock.now()).await {
         tracing::warn!(%cause, %hold, "an offer that was given back stays open until its time is over");
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use platform::ids;
+    use seats::seat_locks::is_offer;
+
     use super::*;
 
     #[test]

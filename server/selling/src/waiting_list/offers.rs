@@ -8,11 +8,10 @@ use uuid::Uuid;
 
 use super::sql::{self, Entry};
 use super::{hold_of, mails};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::holds;
-use crate::seat_locks::{Asked, Attempt, Held, Lot, MapSnapshot, Refusal, StoreError, Terms, with_map};
-use crate::web::Problem;
+use crate::SellingState;
+use catalogue::Show;
+use http::Problem;
+use seats::seat_locks::{Asked, Attempt, Held, Lot, MapSnapshot, Refusal, StoreError, Terms, with_map};
 
 /// Whoever holds other seats of the show when their turn comes, or has all they may have, is passed over
 /// this long, milliseconds.
@@ -23,13 +22,13 @@ const PASSED_OVER_MS: i64 = 30 * SECOND_MS;
 const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
 /// Offers what is free to those in line.
-pub(super) async fn serve(state: &AppState, show: Uuid) -> Result<(), Problem> {
+pub(super) async fn serve(state: &SellingState, show: Uuid) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
-    if holds::sales_open(&show, state.locks.now()).is_err() {
-        sql::close(&state.pg, show.id, state.locks.now()).await?;
+    if catalogue::sales_open(&show, state.clock.now()).is_err() {
+        sql::close(&state.pg, show.id, state.clock.now()).await?;
         return Ok(());
     }
-    if holds::on_sale(&show, state.locks.now()).is_err() {
+    if catalogue::on_sale(&show, state.clock.now()).is_err() {
         // Not now: whoever waits keeps their place.
         return Ok(());
     }
@@ -41,12 +40,12 @@ pub(super) async fn serve(state: &AppState, show: Uuid) -> Result<(), Problem> {
 }
 
 /// Who gets what, written down before anybody hears of it.
-async fn plan(state: &AppState, show: &Show, snapshot: &MapSnapshot) -> Result<(), Problem> {
+async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Result<(), Problem> {
     let mut free = free_in(show, snapshot);
     if free.is_empty() {
         return Ok(());
     }
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if !sql::lock_list(&mut tx, show.id).await? {
         return Ok(());
@@ -87,7 +86,7 @@ async fn plan(state: &AppState, show: &Show, snapshot: &MapSnapshot) -> Result<(
 }
 
 /// Holds what was planned, by this replica or by one that died over it.
-async fn hold(state: &AppState, show: &Show) -> Result<(), Problem> {
+async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
     let mut tx = state.pg.begin().await?;
     if !sql::lock_list(&mut tx, show.id).await? {
         return Ok(());
@@ -97,7 +96,7 @@ async fn hold(state: &AppState, show: &Show) -> Result<(), Problem> {
         return Ok(());
     }
     let attempts: Vec<Attempt> = planned.iter().filter_map(attempt).collect();
-    let length_ms = state.config.waiting_offer_ms;
+    let length_ms = state.selling_settings.waiting_offer_ms;
     let terms = Terms { per_person: show.per_person, length_ms, life_ms: length_ms };
     // Not by way of `with_map`, which may need a connection of its own: a map lost since it was read a
     // moment ago is there again in the next round.
@@ -106,7 +105,7 @@ async fn hold(state: &AppState, show: &Show) -> Result<(), Problem> {
         Err(StoreError::NoMap(_)) => return Ok(()),
         Err(cause) => return Err(cause.into()),
     };
-    let now = state.locks.now();
+    let now = state.clock.now();
     for (attempt, answer) in attempts.iter().zip(answers) {
         let Some(entry) = planned.iter().find(|entry| entry.offer_hold == Some(attempt.asked.id)) else { continue };
         match outcome(entry, answer, now) {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use domain::time::Timestamp;
 
 use super::{offers, sql};
-use crate::AppState;
-use crate::background::Rounds;
+use crate::SellingState;
+use platform::background::Rounds;
 
 /// How often a replica looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const MAX_SHOWS_PER_ROUND: i64 = 200;
 const MAX_OPEN_LISTS: i64 = 100_000;
 
 /// Runs until the server stops.
-pub async fn serve_forever(state: AppState) {
+pub async fn serve_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
         if let Err(cause) = round(&state).await {
@@ -32,8 +32,8 @@ pub async fn serve_forever(state: AppState) {
 ///
 /// # Errors
 /// When the database fails. Failures of single shows are logged, and the next round retries.
-pub async fn round(state: &AppState) -> Result<(), sqlx::Error> {
-    let now = state.locks.now();
+pub async fn round(state: &SellingState) -> Result<(), sqlx::Error> {
+    let now = state.clock.now();
     state.waiting.replace(sql::open_shows(&state.pg, MAX_OPEN_LISTS).await?);
     settle(state, now).await?;
     let looked_at = now.plus_ms(-LOOKED_AT_MS);
@@ -47,7 +47,7 @@ pub async fn round(state: &AppState) -> Result<(), sqlx::Error> {
 
 /// Offers that were bought are taken; those whose time is over have lapsed, unless they are being paid for.
 /// The lock store lets their holds go by itself.
-async fn settle(state: &AppState, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn settle(state: &SellingState, now: Timestamp) -> Result<(), sqlx::Error> {
     let (taken, lapsed) = (sql::note_taken(&state.pg, now).await?, sql::note_lapsed(&state.pg, now).await?);
     if taken + lapsed > 0 {
         tracing::info!(taken, lapsed, "offers to those who waited came to their end");

@@ -9,7 +9,7 @@ use domain::waiting_list::{Offer, Wish};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// How an entry stands, as SQL spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,15 +6,15 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 use super::sql::{self, Entry, EntryState};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::clock::{from_utc, rfc3339};
-use crate::web::Problem;
+use crate::SellingState;
+use catalogue::Show;
+use http::Problem;
+use platform::clock::{from_utc, rfc3339};
 
 /// The caller's place; `None` when they are not in line and were not lately.
-pub(super) async fn of_owner(state: &AppState, show: &Show, owner: &str) -> Result<Option<WaitingView>, Problem> {
+pub(super) async fn of_owner(state: &SellingState, show: &Show, owner: &str) -> Result<Option<WaitingView>, Problem> {
     let mut connection = state.pg.acquire().await?;
-    newest(&mut connection, show, owner, state.locks.now()).await
+    newest(&mut connection, show, owner, state.clock.now()).await
 }
 
 /// Their newest entry.

@@ -9,7 +9,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::background::woken;
+use platform::background::woken;
 
 /// Looked at this often even if nobody says so: what was postponed, and what another replica left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -26,13 +26,13 @@ pub(super) fn mail() -> TicketMail {
 
 /// Two tickets with all that is attached.
 fn attachments() -> Attachments {
-    let ticket = |label: &str| crate::tickets::Ticket {
+    let ticket = |label: &str| crate::Ticket {
         label: label.to_owned(),
         category: "Gold".to_owned(),
         code: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ".to_owned(),
     };
     Attachments {
-        sheet: crate::tickets::pdf::Sheet {
+        sheet: crate::pdf::Sheet {
             reference: "K7QM-2XPA".to_owned(),
             holder: "Luís".to_owned(),
             film: "The Long Row".to_owned(),
@@ -44,7 +44,7 @@ fn attachments() -> Attachments {
             format: "2D, English".to_owned(),
             tickets: vec![ticket("C7"), ticket("C8")],
         },
-        entry: crate::tickets::calendar::Entry {
+        entry: crate::calendar::Entry {
             booking: Uuid::from_u128(7),
             title: "The Long Row".to_owned(),
             place: "Rialto, Screen 2, Rua 1, Lisbon".to_owned(),
@@ -262,7 +262,7 @@ fn addresses_that_cannot_be_one_are_refused_before_anything_is_sold() {
 
 #[tokio::test]
 async fn sending_twice_leaves_one_whole_mail_in_the_folder() {
-    let folder = std::env::temp_dir().join(format!("rowlock-mail-{}", crate::ids::new_id()));
+    let folder = std::env::temp_dir().join(format!("rowlock-mail-{}", platform::ids::new_id()));
     let mailer = Mailer::into_folder(from(), &folder);
     for _ in 0..2 {
         mailer.send_ticket(&mail()).await.expect("written");

@@ -8,7 +8,7 @@ use lettre::{Address, Message};
 
 use super::attachments::{Attachments, QR_ID};
 use super::{Addressee, MailError, TicketMail, sent_at};
-use crate::tickets::qr::Escaped;
+use crate::qr::Escaped;
 
 /// Longest piece of a foreign text in a mail, characters.
 const MAX_TEXT_CHARS: usize = 200;
@@ -87,7 +87,7 @@ pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailEr
 
 /// One line that does not reach outside itself: line ends and control characters become spaces, marks
 /// that override the direction of other people's text go.
-pub(in crate::tickets) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(MAX_TEXT_CHARS));
     let mut is_parted = false;
     let kept = text.chars().filter(|c| !is_bidi_override(*c));

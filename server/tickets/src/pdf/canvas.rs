@@ -9,8 +9,8 @@ use krilla::surface::Surface;
 use super::fonts::{Han, Weight};
 use super::text::{BOX_EDGES, BOX_MARGIN, Letters, Line};
 use super::wrap::{self, LEADING, Room};
-use crate::telemetry;
-use crate::tickets::qr::Drawing;
+use crate::qr::Drawing;
+use platform::telemetry;
 
 /// From the top of a line to its base line, parts of the size.
 const ASCENT: f32 = 0.85;

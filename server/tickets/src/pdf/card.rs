@@ -4,8 +4,8 @@ use super::canvas::{Canvas, Colour, FRAME, INK, QUIET, Style, WHITE, hsl};
 use super::fonts::Weight;
 use super::wrap::{LEADING, Room, SMALLEST};
 use super::{PdfError, SHEET, Sheet};
-use crate::tickets::code::{group_qr_text, qr_text};
-use crate::tickets::qr::{self, Drawing};
+use crate::code::{group_qr_text, qr_text};
+use crate::qr::{self, Drawing};
 
 /// Empty margin of the sheet, points.
 const MARGIN: f32 = 40.0;

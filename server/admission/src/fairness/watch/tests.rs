@@ -1,7 +1,7 @@
 use domain::fairness::NEVER_BOUGHT_AFTER_MS;
 
 use super::*;
-use crate::web::ClientAddress;
+use http::ClientAddress;
 
 const SHOW: Uuid = Uuid::from_u128(7);
 const NOW: Timestamp = Timestamp(5_000_000);

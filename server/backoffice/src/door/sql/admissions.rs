@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
-use crate::clock::{from_utc, to_utc};
+use platform::clock::{from_utc, to_utc};
 
 /// A scan that lets somebody in, as it is written down.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use sqlx::{FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::admissions::{Admission, Entrance};
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// Conflicts told at once.
 const MAX_CONFLICTS: i64 = 50;

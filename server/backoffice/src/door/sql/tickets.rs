@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use sqlx::{FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// Shows of one evening in one theatre, at most.
 const MAX_SHOWS: i64 = 300;

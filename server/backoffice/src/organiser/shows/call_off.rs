@@ -5,18 +5,19 @@ use domain::api::organiser::CancelShowRequest;
 use uuid::Uuid;
 
 use super::week;
-use crate::idempotency::Answer;
+use crate::BackofficeState;
 use crate::organiser::Act;
 use crate::organiser::sql::shows as sql;
-use crate::web::{Code, Problem};
-use crate::{AppState, bookings};
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use selling::bookings;
 
 /// Calls a show off. The answer says how far the undoing is, which goes on by itself.
 ///
 /// # Errors
 /// 404 for a show of others, 409 when it was called off before.
 pub async fn call_off(
-    state: &AppState,
+    state: &BackofficeState,
     act: &Act<'_>,
     show: Uuid,
     request: &CancelShowRequest,

@@ -9,13 +9,14 @@ use domain::api::organiser::{DefectiveSeatsRequest, DefectiveSeatsView};
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 
-use crate::idempotency::Answer;
 use crate::organiser::Act;
 use crate::organiser::sql::shows as sql;
 use crate::organiser::standing::numbers;
-use crate::seat_locks::StoreError;
-use crate::web::{Code, Problem};
-use crate::{AppState, bookings, box_office};
+use crate::{BackofficeState, box_office};
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use seats::seat_locks::StoreError;
+use selling::bookings;
 
 /// Seats in one act, at most: each is a row of each planned show.
 const MAX_SEATS: usize = 20;
@@ -38,18 +39,18 @@ struct Part {
 /// # Errors
 /// 404 for a show of others, 400 for seats its room lacks, 409 for a show that has begun or was called off.
 pub async fn withdraw(
-    state: &AppState,
+    state: &BackofficeState,
     act: &Act<'_>,
     show: Uuid,
     request: &DefectiveSeatsRequest,
 ) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
+    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     let wanted = wanted(&request.seats)?;
     // Rooms are read before the transaction, which must not wait for another connection.
     let scope = (act.theatre, show, request.all_shows);
-    let planned = sql::planned_on_screen(&mut *state.pg.acquire().await?, scope, state.locks.now(), MAX_SHOWS).await?;
+    let planned = sql::planned_on_screen(&mut *state.pg.acquire().await?, scope, state.clock.now(), MAX_SHOWS).await?;
     let parts = parts_of(state, show, planned, &wanted).await?;
 
     let mut begun = match act.begin(state).await? {
@@ -96,7 +97,7 @@ pub async fn withdraw(
 
 /// Takes seats off the map, before the commit. A map that is not loaded, or a lock store that is away, is corrected by the
 /// worker in `bookings`.
-async fn take_off_map(state: &AppState, part: &Part) -> Result<(), Problem> {
+async fn take_off_map(state: &BackofficeState, part: &Part) -> Result<(), Problem> {
     match state.locks.withdraw(part.show, &part.seats).await {
         Ok(Ok(_)) | Err(StoreError::NoMap(_)) => Ok(()),
         Ok(Err(refusal)) => Err(Problem::internal(&format!("the lock store withdraws no seats: {refusal:?}"))),
@@ -121,7 +122,7 @@ fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
 
 /// The seats of these names in each of these shows.
 async fn parts_of(
-    state: &AppState,
+    state: &BackofficeState,
     show: Uuid,
     planned: Vec<(Uuid, Uuid)>,
     wanted: &BTreeSet<String>,

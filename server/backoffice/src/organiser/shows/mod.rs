@@ -23,9 +23,8 @@ use domain::api::organiser::{Sales, TermsOfSale};
 use domain::seats::MAX_SEATS_PER_PERSON;
 use domain::time::{SECOND_MS, Timestamp};
 
-use crate::catalogue;
-use crate::clock::from_utc;
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
+use platform::clock::from_utc;
 
 /// The shortest a hold may be, seconds: who pays faster?
 const LEAST_HOLD_S: u32 = 30;
@@ -122,6 +121,6 @@ mod tests {
         assert_eq!(code(from("2026-03-29T01:30")), Some(Code::NoSuchTime));
         assert_eq!(code(from(" ")), None);
         let summer = checked(&from("2026-07-01T10:00"), zone).expect("a time").sales_from.expect("it");
-        assert_eq!(crate::clock::rfc3339(summer), "2026-07-01T09:00:00.000Z");
+        assert_eq!(platform::clock::rfc3339(summer), "2026-07-01T09:00:00.000Z");
     }
 }

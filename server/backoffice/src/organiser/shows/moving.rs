@@ -18,15 +18,15 @@ use super::overlap::Taken;
 use super::plan::free_of_others;
 use super::week::LOCAL_SECOND;
 use super::{week, zone_of};
-use crate::AppState;
-use crate::bookings::relocation::{self, Wish};
-use crate::catalogue::slot_of;
-use crate::clock::{from_utc, to_utc};
-use crate::idempotency::Answer;
-use crate::organiser::sql::moving::{self as sql, MovingShow};
-use crate::organiser::sql::{programme, screens, shows};
+use crate::BackofficeState;
+use crate::organiser::sql::moving::MovingShow;
+use crate::organiser::sql::{moving as sql, programme, screens, shows};
 use crate::organiser::{Act, layouts};
-use crate::web::{Code, Problem};
+use crate::relocation::{self, Wish};
+use catalogue::slot_of;
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use platform::clock::{from_utc, to_utc};
 
 /// Categories without a price that are named in one refusal.
 const MAX_NAMED: usize = 10;
@@ -35,7 +35,7 @@ const MAX_NAMED: usize = 10;
 ///
 /// # Errors
 /// 404 for a show or a screen of others, 400 for a category without a price, 409 when the screen is taken then.
-pub async fn preview(state: &AppState, theatre: &str, show: Uuid, screen: &str) -> Result<MovePreview, Problem> {
+pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen: &str) -> Result<MovePreview, Problem> {
     let mut connection = state.pg.acquire().await?;
     let known = sql::show(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let place = shows::screen(&mut connection, theatre, screen).await?.ok_or_else(|| Problem::not_found("screen"))?;
@@ -47,7 +47,7 @@ pub async fn preview(state: &AppState, theatre: &str, show: Uuid, screen: &str) 
     drop(connection);
     let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
     let meaning = relocation::preview(state, show, (screen, place.layout_id), &prices).await?;
-    let until = answer_until(state.locks.now(), from_utc(known.starts_at));
+    let until = answer_until(state.clock.now(), from_utc(known.starts_at));
     Ok(MovePreview {
         screen: screen.to_owned(),
         screen_name: place.name,
@@ -67,8 +67,13 @@ pub async fn preview(state: &AppState, theatre: &str, show: Uuid, screen: &str) 
 ///
 /// # Errors
 /// As [`preview`]; 409 when the show is over, called off or being moved.
-pub async fn begin(state: &AppState, act: &Act<'_>, show: Uuid, request: &MoveRequest) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
+pub async fn begin(
+    state: &BackofficeState,
+    act: &Act<'_>,
+    show: Uuid,
+    request: &MoveRequest,
+) -> Result<Answer, Problem> {
+    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     let (theatre, screen) = (act.theatre, request.screen.as_str());
@@ -129,7 +134,7 @@ async fn is_free(
 
 /// What categories of the other room cost: as in this show where it has them, else by the theatre's tariff.
 async fn prices(
-    state: &AppState,
+    state: &BackofficeState,
     theatre: &str,
     show: &MovingShow,
     layout: Uuid,

@@ -7,8 +7,8 @@ use chrono_tz::Tz;
 use domain::api::organiser::{DayPattern, InGap};
 use domain::pricing::Weekday;
 
-use crate::catalogue::weekday_of;
-use crate::web::{Code, Problem};
+use catalogue::weekday_of;
+use http::{Code, Problem};
 
 /// Weeks planned at once.
 const MAX_WEEKS: u32 = 26;

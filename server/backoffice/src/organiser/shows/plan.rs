@@ -12,16 +12,18 @@ use uuid::Uuid;
 use super::overlap::{Taken, conflicts};
 use super::pattern::{self, Start};
 use super::{Terms, checked, zone_of};
-use crate::audit::{self, Entry};
-use crate::catalogue::{self, slot_of};
-use crate::clock::{from_utc, rfc3339, to_utc};
-use crate::idempotency::Answer;
 use crate::organiser::films::MAX_RUNNING_MINUTES;
-use crate::organiser::sql::shows::{self as sql, NewShow};
+use crate::organiser::sql::shows as sql;
+use crate::organiser::sql::shows::NewShow;
 use crate::organiser::standing::{self, ScreenHouseSeat};
 use crate::organiser::{Act, Begun, name_of, sql as queries};
-use crate::web::{Code, Problem};
-use crate::{AppState, box_office, ids};
+use crate::{BackofficeState, box_office};
+use catalogue::slot_of;
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use identity::audit::{self, Entry};
+use platform::clock::{from_utc, rfc3339, to_utc};
+use platform::ids;
 
 /// Longest pause for cleaning, minutes.
 const MAX_CLEANING_MINUTES: u32 = 240;
@@ -32,8 +34,8 @@ const MAX_NAMED: usize = 10;
 ///
 /// # Errors
 /// 400 for what cannot be planned, 404 for a screen or a film that is not there, 409 for shows in each other's way.
-pub async fn plan(state: &AppState, act: &Act<'_>, request: &ShowsRequest) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
+pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest) -> Result<Answer, Problem> {
+    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     let Ground { zone, currency, layout_id, running_minutes, title, tariff, screen_name } =
@@ -45,7 +47,7 @@ pub async fn plan(state: &AppState, act: &Act<'_>, request: &ShowsRequest) -> Re
     }
     let terms = checked(&request.terms, zone)?;
     let starts = pattern::starts(zone, day(&request.from)?, request.weeks, &request.pattern, request.in_gap)?;
-    not_over(&starts, to_utc(state.locks.now()))?;
+    not_over(&starts, to_utc(state.clock.now()))?;
     let layout = super::super::layouts::room(state, act.theatre, layout_id).await?.layout;
     let shows = starts.iter().map(|start| {
         let prices = prices(&tariff, &layout, start, request, currency)?;
@@ -115,7 +117,7 @@ struct Ground {
     tariff: Tariff,
 }
 
-async fn ground(state: &AppState, theatre: &str, request: &ShowsRequest) -> Result<Ground, Problem> {
+async fn ground(state: &BackofficeState, theatre: &str, request: &ShowsRequest) -> Result<Ground, Problem> {
     let mut connection = state.pg.acquire().await?;
     let place = sql::screen(&mut connection, theatre, &request.screen).await?;
     let place = place.ok_or_else(|| Problem::not_found("screen"))?;

@@ -12,15 +12,15 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{checked, week, zone_of};
-use crate::AppState;
-use crate::box_office;
-use crate::clock::from_utc;
-use crate::idempotency::Answer;
 use crate::organiser::Act;
-use crate::organiser::sql::shows::{self as sql, OrganisedRow};
+use crate::organiser::sql::shows as sql;
+use crate::organiser::sql::shows::OrganisedRow;
 use crate::organiser::tariffs::amount;
-use crate::seat_locks::StoreError;
-use crate::web::{Code, Problem};
+use crate::{BackofficeState, box_office};
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use platform::clock::from_utc;
+use seats::seat_locks::StoreError;
 
 /// Prices may change so long after the terms did, milliseconds: every replica knows of a pause by then.
 const SETTLED_MS: i64 = 5 * SECOND_MS;
@@ -30,7 +30,12 @@ const SETTLED_MS: i64 = 5 * SECOND_MS;
 /// # Errors
 /// 400 for terms or prices that cannot be, 404 for a show of others, 409 when the show is over or called off, or was
 /// changed meanwhile, or its prices may not change now.
-pub async fn change(state: &AppState, act: &Act<'_>, show: Uuid, request: &TermsRequest) -> Result<Answer, Problem> {
+pub async fn change(
+    state: &BackofficeState,
+    act: &Act<'_>,
+    show: Uuid,
+    request: &TermsRequest,
+) -> Result<Answer, Problem> {
     let mut begun = match act.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
@@ -84,7 +89,7 @@ pub async fn change(state: &AppState, act: &Act<'_>, show: Uuid, request: &Terms
 
 /// Whoever still holds seats from before would pay what they did not see: where holds cannot be let go, the prices
 /// stay as they are.
-async fn let_go(state: &AppState, show: Uuid) -> Result<(), Problem> {
+async fn let_go(state: &BackofficeState, show: Uuid) -> Result<(), Problem> {
     match state.locks.release_all(show).await {
         Ok(_) | Err(StoreError::NoMap(_)) => Ok(()),
         Err(cause) => Err(cause.into()),

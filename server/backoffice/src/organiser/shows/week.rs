@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::plan::terms_view;
 use super::{Terms, zone_of};
-use crate::AppState;
-use crate::bookings::relocation;
-use crate::catalogue::{self, today_in};
-use crate::clock::{from_utc, to_utc};
-use crate::organiser::sql::shows::{self as sql, OrganisedRow};
-use crate::web::{Code, Problem};
+use crate::organiser::sql::shows as sql;
+use crate::organiser::sql::shows::OrganisedRow;
+use crate::{BackofficeState, relocation};
+use catalogue::today_in;
+use http::{Code, Problem};
+use platform::clock::{from_utc, to_utc};
 
 /// Days shown at once, the first included.
 const DAYS: u64 = 7;
@@ -27,14 +27,14 @@ const MAX_SHOWS: i64 = 1_000;
 /// # Errors
 /// 400 when that is no day.
 pub async fn week(
-    state: &AppState,
+    state: &BackofficeState,
     theatre: &str,
     from: Option<&str>,
 ) -> Result<(NaiveDate, Vec<OrganisedShow>), Problem> {
     let mut connection = state.pg.acquire().await?;
     let zone = sql::zone(&mut connection, theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let from = match from.map(str::trim).filter(|text| !text.is_empty()) {
-        None => today_in(&zone, state.locks.now())?,
+        None => today_in(&zone, state.clock.now())?,
         Some(text) => {
             let no_day = || Problem::new(Code::Malformed, format!("{text:?} is no day like 2026-12-07."));
             catalogue::day(text).ok_or_else(no_day)?
@@ -49,7 +49,7 @@ pub async fn week(
 ///
 /// # Errors
 /// 404 when the theatre has no such show.
-pub async fn show(state: &AppState, theatre: &str, show: Uuid) -> Result<OrganisedShow, Problem> {
+pub async fn show(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<OrganisedShow, Problem> {
     let mut connection = state.pg.acquire().await?;
     let row = sql::one(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     of_row(&mut connection, row).await

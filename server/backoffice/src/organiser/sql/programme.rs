@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// What is written about a film.
 pub(in crate::organiser) struct FilmTexts<'a> {

@@ -11,9 +11,9 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::clock::to_utc;
 use crate::organiser::shows::{Start, Terms};
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
+use platform::clock::to_utc;
 
 /// A show about to be written.
 pub(in crate::organiser) struct NewShow {

@@ -4,7 +4,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// A seat the house keeps on a screen.
 #[derive(Clone, Debug, sqlx::FromRow)]

@@ -10,8 +10,8 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::moves::MoveRow;
-use crate::bookings::relocation::lines::{PlaceColumns, SeatColumns};
-use crate::clock::to_utc;
+use crate::relocation::lines::{PlaceColumns, SeatColumns};
+use platform::clock::to_utc;
 
 /// Seats of earlier rooms that are in nobody's booking any more are numbered so far apart from each other, and below
 /// every number on its way.

@@ -12,7 +12,4 @@ pub(super) use moves::{
     FloorRow, MoveRow, Outcome, ShowNow, SoldRow, begin, carried, count_open, drop_move, finish, floors, is_unsettled,
     last, lock_move, lock_show, lock_sold, open_moves, show, sold, take_unpaid,
 };
-pub(super) use offers::{
-    DueMail, Meant, OfferRow, answered, due_offers, has_open_offers, is_offered, lock_offer, note_mailed, offer_of,
-    postpone_mail, put_all, take_mail,
-};
+pub(super) use offers::{DueMail, Meant, has_open_offers, note_mailed, postpone_mail, put_all, take_mail};

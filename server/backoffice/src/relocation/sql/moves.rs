@@ -8,8 +8,8 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::bookings::relocation::Wish;
-use crate::clock::to_utc;
+use crate::relocation::Wish;
+use platform::clock::to_utc;
 
 /// A show as far as moving it is concerned.
 #[derive(sqlx::FromRow)]

@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// What a move means for one booking, about to be written.
 pub(in super::super) struct Meant {
@@ -55,85 +55,6 @@ pub(in super::super) async fn has_open_offers(tx: &mut PgConnection, show: Uuid)
     )
     .bind(show)
     .fetch_one(tx)
-    .await
-}
-
-/// Whether the buyer of a booking may still answer.
-pub(in super::super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')")
-        .bind(booking)
-        .fetch_one(tx)
-        .await
-}
-
-/// Places that are offered to the buyer of a booking.
-#[derive(sqlx::FromRow)]
-pub(in super::super) struct OfferRow {
-    pub move_id: Uuid,
-    pub before: Vec<String>,
-    pub after: Vec<String>,
-    pub answer_until: DateTime<Utc>,
-    pub reason: String,
-    pub from_name: String,
-    pub to_name: String,
-}
-
-macro_rules! offers {
-    ($end:literal) => {
-        concat!(
-            "SELECT moved.move_id, moved.before, moved.after, moved.answer_until, move.reason,
-                    (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
-                    (SELECT name FROM screens WHERE id = move.to_screen) AS to_name
-             FROM moved_bookings moved JOIN show_moves move ON move.id = moved.move_id
-             WHERE moved.booking_id = $1 AND moved.state = 'offered'",
-            $end
-        )
-    };
-}
-
-/// The offer to a booking.
-pub(in super::super) async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
-    sqlx::query_as(offers!("")).bind(booking).fetch_optional(tx).await
-}
-
-/// The same, locked; the booking is locked already.
-pub(in super::super) async fn lock_offer(
-    tx: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Option<OfferRow>, sqlx::Error> {
-    sqlx::query_as(offers!(" FOR UPDATE OF moved")).bind(booking).fetch_optional(tx).await
-}
-
-/// The offer is over: `taken`, `declined` or `lapsed`.
-pub(in super::super) async fn answered(
-    tx: &mut PgConnection,
-    move_id: Uuid,
-    booking: Uuid,
-    how: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
-    let done = sqlx::query(
-        "UPDATE moved_bookings SET state = $3, answered_at = $4
-         WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'",
-    )
-    .bind(move_id)
-    .bind(booking)
-    .bind(how)
-    .bind(to_utc(now))
-    .execute(tx)
-    .await?;
-    if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
-}
-
-/// Bookings whose buyers have not answered in time, or that are over already.
-pub(in super::super) async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<Uuid>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1
-         ORDER BY answer_until LIMIT $2",
-    )
-    .bind(to_utc(now))
-    .bind(limit)
-    .fetch_all(pg)
     .await
 }
 

@@ -10,7 +10,7 @@ use redis::Value;
 use tokio::sync::oneshot;
 
 use super::entry::{Entry, Id};
-use crate::AppState;
+use crate::HttpState;
 
 /// Keys in one call: beyond, everyone else waits longer for Redis than the sharing saves.
 const MAX_PER_CALL: usize = 64;
@@ -86,7 +86,7 @@ struct Waiting {
 
 impl Line {
     /// Sends one; when the line is full, the caller that waits for its answer is told that Redis is away.
-    pub(super) fn send(&self, state: &AppState, traveller: Traveller) {
+    pub(super) fn send(&self, state: &HttpState, traveller: Traveller) {
         let mut waiting = self.lock();
         if waiting.keys.len() >= MAX_WAITING {
             return;
@@ -133,7 +133,7 @@ impl Drop for Serving<'_> {
 }
 
 /// Sends call after call until nobody waits.
-async fn serve(state: AppState) {
+async fn serve(state: HttpState) {
     let line = &state.idempotency.shared.line;
     let _serving = Serving(line);
     loop {
@@ -146,7 +146,7 @@ async fn serve(state: AppState) {
 }
 
 /// One call for all, or on a Cluster one for each slot.
-fn by_slot(state: &AppState, batch: Vec<Traveller>) -> Vec<Vec<Traveller>> {
+fn by_slot(state: &HttpState, batch: Vec<Traveller>) -> Vec<Vec<Traveller>> {
     if !state.redis.has_slots() {
         return vec![batch];
     }
@@ -157,7 +157,7 @@ fn by_slot(state: &AppState, batch: Vec<Traveller>) -> Vec<Vec<Traveller>> {
     slots.into_values().collect()
 }
 
-async fn call(state: &AppState, batch: Vec<Traveller>) {
+async fn call(state: &HttpState, batch: Vec<Traveller>) {
     let shared = &state.idempotency.shared;
     let keys: Vec<&str> = batch.iter().flat_map(|key| [key.names.entry.as_str(), key.names.pending.as_str()]).collect();
     let mut call = shared.keys_script.call(&keys);

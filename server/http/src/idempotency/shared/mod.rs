@@ -28,8 +28,9 @@ pub(super) use replicas::{LAST_CLAIM_AGE_MS, announce_forever};
 
 use self::line::{Line, Names, Traveller, Wish};
 use super::{Answer, Intent, PENDING_LIFE_MS};
-use crate::seat_locks::link::{LinkError, LuaScript};
-use crate::{AppState, ids};
+use crate::HttpState;
+use platform::ids;
+use platform::redis_link::{LinkError, LuaScript};
 
 /// A request waits this long for Redis, and then goes on with Postgres alone.
 const DEADLINE: Duration = Duration::from_millis(250);
@@ -73,7 +74,7 @@ impl Shared {
     }
 
     /// Claims a key for `PENDING_LIFE_MS`, in place of another claim if one is given.
-    pub(super) async fn claim(&self, state: &AppState, intent: &Intent, claim: Claim, of: Option<Claim>) -> Said {
+    pub(super) async fn claim(&self, state: &HttpState, intent: &Intent, claim: Claim, of: Option<Claim>) -> Said {
         let value = entry::pending(&intent.request_hash, claim);
         let (reply, said) = oneshot::channel();
         let token = of.map(|of| of.token);
@@ -84,8 +85,8 @@ impl Shared {
     }
 
     /// Stores an answer that Postgres has. Nobody waits for it.
-    pub(super) fn complete(&self, state: &AppState, intent: &Intent, answer: &Answer, until: Timestamp) {
-        let life_ms = until.since(state.locks.now());
+    pub(super) fn complete(&self, state: &HttpState, intent: &Intent, answer: &Answer, until: Timestamp) {
+        let life_ms = until.since(state.clock.now());
         if life_ms > 0 {
             let value = entry::completed(&intent.request_hash, answer, until);
             let names = self.names(&intent.owner, &intent.key);
@@ -97,7 +98,7 @@ impl Shared {
     /// The same for the comparison of the stores, which waits for the result.
     pub(super) async fn repair(
         &self,
-        state: &AppState,
+        state: &HttpState,
         key: (&str, &str),
         request_hash: &[u8; 32],
         answer: &Answer,
@@ -105,14 +106,14 @@ impl Shared {
     ) -> Said {
         let (reply, said) = oneshot::channel();
         let value = entry::completed(request_hash, answer, until);
-        let (names, life_ms) = (self.names(key.0, key.1), until.since(state.locks.now()).max(1));
+        let (names, life_ms) = (self.names(key.0, key.1), until.since(state.clock.now()).max(1));
         let wish = Wish::Complete;
         self.line.send(state, Traveller { names, wish, value, life_ms, token: None, reply: Some(reply) });
         in_time(said).await
     }
 
     /// Takes a claim back. `failure` is left for a caller who asks how it went.
-    pub(super) fn abandon(&self, state: &AppState, key: (&str, &str), claim: Claim, failure: Option<Failure<'_>>) {
+    pub(super) fn abandon(&self, state: &HttpState, key: (&str, &str), claim: Claim, failure: Option<Failure<'_>>) {
         let value =
             failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));
         let names = self.names(key.0, key.1);
@@ -121,7 +122,7 @@ impl Shared {
     }
 
     /// What is known of a key.
-    pub(super) async fn read(&self, state: &AppState, owner: &str, key: &str) -> Said {
+    pub(super) async fn read(&self, state: &HttpState, owner: &str, key: &str) -> Said {
         let (reply, said) = oneshot::channel();
         let names = self.names(owner, key);
         let (wish, value, life_ms, token) = (Wish::Read, Vec::new(), 0, None);
@@ -132,7 +133,7 @@ impl Shared {
     /// Owners and keys of a bucket that have been pending for that long; `None` when Redis is away.
     pub(super) async fn due(
         &self,
-        state: &AppState,
+        state: &HttpState,
         bucket: u8,
         for_ms: i64,
         limit: usize,

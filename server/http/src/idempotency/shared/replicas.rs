@@ -6,9 +6,9 @@ use std::time::Duration;
 use redis::Value;
 
 use super::{Claim, Id};
-use crate::AppState;
-use crate::background::Rounds;
-use crate::seat_locks::link::LuaScript;
+use crate::HttpState;
+use platform::background::Rounds;
+use platform::redis_link::LuaScript;
 
 /// A replica that was silent for this long is taken for dead. If it lives, cut off from Redis, no harm is done:
 /// its work and that of the replica that takes over meet at the rows in Postgres.
@@ -29,7 +29,7 @@ impl super::Shared {
     }
 
     /// Whether the replica that made this claim is alive. In doubt, it is.
-    pub(in crate::idempotency) async fn is_alive(&self, state: &AppState, claim: Claim) -> bool {
+    pub(in crate::idempotency) async fn is_alive(&self, state: &HttpState, claim: Claim) -> bool {
         let asked = LuaScript::new(ASK);
         let call = asked.call(&[self.name_of(&claim.replica)]);
         !matches!(state.redis.eval(&call).await, Ok(answer) if answer.value == Value::Int(0))
@@ -37,7 +37,7 @@ impl super::Shared {
 }
 
 /// Says that this replica is alive, until the server stops.
-pub(in crate::idempotency) async fn announce_forever(state: AppState) {
+pub(in crate::idempotency) async fn announce_forever(state: HttpState) {
     let shared = &state.idempotency.shared;
     let say = LuaScript::new(SAY);
     let name = shared.name_of(&shared.replica);

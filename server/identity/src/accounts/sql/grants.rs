@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// Where an account works, as what, sorted.
 pub(in crate::accounts) async fn of_account(

@@ -5,7 +5,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::accounts::links::Purpose;
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// A mail to be sent.
 #[derive(Clone, Debug, sqlx::FromRow)]

@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// An account as stored.
 #[derive(Clone, Debug, sqlx::FromRow)]

@@ -6,7 +6,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::accounts::sessions::{Credential, Life, SEEN_EVERY_MS, Session};
-use crate::clock::{from_utc, to_utc};
+use platform::clock::{from_utc, to_utc};
 
 #[derive(sqlx::FromRow)]
 struct SessionRow {

@@ -16,10 +16,10 @@ use tower::{Layer, Service, ServiceExt};
 use super::class::{Class, Terms, terms};
 use super::controller::Controller;
 use super::places::{Places, Work};
-use crate::idempotency::Fingerprint;
 use crate::web::pages::PageError;
-use crate::web::{Code, Problem};
-use crate::{ids, telemetry};
+use http::idempotency::Fingerprint;
+use http::{Code, Problem};
+use platform::{ids, telemetry};
 
 /// Whoever is refused comes back after one second at least…
 const COME_BACK_S: u64 = 1;
@@ -164,7 +164,7 @@ impl Drop for Visit {
 
 /// Programs get a problem, people a page in their language.
 fn refusal(class: Class, is_api: bool) -> Response {
-    telemetry::shed(class);
+    super::metrics::shed(class);
     let mut response = if is_api {
         let detail = "Very many people are here at once. Nothing was lost; please try again in a moment.";
         Problem::new(Code::Overloaded, detail).into_response()
@@ -197,7 +197,7 @@ mod tests {
                 let response = refusal(Class::Looking, is_api);
                 assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
                 assert_eq!(response.headers()[header::CONTENT_TYPE], kind);
-                assert_eq!(response.headers()[header::CACHE_CONTROL], crate::web::caching::PRIVATE);
+                assert_eq!(response.headers()[header::CACHE_CONTROL], http::caching::PRIVATE);
                 let pause = response.headers()[header::RETRY_AFTER].to_str().expect("text").to_owned();
                 pauses.insert(pause.parse::<u64>().expect("a number"));
             }

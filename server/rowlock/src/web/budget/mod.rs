@@ -11,7 +11,9 @@
 mod class;
 mod controller;
 mod layer;
+mod metrics;
 mod places;
 
 pub use class::Class;
 pub use layer::BudgetLayer;
+pub use metrics::register as register_metrics;

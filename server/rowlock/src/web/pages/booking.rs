@@ -17,11 +17,14 @@ use domain::booking::BookingState;
 use uuid::Uuid;
 
 use super::{PRIVATE_CACHE, PageError, html, start_in_words};
-use crate::catalogue::Show;
-use crate::tickets::calendar::Entry;
-use crate::tickets::{self, Ticket, code, qr};
-use crate::web::{Code, Problem, Visitor, reader};
-use crate::{AppState, accounts, bookings};
+use crate::AppState;
+use catalogue::Show;
+use http::{Code, Problem, reader};
+use identity::Visitor;
+use selling::belongings;
+use selling::bookings;
+use tickets::calendar::Entry;
+use tickets::{Ticket, code, qr};
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -121,7 +124,7 @@ async fn calendar_with_code(
 /// The show as an entry for the calendar of whoever has the ticket.
 async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
     let Path(id) = id?;
-    let owner = accounts::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
+    let owner = belongings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
@@ -145,10 +148,10 @@ fn entry(
         title: show.film.clone(),
         place: format!("{}, {}, {}", show.theatre, show.screen, show.postal_address()),
         notes: vec![seats, reference],
-        url: format!("{}{address}", state.config.public_url),
+        url: format!("{}{address}", state.config.site.public_url),
         starts_at: show.starts_at,
         running_minutes: show.running_minutes,
-        written_at: state.locks.now(),
+        written_at: state.clock.now(),
     };
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/calendar; charset=utf-8"))];
     let cache = [(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
@@ -158,7 +161,7 @@ fn entry(
 /// The caller's booking and what it is for. Another's is not found.
 async fn load(state: &AppState, visitor: &Visitor, id: BookingId) -> Result<(BookingView, ShowFacts), PageError> {
     let Path(id) = id?;
-    let owner = accounts::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
+    let owner = belongings::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use super::PageError;
 use super::accounts::{FormResult, once_more, private, see};
 use super::booking::{facts, passing_or_fault};
-use crate::bookings::{self, OpenedByMail};
-use crate::web::{ClientAddress, reader};
-use crate::{AppState, tickets};
+use crate::AppState;
+use http::{ClientAddress, reader};
+use selling::bookings::{self, OpenedByMail};
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 2 * 1024;

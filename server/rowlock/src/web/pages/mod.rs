@@ -13,10 +13,10 @@ use axum::routing::get;
 use domain::time::Timestamp;
 
 use crate::AppState;
-use crate::catalogue::{Show, Unreadable};
-use crate::cdn::Tags;
-use crate::web::caching::{Kept, PRIVATE};
-use crate::web::{Code, Problem, reader, unreadable};
+use catalogue::{Show, Unreadable};
+use http::cache_tags::Tags;
+use http::caching::{Kept, PRIVATE};
+use http::{Code, Problem, reader, unreadable};
 
 mod accounts;
 mod booking;

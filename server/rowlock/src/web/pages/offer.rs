@@ -12,8 +12,9 @@ use super::accounts::{once_more, private, see};
 use super::booking::{facts, passing_or_fault};
 use super::{PageError, in_words};
 use crate::AppState;
-use crate::waiting_list::{self, OpenedOffer};
-use crate::web::{ClientAddress, Visitor};
+use http::ClientAddress;
+use identity::Visitor;
+use selling::waiting_list::{self, OpenedOffer};
 
 type Key = Result<Path<String>, PathRejection>;
 

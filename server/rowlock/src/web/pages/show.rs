@@ -17,10 +17,11 @@ use uuid::Uuid;
 
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
-use crate::catalogue;
-use crate::waiting_room::{self, Brought, Whereabouts};
-use crate::web::{Visitor, reader};
-use crate::{AppState, accounts, clock, holds};
+use crate::AppState;
+use admission::waiting_room::{self, Brought, Whereabouts};
+use http::reader;
+use identity::{Visitor, accounts};
+use platform::clock;
 
 /// A show that is paused is looked at again after so many seconds, by whoever stays: it may go on any moment.
 const LOOK_AGAIN_S: u64 = 4;
@@ -43,7 +44,7 @@ async fn show(
     if show.sales == Sales::Planned {
         return Err(PageError::NotFound);
     }
-    let now = state.locks.now();
+    let now = state.clock.now();
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
     let buyer = accounts::named(&state, visitor.account).await.map_err(passing_or_fault)?;
     let page = ShowPage {
@@ -66,10 +67,10 @@ async fn show(
         opens: opens.map(|from| in_words(&show, from)),
         is_paused: show.sales == Sales::Paused && show.starts_at > now && !show.is_called_off(),
         is_called_off: show.is_called_off(),
-        offer_minutes: (state.config.waiting_offer_ms / MINUTE_MS).max(1),
+        offer_minutes: (state.config.selling.waiting_offer_ms / MINUTE_MS).max(1),
     };
     // Also before the sale begins: people come to wait for it.
-    let may_be_sold = holds::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
+    let may_be_sold = catalogue::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
     if may_be_sold && waiting_room::whereabouts(&state, id, &visitor.owner, &headers) == Whereabouts::Outside {
         let opens = opening_in_words(&state, &show);
         return Ok((visitor, html(InFront { show: page, opens }, PRIVATE_CACHE)).into_response());

@@ -10,10 +10,12 @@ use domain::booking::BookingState;
 
 use super::booking::{BookingId, Opened, opened, passing_or_fault};
 use super::{PRIVATE_CACHE, PageError};
-use crate::catalogue::Show;
-use crate::tickets::{self, Ticket, pdf};
-use crate::web::Visitor;
-use crate::{AppState, accounts, bookings};
+use crate::AppState;
+use catalogue::Show;
+use identity::Visitor;
+use selling::belongings;
+use selling::bookings;
+use tickets::{Ticket, pdf};
 
 /// The files.
 pub fn routes() -> Router<AppState> {
@@ -22,7 +24,7 @@ pub fn routes() -> Router<AppState> {
 
 async fn of_booking(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
     let Path(id) = id?;
-    let owner = accounts::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
+    let owner = belongings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;

@@ -30,7 +30,7 @@ fn ids(bookings: &[Value]) -> Vec<&str> {
 /// A browser with a guest's cookie, as the page of a show sets it.
 async fn guest(world: &World) -> Browser {
     let mut browser = Browser::new(world);
-    browser.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
+    browser.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
     browser
 }
 

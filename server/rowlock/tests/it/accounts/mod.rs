@@ -85,7 +85,7 @@ impl Browser {
 
     /// The same with a fresh key.
     pub async fn send(&mut self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
-        let key = server::ids::new_id().to_string();
+        let key = platform::ids::new_id().to_string();
         let (status, _, body) = self.send_with(method, path, &body, &[("idempotency-key", &key)]).await;
         (status, body)
     }

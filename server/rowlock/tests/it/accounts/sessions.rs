@@ -10,7 +10,7 @@ use crate::world::{TOKEN_SECRET, World, text, until};
 
 /// What a program with that token is answered.
 async fn with_token(world: &World, method: Method, path: &str, body: Value, token: &str) -> (StatusCode, Value) {
-    let key = server::ids::new_id().to_string();
+    let key = platform::ids::new_id().to_string();
     let headers = [("authorization", &*format!("Bearer {token}")), ("idempotency-key", &key)];
     let (status, _, body) = Browser::new(world).send_with(method, path, &body, &headers).await;
     (status, body)
@@ -190,12 +190,12 @@ async fn forged_expired_and_foreign_tokens_open_nothing() {
         signed(&json!({ "alg": "HS512" }), &claims, TOKEN_SECRET),
         signed(&usual, &claims, "another secret, which is as long as one has to be"),
         format!("{}.{}.{}", parts[0], parts[1], "AAAA"),
-        changed("exp", json!(server::clock::now().0 / 1_000 - 1)),
+        changed("exp", json!(platform::clock::now().0 / 1_000 - 1)),
         changed("aud", json!("others")),
         changed("iss", json!("others")),
-        changed("sid", json!(server::ids::new_id())),
+        changed("sid", json!(platform::ids::new_id())),
         // Ann's session in the name of another account.
-        changed("sub", json!(server::ids::new_id())),
+        changed("sub", json!(platform::ids::new_id())),
         "x".repeat(5_000),
         String::new(),
     ];

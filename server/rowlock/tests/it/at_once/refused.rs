@@ -269,7 +269,7 @@ async fn the_limits_of_a_person_and_of_a_card_are_told_before_anything_is_writte
 async fn a_guest_who_is_copied(world: &World) -> (Browser, Browser, Value) {
     signed_up(world, "ann@example.org").await;
     let mut phone = Browser::new(world);
-    phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
+    phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
     let mut copy = Browser::new(world);
     copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
     let hold = held(&phone.visitor(), &[1]).await;

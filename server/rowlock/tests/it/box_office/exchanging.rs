@@ -1,8 +1,8 @@
 //! Other seats in place of those that were sold.
 
+use platform::ids::new_id;
 use reqwest::StatusCode;
 use serde_json::json;
-use server::ids::new_id;
 
 use super::{acts, at_work, code, desk, holds, of_booking, sells, two_theatres};
 use crate::door::{codes, device, tonight};

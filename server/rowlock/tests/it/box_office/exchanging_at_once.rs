@@ -1,8 +1,8 @@
 //! Two who take the same booking in the same moment: one of them has it, and the money is where it is said to be.
 
+use platform::ids::new_id;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use server::ids::new_id;
 
 use super::exchanging_for_less::{audited, backed, books, wish};
 use super::{PIN, at_work, code, desk, holds, manager, of_booking, sells};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use platform::ids::new_id;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use server::ids::new_id;
 use uuid::Uuid;
 
 use super::{PIN, acts, at_work, code, desk, holds, manager, of_booking, sale, sales, sells};

@@ -18,7 +18,7 @@ pub async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
 /// Sends a form with a fresh key; the status, and the way on or the page.
 pub async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
     let visitor = browser.visitor();
-    let key = server::ids::new_id().to_string();
+    let key = platform::ids::new_id().to_string();
     let fields = [fields, &[("key", key.as_str())][..]].concat();
     let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     let answer = form(request, &fields).send().await.expect("the server answers");

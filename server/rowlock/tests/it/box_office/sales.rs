@@ -50,7 +50,7 @@ async fn the_same_key_sells_once_and_two_sellers_never_the_same_seat() {
     let mut ann = at_work(&world, "ann@example.org").await;
     let mut ben = at_work(&world, "ben@example.org").await;
     let hold = holds(&mut ann, &world, &[7]).await;
-    let (path, wish, key) = (sales(&world), sale(&hold, "cash"), server::ids::new_id().to_string());
+    let (path, wish, key) = (sales(&world), sale(&hold, "cash"), platform::ids::new_id().to_string());
     let visitor = ann.visitor();
     let sell = async || visitor.call_with_key(Method::POST, &path, wish.clone(), &key).await;
     let (one, other) = tokio::join!(sell(), sell());
@@ -100,7 +100,7 @@ async fn what_cannot_be_sold_is_refused_and_nothing_is_half_done() {
         (wish("free", 0, " "), (400, "malformed")),
         (wish("cash", PRICE, "No reason is due."), (400, "malformed")),
         (wish("cheque", PRICE, ""), (400, "malformed")),
-        (json!({ "hold": server::ids::new_id(), "means": "cash", "total_minor": PRICE }), (410, "hold_expired")),
+        (json!({ "hold": platform::ids::new_id(), "means": "cash", "total_minor": PRICE }), (410, "hold_expired")),
         (
             json!({ "hold": hold["id"], "means": "cash", "total_minor": PRICE, "email": "nobody" }),
             (400, "person_invalid"),

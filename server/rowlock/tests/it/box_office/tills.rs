@@ -67,7 +67,7 @@ async fn a_till_is_opened_once_and_holds_no_more_than_is_in_it() {
         assert_eq!(code(&answer), (400, "malformed".into()), "{minor}");
     }
     // The same key is the same drop.
-    let key = server::ids::new_id().to_string();
+    let key = platform::ids::new_id().to_string();
     let visitor = ann.visitor();
     let once =
         async || visitor.call_with_key(reqwest::Method::POST, &desk("till/drops"), drop(4_000, "Full."), &key).await;

@@ -1,10 +1,10 @@
 //! What answers say of themselves to a cache.
 
+use http::caching::{Class, FOREVER, PRIVATE, REVALIDATED, SHARED, class};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName};
-use server::web::authorisation::TABLE;
-use server::web::caching::{Class, FOREVER, PRIVATE, REVALIDATED, SHARED, class};
-use server::web::pages::ADDRESSES;
+use rowlock::web::authorisation::TABLE;
+use rowlock::web::pages::ADDRESSES;
 
 use crate::world::{World, text};
 

@@ -24,7 +24,7 @@ async fn does(pg: &PgPool, statement: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_that_people_see_is_written_down_and_none_that_they_do_not() {
     let world = World::start(0, &[]).await;
-    server::cdn::announce(&world.pg).await.expect("it is written down");
+    catalogue::cdn::announce(&world.pg).await.expect("it is written down");
     let show = format!("show-{}", world.show);
     let changed: Vec<&str> = [&HERE[..], &["film-tide", "lists", &show]].concat();
     for (statement, tags) in [

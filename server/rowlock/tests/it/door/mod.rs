@@ -27,16 +27,16 @@ pub struct Device {
 
 /// A device of somebody at the box office of the Aurora, who is signed in.
 pub async fn device(world: &World, show: Uuid, name: &'static str) -> Device {
-    let email = format!("{}@example.org", server::ids::new_id().simple());
+    let email = format!("{}@example.org", platform::ids::new_id().simple());
     let browser = signed_up(world, &email).await;
     grant(world, &email, "aurora", "box_office").await;
-    Device { browser: Visitor { show, ..browser.visitor() }, id: server::ids::new_id(), name }
+    Device { browser: Visitor { show, ..browser.visitor() }, id: platform::ids::new_id(), name }
 }
 
 impl Device {
     /// Another device of the same person.
     pub fn another(&self, name: &'static str) -> Self {
-        Self { id: server::ids::new_id(), name, ..self.clone() }
+        Self { id: platform::ids::new_id(), name, ..self.clone() }
     }
 
     pub fn path(&self, what: &str) -> String {
@@ -54,7 +54,7 @@ impl Device {
 
     /// What a scan came to, ticket by ticket.
     pub async fn scan(&self, text: &str) -> Vec<Value> {
-        let (status, answer) = self.scan_as(text, server::ids::new_id()).await;
+        let (status, answer) = self.scan_as(text, platform::ids::new_id()).await;
         assert_eq!(status, StatusCode::OK, "{answer}");
         answer["tickets"].as_array().expect("tickets").clone()
     }
@@ -72,7 +72,7 @@ impl Device {
 
     /// Settles scans made by a list; each with an id, a code, and how long ago it was, milliseconds.
     pub async fn settle(&self, list: &Value, scans: &[(Uuid, &str, i64)]) -> Answer {
-        let now = server::clock::now().0;
+        let now = platform::clock::now().0;
         let scans: Vec<Value> = scans
             .iter()
             .map(|(scan, code, ago)| json!({ "scan": scan, "codes": [code], "at_ms": now - ago }))

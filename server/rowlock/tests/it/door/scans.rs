@@ -1,9 +1,9 @@
 //! Tickets that are looked at with the network there.
 
+use platform::ids::{new_id, random_bits};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use server::ids::{new_id, random_bits};
-use server::tickets::TicketCode;
+use tickets::TicketCode;
 
 use super::{Device, codes, device, tonight};
 use crate::accounts::another_theatre;

@@ -1,9 +1,9 @@
 //! Devices that were apart from the server, and from each other.
 
+use platform::ids::{new_id, random_bits};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use server::ids::{new_id, random_bits};
-use server::tickets::TicketCode;
+use tickets::TicketCode;
 use uuid::Uuid;
 
 use super::{Device, codes, device, outcomes, tonight};
@@ -190,7 +190,7 @@ async fn a_device_whose_clock_is_wrong_is_settled_by_ours() {
     let left = device(&world, ann.show, "Left door").await;
     let codes = codes(&world, &ann.bought(&[0, 1, 2, 3], "tok_paid").await).await;
     let list = left.list().await;
-    let (now, years) = (server::clock::now().0, 30 * 365 * 86_400_000_i64);
+    let (now, years) = (platform::clock::now().0, 30 * 365 * 86_400_000_i64);
     for (code, (at_ms, sent_at_ms)) in codes.iter().zip([
         (now - years, now - years),
         (now + years, now + years),

@@ -14,9 +14,9 @@ const CHUNK_BYTES: usize = 16 * 1024;
 macro_rules! script {
     ($name:literal) => {
         concat!(
-            include_str!("../../../src/seat_locks/lua/prelude.lua"),
+            include_str!("../../../../seats/src/seat_locks/lua/prelude.lua"),
             "\n",
-            include_str!(concat!("../../../src/seat_locks/lua/", $name, ".lua"))
+            include_str!(concat!("../../../../seats/src/seat_locks/lua/", $name, ".lua"))
         )
     };
 }
@@ -121,7 +121,7 @@ fn first_of(bytes: &[u8], wires: &Wires, scripts: &Scripts) -> Option<(Vec<(Uuid
 /// Waits until Redis has done everything it was sent: it answers in order, and this is asked last. All
 /// answers are kept.
 async fn is_done(redis: &mut TcpStream) -> std::io::Result<()> {
-    let mark = server::ids::new_id().simple().to_string();
+    let mark = platform::ids::new_id().simple().to_string();
     redis.write_all(format!("*2\r\n$4\r\nPING\r\n${}\r\n{mark}\r\n", mark.len()).as_bytes()).await?;
     let (mut answers, mut chunk) = (Vec::new(), vec![0; CHUNK_BYTES]);
     while !answers.windows(mark.len()).any(|window| window == mark.as_bytes()) {

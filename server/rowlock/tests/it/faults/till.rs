@@ -106,7 +106,7 @@ impl Till {
 
     /// Opens a payment that no server has a row of, and pays it with that card if one is named. No webhook arrives.
     pub fn open_unheard(&self, reference: &str, key: &str, card: Option<&str>) {
-        let now = server::clock::now();
+        let now = platform::clock::now();
         let asked = NewPayment {
             amount_minor: PRICE,
             currency: "EUR".to_owned(),

@@ -1,11 +1,13 @@
 //! The actions that are played against one booking, and the states it starts from.
 
+use backoffice::relocation;
 use domain::booking::Effect;
 use futures::FutureExt;
+use platform::ids;
 use reqwest::{Method, StatusCode};
+use rowlock::AppState;
+use selling::bookings::{self, Batch};
 use serde_json::{Value, json};
-use server::bookings::{self, Batch};
-use server::{AppState, ids};
 use uuid::Uuid;
 
 use super::controller::Act;
@@ -309,7 +311,7 @@ async fn webhook(to: &Visitor, booking: &Value) -> String {
         "payment": { "id": "p", "reference": booking["id"], "amount_minor": booking["total"]["minor"], "currency": "EUR" },
     })
     .to_string();
-    let signature = World::sign(&body, server::clock::now().0 / 1_000);
+    let signature = World::sign(&body, platform::clock::now().0 / 1_000);
     let request = to.client.post(format!("{}/api/v1/webhooks/payments/simulator", to.base)).body(body);
     let request = request.header("content-type", "application/json").header("payment-signature", signature);
     request.send().await.expect("the server answers").status().as_u16().to_string()
@@ -354,7 +356,7 @@ async fn relocate(stage: &mut Stage, actor: usize) -> Act {
         if !status.is_success() {
             return in_short((status, body));
         }
-        match bookings::relocation::round(&state).await {
+        match relocation::round(&state).await {
             Ok(()) => status.as_u16().to_string(),
             Err(problem) => format!("500 {problem:?}"),
         }
@@ -364,7 +366,7 @@ async fn relocate(stage: &mut Stage, actor: usize) -> Act {
 
 /// The show is called off and its bookings are undone, until none is left or another has the last ones locked.
 async fn call_off(state: AppState, show: Uuid) -> String {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Err(problem) = bookings::call_off(&state.pg, show, "The projector is broken.", now).await {
         return format!("500 {problem:?}");
     }
@@ -392,7 +394,7 @@ async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
 
 /// One round over those who wait.
 async fn offer(state: AppState) -> String {
-    match server::waiting_list::round(&state).await {
+    match selling::waiting_list::round(&state).await {
         Ok(()) => "done".to_owned(),
         Err(cause) => format!("500 {cause}"),
     }

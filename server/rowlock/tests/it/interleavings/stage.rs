@@ -4,11 +4,14 @@
 //! the relay and the rounds of called-off and moved shows would do after a schedule, the clerk does.
 
 use axum::Router;
+use axum::extract::FromRef;
+use backoffice::relocation;
 use clap::FromArgMatches;
-use server::bookings::{self, Batch};
-use server::config::{Config, settings};
-use server::outbox::{self, Lane};
-use server::{AppState, start, web};
+use rowlock::config::{Config, settings};
+use rowlock::{AppState, start, web};
+use selling::SellingState;
+use selling::bookings::{self, Batch};
+use selling::outbox::{self, Lane};
 use simulator::Simulator;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -132,7 +135,7 @@ impl Stage {
         let open = "SELECT show_id FROM show_cancellations WHERE finished_at IS NULL";
         let called_off: Vec<Uuid> = sqlx::query_scalar(open).fetch_all(&self.world.pg).await.expect("shows are read");
         for show in called_off {
-            while let Batch::Undone(_) = bookings::undo_batch(&self.world.pg, show, self.clerk.locks.now())
+            while let Batch::Undone(_) = bookings::undo_batch(&self.world.pg, show, self.clerk.clock.now())
                 .await
                 .unwrap_or_else(|problem| panic!("bookings are undone: {problem:?}"))
             {}
@@ -145,7 +148,7 @@ impl Stage {
                 let heard =
                     "UPDATE show_moves SET carried_at = carried_at - interval '1 minute' WHERE state = 'carried'";
                 sqlx::query(heard).execute(&self.world.pg).await.expect("time passes");
-                bookings::relocation::round(&self.clerk).await.unwrap_or_else(|problem| panic!("a round: {problem:?}"));
+                relocation::round(&self.clerk).await.unwrap_or_else(|problem| panic!("a round: {problem:?}"));
             }
         }
         if let Err(why) = self.empty_outbox().await {
@@ -161,8 +164,8 @@ impl Stage {
         }
         let now = "UPDATE outbox SET run_after = now() - interval '1 second' WHERE parked_why IS NULL";
         sqlx::query(now).execute(&self.world.pg).await.expect("time passes");
-        let lanes =
-            [Lane::Gateway, Lane::Map].map(|lane| tokio::spawn(outbox::relay_forever(self.clerk.clone(), lane)));
+        let lanes = [Lane::Gateway, Lane::Map]
+            .map(|lane| tokio::spawn(outbox::relay_forever(SellingState::from_ref(&self.clerk), lane)));
         let emptied = async {
             while self.effects_left().await > 0 {
                 outbox::wake(&self.clerk);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::seats::AreaIndex;
-use server::seat_locks::link::{Heard, Subscriber};
-use server::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
+use platform::redis_link::{Heard, Subscriber};
+use seats::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
@@ -114,20 +114,20 @@ async fn a_built_map_is_announced_as_such_and_every_step_after_it(store: &dyn Se
     store.forget(show).await.expect("it is forgotten");
 }
 
-async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, lot: server::seat_locks::Lot) {
+async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, lot: seats::seat_locks::Lot) {
     store.lock(show, TERMS, &[attempt(owner, lot)]).await.expect("an answer");
 }
 
 #[tokio::test]
 async fn memory_announces_a_built_map_and_every_step_after_it() {
-    let (store, show) = (memory(&clock()), server::ids::new_id());
+    let (store, show) = (memory(&clock()), platform::ids::new_id());
     let ear = Ear::on_memory(&store, show);
     a_built_map_is_announced_as_such_and_every_step_after_it(&store, show, ear).await;
 }
 
 #[tokio::test]
 async fn redis_announces_a_built_map_and_every_step_after_it() {
-    let (redis, show) = (RedisHouse::open().await, server::ids::new_id());
+    let (redis, show) = (RedisHouse::open().await, platform::ids::new_id());
     let ear = Ear::on_redis(&redis, show).await;
     a_built_map_is_announced_as_such_and_every_step_after_it(&redis.store().await, show, ear).await;
 }

@@ -1,6 +1,6 @@
 //! Areas without seats: so many places, no more, and never fewer than none.
 
-use server::seat_locks::Refusal;
+use seats::seat_locks::Refusal;
 
 use super::house::{House, TERMS, attempt, lot, sale};
 

@@ -1,7 +1,7 @@
 //! Several attempts in one call: each sees what those before it did.
 
 use domain::seats::SeatState::Locked;
-use server::seat_locks::{Asked, Refusal};
+use seats::seat_locks::{Asked, Refusal};
 
 use super::house::{House, attempt, lot};
 

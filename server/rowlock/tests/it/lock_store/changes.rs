@@ -2,7 +2,7 @@
 
 use domain::seats::SeatState::{Blocked, Locked};
 use domain::time::MINUTE_MS;
-use server::seat_locks::{Change, Lot, Refusal, Terms};
+use seats::seat_locks::{Change, Lot, Refusal, Terms};
 
 use super::house::{House, TERMS, asked, lot, sale};
 

@@ -1,7 +1,7 @@
 //! Taking a hold, and every reason against it.
 
 use domain::seats::SeatState::{Blocked, Booked, Locked};
-use server::seat_locks::Refusal;
+use seats::seat_locks::Refusal;
 
 use super::house::{House, LOWEST_FENCE, TERMS, attempt, lot, sale};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, Timestamp};
-use server::seat_locks::{
+use seats::seat_locks::{
     Asked, Attempt, Change, Held, KnownSeats, Lot, ManualClock, MemoryLocks, RedisLocks, Refusal, Renewal, Sale,
     SeatLocks, ShadowLocks, StoreError, Terms,
 };
@@ -37,13 +37,13 @@ impl House {
     pub async fn in_memory() -> Self {
         let clock = clock();
         let store = Arc::new(memory(&clock));
-        Self { store, show: server::ids::new_id(), clock: Some(clock), redis: None, shadow: None }.loaded().await
+        Self { store, show: platform::ids::new_id(), clock: Some(clock), redis: None, shadow: None }.loaded().await
     }
 
     pub async fn in_redis() -> Self {
         let redis = RedisHouse::open().await;
         let store = Arc::new(redis.store().await);
-        Self { store, show: server::ids::new_id(), clock: None, redis: Some(redis), shadow: None }.loaded().await
+        Self { store, show: platform::ids::new_id(), clock: None, redis: Some(redis), shadow: None }.loaded().await
     }
 
     pub async fn in_both() -> Self {
@@ -53,7 +53,7 @@ impl House {
         let source = Arc::new(|_| Box::pin(async { Some(known()) }) as _);
         let shadow = Arc::new(ShadowLocks::new(first, Arc::clone(&memory) as _, source));
         let store = Arc::clone(&shadow) as Arc<dyn SeatLocks>;
-        let show = server::ids::new_id();
+        let show = platform::ids::new_id();
         Self { store, show, clock: Some(clock), redis: Some(redis), shadow: Some((shadow, memory)) }.loaded().await
     }
 
@@ -67,9 +67,9 @@ impl House {
         if let Some((shadow, _)) = &self.shadow {
             shadow.caught_up().await;
             let found = shadow.divergence();
-            assert!(found.compared > 0 || found == server::seat_locks::Divergence::default());
+            assert!(found.compared > 0 || found == seats::seat_locks::Divergence::default());
             // Who came first among calls that overlapped, nobody knows: those alone may differ.
-            assert!(server::seat_locks::Divergence { unordered: 0, ..found.clone() }.is_none(), "{found:?}");
+            assert!(seats::seat_locks::Divergence { unordered: 0, ..found.clone() }.is_none(), "{found:?}");
         }
         if let Some(redis) = &self.redis {
             redis.lose(self.show).await;
@@ -239,7 +239,7 @@ pub fn lot(seats: &[SeatIndex], places: &[(AreaIndex, u32)]) -> Lot {
 
 /// A request nobody has made before.
 pub fn asked() -> Asked {
-    Asked { id: server::ids::new_id(), digest: 1 }
+    Asked { id: platform::ids::new_id(), digest: 1 }
 }
 
 pub fn attempt(owner: &str, lot: Lot) -> Attempt {

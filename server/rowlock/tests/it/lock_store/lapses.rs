@@ -3,7 +3,7 @@
 use domain::fairness::{HALF_FROM, LAPSES_COUNT_MS, NONE_FROM};
 use domain::seats::SeatIndex;
 use domain::time::MINUTE_MS;
-use server::seat_locks::{Held, Refusal};
+use seats::seat_locks::{Held, Refusal};
 
 use super::house::{House, TERMS, asked, attempt, lot, sale};
 

@@ -3,7 +3,7 @@
 use domain::seats::Places;
 use domain::seats::SeatState::{Available, Blocked, Booked, Locked};
 use domain::time::{MINUTE_MS, Timestamp};
-use server::seat_locks::{Held, KnownSeats, Refusal, Sale, StoreError};
+use seats::seat_locks::{Held, KnownSeats, Refusal, Sale, StoreError};
 use uuid::Uuid;
 
 use super::house::{House, LOWEST_FENCE, TERMS, asked, attempt, known, lot, sale};
@@ -22,7 +22,7 @@ fn partly_sold() -> KnownSeats {
 
 on_every_store! {
     async fn a_show_nobody_loaded_has_no_map_whatever_is_asked(house: &House) {
-        let (show, id) = (server::ids::new_id(), server::ids::new_id());
+        let (show, id) = (platform::ids::new_id(), platform::ids::new_id());
         let no_map = |answer: Result<(), StoreError>| matches!(answer, Err(StoreError::NoMap(lost)) if lost == show);
         let store = &house.store;
         let sale = Sale { hold: id, owner: "ann".into(), fence: 1, lot: lot(&[1], &[]) };
@@ -44,7 +44,7 @@ on_every_store! {
     }
 
     async fn a_map_is_what_postgres_knows_and_claims_keep_their_seats(house: &House) {
-        let show = server::ids::new_id();
+        let show = platform::ids::new_id();
         house.store.load(show, &partly_sold()).await.expect("the map is loaded");
         let snapshot = house.store.snapshot(show).await.expect("a snapshot");
         assert_eq!((snapshot.map.to_vec(), snapshot.areas), (partly_sold().map, vec![(3, 2)]));
@@ -86,7 +86,7 @@ on_every_store! {
     }
 
     async fn a_show_that_is_over_is_forgotten_entirely(house: &House) {
-        let show = server::ids::new_id();
+        let show = platform::ids::new_id();
         house.store.load(show, &known()).await.expect("it is loaded");
         house.store.lock(show, TERMS, &[attempt("ann", lot(&[1], &[(0, 1)]))]).await.expect("an answer");
         house.store.forget(show).await.expect("it is forgotten");
@@ -95,7 +95,7 @@ on_every_store! {
     }
 
     async fn a_room_of_areas_alone_is_a_map_too(house: &House) {
-        let show = server::ids::new_id();
+        let show = platform::ids::new_id();
         let field = KnownSeats { areas: vec![(0, 10)], ..KnownSeats::default() };
         house.store.load(show, &field).await.expect("it is loaded");
         let answers = house.store.lock(show, TERMS, &[attempt("ann", lot(&[], &[(0, 4)]))]).await.expect("answers");
@@ -107,7 +107,7 @@ on_every_store! {
     async fn a_hold_of_another_store_stands_here_as_it_stands_there(house: &House) {
         let theirs = Timestamp(77_000);
         let held = Held {
-            hold: server::ids::new_id(),
+            hold: platform::ids::new_id(),
             expires_at: theirs.plus_ms(4 * MINUTE_MS),
             latest: theirs.plus_ms(6 * MINUTE_MS),
             fence: LOWEST_FENCE + 900,
@@ -127,11 +127,11 @@ on_every_store! {
         adopt("ann", Held { lot: lot(&[2, 3], &[(1, 3)]), ..held.clone() }).await.expect("they are hers or free");
         assert_eq!((house.map().await, house.areas().await), ("001101000000".into(), vec![(0, 5), (1, 0)]));
         // Another of hers: likewise.
-        let other = Held { hold: server::ids::new_id(), lot: lot(&[3], &[]), ..held.clone() };
+        let other = Held { hold: platform::ids::new_id(), lot: lot(&[3], &[]), ..held.clone() };
         adopt("ann", other.clone()).await.expect("it is hers");
         assert_eq!((house.mine("ann").await.map(|held| held.hold), house.holds().await), (Some(other.hold), 2));
         // Somebody else's stand in the way.
-        let taken = Held { hold: server::ids::new_id(), lot: lot(&[4, 5], &[]), ..held.clone() };
+        let taken = Held { hold: platform::ids::new_id(), lot: lot(&[4, 5], &[]), ..held.clone() };
         assert_eq!(adopt("ann", taken).await, Err(Refusal::Taken(vec![(5, Locked)])));
         assert_eq!(adopt("cat", other.clone()).await, Err(Refusal::OtherHold(other.hold)));
         assert_eq!(house.map().await, "000101000000");
@@ -141,7 +141,7 @@ on_every_store! {
 
     async fn a_hold_taken_over_needs_seats_and_areas_that_exist_and_places_that_are_left(house: &House) {
         let held = |lot| Held {
-            hold: server::ids::new_id(),
+            hold: platform::ids::new_id(),
             expires_at: Timestamp(MINUTE_MS),
             latest: Timestamp(MINUTE_MS),
             fence: LOWEST_FENCE + 1,
@@ -162,7 +162,7 @@ on_every_store! {
     async fn a_hold_goes_by_the_fence_it_is_stamped_with(house: &House) {
         let held = house.take("ann", &[1]).await.expect("it is free");
         let fence = LOWEST_FENCE + 700;
-        house.store.stamp(house.show, &[(server::ids::new_id(), 1), (held.hold, fence)]).await.expect("an answer");
+        house.store.stamp(house.show, &[(platform::ids::new_id(), 1), (held.hold, fence)]).await.expect("an answer");
         assert_eq!(house.mine("ann").await, Some(Held { fence, ..held.clone() }));
         assert_eq!(house.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
         house.begin_payment(&Sale { fence, ..sale("ann", &held) }).await.expect("it is hers");

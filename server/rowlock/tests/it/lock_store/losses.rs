@@ -2,7 +2,7 @@
 
 use domain::seats::SeatState;
 use domain::time::MINUTE_MS;
-use server::seat_locks::{KnownSeats, Refusal, SeatLocks, StoreError};
+use seats::seat_locks::{KnownSeats, Refusal, SeatLocks, StoreError};
 use uuid::Uuid;
 
 use super::house::{LOWEST_FENCE, TERMS, attempt, known, lot, sale};
@@ -11,7 +11,7 @@ use super::redis_house::RedisHouse;
 /// One replica's store and the Redis behind it.
 struct Fallen {
     redis: RedisHouse,
-    store: server::seat_locks::RedisLocks,
+    store: seats::seat_locks::RedisLocks,
     show: Uuid,
 }
 
@@ -20,7 +20,7 @@ impl Fallen {
     /// `forgotten` held one that it does not.
     async fn with_holds(survivors: &[(&str, u32)], forgotten: &[(&str, u32)]) -> Self {
         let redis = RedisHouse::open().await;
-        let (store, show) = (redis.store().await, server::ids::new_id());
+        let (store, show) = (redis.store().await, platform::ids::new_id());
         store.load(show, &known()).await.expect("it is loaded");
         let fallen = Self { redis, store, show };
         fallen.take(survivors).await;
@@ -57,7 +57,7 @@ async fn a_store_that_fell_back_has_no_map_until_it_is_built_again() {
 #[tokio::test]
 async fn survivors_keep_their_holds_and_their_end_and_fences_go_on_above_the_lost_ones() {
     let redis = RedisHouse::open().await;
-    let (store, show) = (redis.store().await, server::ids::new_id());
+    let (store, show) = (redis.store().await, platform::ids::new_id());
     store.load(show, &known()).await.expect("it is loaded");
     let try_one = |owner: &'static str, seat| {
         let attempt = attempt(owner, lot(&[seat], &[(0, 2)]));
@@ -129,13 +129,13 @@ async fn a_replica_that_saw_nothing_of_the_lost_writes_goes_on_with_the_rebuilt_
 #[tokio::test]
 async fn a_retry_after_a_loss_finds_the_hold_that_survived_without_its_answer() {
     let redis = RedisHouse::open().await;
-    let (store, show) = (redis.store().await, server::ids::new_id());
+    let (store, show) = (redis.store().await, platform::ids::new_id());
     store.load(show, &known()).await.expect("it is loaded");
     let wish = attempt("ann", lot(&[1], &[(0, 1)]));
     let first = store.lock(show, TERMS, std::slice::from_ref(&wish)).await.expect("answers");
     redis.forget_answers(show).await;
     assert_eq!(store.lock(show, TERMS, std::slice::from_ref(&wish)).await.expect("answers"), first);
-    let other = server::seat_locks::Attempt { lot: lot(&[1], &[]), ..wish };
+    let other = seats::seat_locks::Attempt { lot: lot(&[1], &[]), ..wish };
     assert_eq!(store.lock(show, TERMS, &[other]).await.expect("answers"), [Err(Refusal::Reused)]);
     store.forget(show).await.expect("it is forgotten");
 }

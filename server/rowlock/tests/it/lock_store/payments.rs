@@ -1,13 +1,13 @@
 //! A payment for a hold begins, and is given up.
 
 use domain::time::{MINUTE_MS, Timestamp};
-use server::seat_locks::{Lot, Refusal, Renewal};
+use seats::seat_locks::{Lot, Refusal, Renewal};
 
 use super::house::{House, PAYING_MS, TERMS, lot, sale};
 
 /// The renewal of a hold for this owner.
 fn renewal(owner: &str, until: Timestamp) -> Renewal {
-    let hold = server::ids::derived_id(&["renewed", owner]);
+    let hold = platform::ids::derived_id(&["renewed", owner]);
     Renewal { hold, owner: owner.to_owned(), until, ends_payment: true, per_person: None }
 }
 
@@ -144,7 +144,7 @@ on_every_store! {
         other.lot = lot(&[1], &[]);
         let asked = [other, sale("ben", &ben), sale("eve", &ann), sale("ann", &ann), sale("ben", &ben)];
         let begun = house.store.begin_payments(house.show, &asked, PAYING_MS).await.expect("they are told");
-        let end = |held: &server::seat_locks::Held| Ok(held.expires_at.plus_ms(PAYING_MS));
+        let end = |held: &seats::seat_locks::Held| Ok(held.expires_at.plus_ms(PAYING_MS));
         assert_eq!(begun, [Err(Refusal::Changed), end(&ben), Err(Refusal::Gone), end(&ann), end(&ben)]);
         assert!(house.mine("ann").await.is_some_and(|held| held.paying));
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use domain::seats::SeatState;
 use domain::time::{MINUTE_MS, Timestamp};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use server::seat_locks::{
+use seats::seat_locks::{
     Held, KnownSeats, ManualClock, MapSnapshot, MemoryLocks, RedisLocks, Refusal, Sale, SeatLocks, ShadowLocks,
 };
 use uuid::Uuid;
@@ -68,7 +68,7 @@ impl Ledger {
     }
 }
 
-fn lot_of_nobody(of: &super::random_calls::Of) -> server::seat_locks::Lot {
+fn lot_of_nobody(of: &super::random_calls::Of) -> seats::seat_locks::Lot {
     lot(&[of.person as u32], &[])
 }
 
@@ -229,7 +229,7 @@ fn redis_answers_any_calls_as_memory_does_and_both_announce_what_their_maps_beco
                 (redis, store)
             })
             .await;
-        let (show, clock) = (server::ids::new_id(), clock());
+        let (show, clock) = (platform::ids::new_id(), clock());
         let in_memory: Arc<MemoryLocks> = Arc::new(memory(&clock));
         let mut ears = [Ear::on_memory(&in_memory, show), Ear::on_redis(redis, show).await];
         let mut one = Stage::open(in_memory, show, Some(clock), None).await;
@@ -260,7 +260,7 @@ fn redis_answers_any_calls_as_memory_does_and_both_announce_what_their_maps_beco
 #[test]
 fn a_shadow_of_the_same_kind_never_differs_and_ends_with_the_same_map() {
     of_any_calls(|calls| async move {
-        let (show, clock) = (server::ids::new_id(), clock());
+        let (show, clock) = (platform::ids::new_id(), clock());
         let (first, second) = (Arc::new(memory(&clock)), Arc::new(memory(&clock)));
         let source = Arc::new(|_| Box::pin(async { None }) as _);
         let shadow = Arc::new(ShadowLocks::new(Arc::clone(&first) as _, Arc::clone(&second) as _, source));

@@ -8,7 +8,7 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use server::seat_locks::{Asked, Attempt, Change, Lot, Terms};
+use seats::seat_locks::{Asked, Attempt, Change, Lot, Terms};
 use uuid::Uuid;
 
 use super::house::lot;

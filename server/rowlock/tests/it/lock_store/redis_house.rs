@@ -1,8 +1,8 @@
 //! What tests do to a Redis behind the store's back: let time pass, lose keys, fall back to an earlier state.
 
+use platform::redis_link::{Link, Subscriber};
 use redis::aio::MultiplexedConnection;
-use server::seat_locks::link::{Link, Subscriber};
-use server::seat_locks::{Keys, RedisLocks, channel_of};
+use seats::seat_locks::{Keys, RedisLocks, channel_of};
 use uuid::Uuid;
 
 /// Moves everything of a show that has an end towards now, by ARGV[1] milliseconds.
@@ -50,11 +50,11 @@ impl RedisHouse {
         let client = redis::Client::open(url.as_str()).expect("REDIS_URL is an address");
         let connection = client.get_multiplexed_async_connection().await.expect("Redis answers");
         let link = Link::connect(&url).await.expect("Redis answers");
-        Self { url, link, prefix: format!("t{}:", server::ids::new_id().simple()), connection }
+        Self { url, link, prefix: format!("t{}:", platform::ids::new_id().simple()), connection }
     }
 
     pub async fn store(&self) -> RedisLocks {
-        server::start::lock_store(&self.url, &self.prefix).await.expect("Redis answers").1
+        rowlock::start::lock_store(&self.url, &self.prefix).await.expect("Redis answers").1
     }
 
     pub async fn pass(&self, show: Uuid, ms: i64) {

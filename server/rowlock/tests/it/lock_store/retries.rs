@@ -1,7 +1,7 @@
 //! One answer per request, whatever happened to the hold meanwhile.
 
 use domain::time::MINUTE_MS;
-use server::seat_locks::{Asked, Change, Lot, Refusal};
+use seats::seat_locks::{Asked, Change, Lot, Refusal};
 
 use super::house::{House, TERMS, asked, attempt, lot, sale};
 

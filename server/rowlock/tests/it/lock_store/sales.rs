@@ -1,7 +1,7 @@
 //! Seats sold, and given back: by fence, late, twice, and after the hold was lost.
 
 use domain::seats::SeatState::{Available, Booked, Locked};
-use server::seat_locks::{Lot, Refusal};
+use seats::seat_locks::{Lot, Refusal};
 
 use super::house::{House, TERMS, lot, sale};
 

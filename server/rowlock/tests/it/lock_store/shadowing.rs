@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::fairness::{HALF_FROM, NONE_FROM};
 use domain::seats::SeatState::{Blocked, Locked};
 use domain::time::MINUTE_MS;
-use server::seat_locks::{
+use seats::seat_locks::{
     Divergence, Held, Kind, KnownSource, ManualClock, MemoryLocks, Refusal, SeatLocks, ShadowLocks,
 };
 use uuid::Uuid;
@@ -29,7 +29,7 @@ impl Pair {
     }
 
     async fn with_source(source: KnownSource) -> Self {
-        let (clock, show) = (clock(), server::ids::new_id());
+        let (clock, show) = (clock(), platform::ids::new_id());
         let (first, second) = (Arc::new(memory(&clock)), Arc::new(memory(&clock)));
         first.load(show, &known()).await.expect("it is loaded");
         let shadow = ShadowLocks::new(Arc::clone(&first) as _, Arc::clone(&second) as _, source);
@@ -265,7 +265,7 @@ async fn a_second_store_that_hangs_slows_nobody_and_what_it_missed_is_counted() 
 
 #[tokio::test]
 async fn differences_between_calls_that_overlapped_prove_nothing_and_are_counted_apart() {
-    let (redis, second, show) = (RedisHouse::open().await, Arc::new(memory(&clock())), server::ids::new_id());
+    let (redis, second, show) = (RedisHouse::open().await, Arc::new(memory(&clock())), platform::ids::new_id());
     let source = Arc::new(|_| Box::pin(async { None }) as _);
     let shadow = ShadowLocks::new(Arc::new(redis.store().await), Arc::clone(&second) as _, source);
     shadow.load(show, &known()).await.expect("it is loaded");

@@ -1,7 +1,7 @@
 //! What staff do: keep seats off sale, put them back, let every hold go.
 
 use domain::seats::SeatState::{Blocked, Booked, Locked};
-use server::seat_locks::{Attempt, KnownSeats, Refusal, ReleasedAll, Terms};
+use seats::seat_locks::{Attempt, KnownSeats, Refusal, ReleasedAll, Terms};
 
 use super::house::{House, TERMS, attempt, lot, sale};
 
@@ -116,7 +116,7 @@ on_every_store! {
     }
 
     async fn hundreds_of_holds_are_let_go_with_those_being_paid_for_among_them(house: &House) {
-        let (show, rows) = (server::ids::new_id(), 700_u32);
+        let (show, rows) = (platform::ids::new_id(), 700_u32);
         let known = KnownSeats { map: vec![0; rows as usize], ..KnownSeats::default() };
         house.store.load(show, &known).await.expect("the map is loaded");
         // The first to end, the last, and some between.

@@ -2,7 +2,7 @@
 
 use domain::seats::SeatState;
 use domain::time::MINUTE_MS;
-use server::seat_locks::{KnownSeats, Lot, Refusal, Terms};
+use seats::seat_locks::{KnownSeats, Lot, Refusal, Terms};
 
 use super::house::{FLASH, House, TERMS, asked, attempt, lot, sale};
 
@@ -73,7 +73,7 @@ on_every_store! {
     async fn nobody_shortens_anothers_hold_and_leaving_none_is_no_fault(house: &House) {
         let held = house.take("ann", &[1]).await.expect("it is free");
         house.leave("ben", held.hold, 0).await;
-        house.leave("ann", server::ids::new_id(), 0).await;
+        house.leave("ann", platform::ids::new_id(), 0).await;
         assert_eq!(house.holds().await, 1);
     }
 
@@ -133,7 +133,7 @@ on_every_store! {
 
 // Not with a shadow: which of very many go first is each store's own affair, and it would be counted.
 async fn a_call_frees_some_of_very_many_that_are_due_a_sweep_all_and_those_left_are_over_too(house: &House) {
-    let (show, store) = (server::ids::new_id(), &house.store);
+    let (show, store) = (platform::ids::new_id(), &house.store);
     let known = KnownSeats { map: vec![0; 200], ..KnownSeats::default() };
     store.load(show, &known).await.expect("the map is loaded");
     let attempts: Vec<_> = (0..200).map(|seat| attempt(&format!("visitor {seat}"), lot(&[seat], &[]))).collect();

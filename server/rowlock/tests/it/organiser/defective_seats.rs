@@ -12,7 +12,7 @@ use crate::world::{PRICE, Visitor, World, text, until};
 
 /// Another show on the world's screen, in the same room.
 async fn another_show(world: &World, called_off: bool) -> Uuid {
-    let id = server::ids::new_id();
+    let id = platform::ids::new_id();
     sqlx::query(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms, called_off)
          SELECT $1, screen_id, film_id, layout_id, starts_at + interval '1 day', local_date + 1, language, format, currency,

@@ -347,7 +347,7 @@ async fn a_show_moves_only_where_it_may_and_a_seat_of_another_name_is_never_paid
     assert_eq!(world.count("SELECT count(*) FROM show_moves").await, 0, "nothing was half done");
 
     // The same key, the same answer; another key finds it under way.
-    let key = server::ids::new_id().to_string();
+    let key = platform::ids::new_id().to_string();
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[30]).await;
     let (address, her) = (format!("{HERE}{}", path(&world)), olga.visitor());
@@ -377,7 +377,7 @@ async fn a_show_moves_only_where_it_may_and_a_seat_of_another_name_is_never_paid
              seats AS (INSERT INTO booking_seats VALUES ($2, 3, $3, 'Gold', 0))
              SELECT id FROM made",
         );
-        let at_once = at_once.bind(booking).bind(server::ids::new_id()).bind(label).execute(&world.pg).await;
+        let at_once = at_once.bind(booking).bind(platform::ids::new_id()).bind(label).execute(&world.pg).await;
         match is_refused {
             true => {
                 refused_with("it has another name", at_once, "RL002", "names places of the room its show was in before")

@@ -139,7 +139,7 @@ async fn the_same_import_twice_is_one_and_old_ones_that_nobody_used_go() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let used = screen_of(&mut olga, &strangers()).await;
-    let key = server::ids::new_id().to_string();
+    let key = platform::ids::new_id().to_string();
     let body = json!({ "plan": strangers() });
     let path = format!("{HERE}/layouts");
     let send = async |olga: &mut crate::accounts::Browser| {

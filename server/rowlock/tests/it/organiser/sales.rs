@@ -68,7 +68,7 @@ async fn a_limit_per_person_and_the_length_of_holds_are_the_shows_own() {
     assert_eq!(ann.hold(&[1, 2, 3]).await.1["code"], "person_limit");
     let (status, hold) = ann.hold(&[1, 2]).await;
     assert_eq!(status, StatusCode::CREATED);
-    let now = server::clock::now().0;
+    let now = platform::clock::now().0;
     let left = hold["expires_at_ms"].as_i64().expect("an instant") - now;
     assert!((40_000..=61_000).contains(&left), "a minute: {left} ms");
     // One after the other is no way around it.

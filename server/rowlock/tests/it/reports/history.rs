@@ -339,7 +339,7 @@ async fn a_seat_is_as_hot_as_often_as_it_was_sold_in_the_shows_of_its_room() {
         .fetch_one(&world.pg)
         .await
         .expect("a screen");
-    let ahead = (server::clock::to_utc(server::clock::now()) + chrono::Duration::days(3)).date_naive();
+    let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
     let path = format!("/api/v1/theatres/aurora/reports/occupancy?to={ahead}&screen={screen}");
     let (status, room) = max.get(&path).await;
     assert_eq!(status, StatusCode::OK, "{room}");

@@ -19,7 +19,7 @@ async fn the_page_draws_what_was_sold_and_tells_every_number_in_a_table() {
     world.visitor().bought(&[46, 47], "tok_paid").await;
     let max = staff(&world, "max@example.org", "manager").await;
     let olga = staff(&world, "olga@example.org", "organiser").await;
-    let ahead = (server::clock::to_utc(server::clock::now()) + chrono::Duration::days(3)).date_naive();
+    let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
     let path = format!("/staff/aurora/reports?to={ahead}");
     for who in [&max, &olga] {
         let (status, html) = page(who, &path).await;
@@ -60,7 +60,7 @@ async fn a_screen_that_is_chosen_narrows_every_report_and_none_is_all_of_them() 
     world.visitor().bought(&[46, 47], "tok_paid").await;
     Visitor { show: other, ..world.visitor() }.bought(&[1], "tok_paid").await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    let ahead = (server::clock::to_utc(server::clock::now()) + chrono::Duration::days(3)).date_naive();
+    let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
     let first = world.screen.as_str();
     for (screen, tickets, gross) in [("", "3", "€37.50"), (first, "2", "€25.00"), (second.as_str(), "1", "€12.50")]
     {

@@ -51,7 +51,7 @@ fn shipped(text: &str, instead: &[(&str, String)]) -> String {
 fn proxy(port: u16, control: &Path, replicas: [&str; 2]) -> String {
     let [one, two] = replicas.map(|url| url.trim_start_matches("http://"));
     shipped(
-        include_str!("../../../../deploy/haproxy.cfg"),
+        include_str!("../../../../../deploy/haproxy.cfg"),
         &[
             ("maxconn", format!("    maxconn 1000\n    stats socket {} level admin", control.display())),
             ("bind :8080", format!("    bind 127.0.0.1:{port}")),
@@ -104,7 +104,7 @@ impl Drop for Running {
 }
 
 fn file(name: &str, text: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("rowlock-{}-{name}", server::ids::new_id().simple()));
+    let path = std::env::temp_dir().join(format!("rowlock-{}-{name}", platform::ids::new_id().simple()));
     std::fs::write(&path, text).expect("it is written");
     path
 }

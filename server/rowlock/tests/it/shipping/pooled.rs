@@ -11,7 +11,7 @@ use crate::ports;
 use crate::postgres_process::system_user;
 use crate::world::{World, until};
 
-const SETTINGS: &str = include_str!("../../../../deploy/pgbouncer.ini");
+const SETTINGS: &str = include_str!("../../../../../deploy/pgbouncer.ini");
 /// The oldest that keeps prepared statements apart in transaction mode.
 const OLDEST: (u32, u32) = (1, 21);
 /// Connections to Postgres that all servers share: far fewer than they think they have.

@@ -94,7 +94,7 @@ async fn replicas_are_exchanged_while_people_go_on() {
     let visitor = || Visitor {
         client: reqwest::Client::builder().no_proxy().build().expect("a client"),
         base: public.clone(),
-        cookie: format!("rowlock_visitor={}", server::ids::new_id().simple()),
+        cookie: format!("rowlock_visitor={}", platform::ids::new_id().simple()),
         show: world.show,
     };
     let mut people = Vec::new();

@@ -1,9 +1,9 @@
 //! Replicas of two versions behind the proxy that is shipped: files of either are found, whoever is asked first.
 
 use futures::future::join_all;
+use http::caching::{FOREVER, PRIVATE};
 use reqwest::StatusCode;
 use reqwest::header::CACHE_CONTROL;
-use server::web::caching::{FOREVER, PRIVATE};
 use tokio::process::Command;
 
 use super::{Running, file, is_used, program, proxy};

@@ -16,7 +16,7 @@ async fn asks(world: &World, key: &str, method: Method, path: &str) -> (StatusCo
         .client
         .request(method, format!("{}{path}", visitor.base))
         .header("authorization", format!("Bearer {key}"))
-        .header("idempotency-key", server::ids::new_id().to_string());
+        .header("idempotency-key", platform::ids::new_id().to_string());
     let answer = request.send().await.expect("an answer");
     let status = answer.status();
     (status, answer.json().await.unwrap_or(Value::Null))
@@ -88,7 +88,7 @@ async fn a_key_is_shown_once_reads_its_theatre_and_opens_nothing_when_revoked() 
     assert_eq!(max.post(&revoke, json!({ "reason": "Again." })).await.0, StatusCode::NO_CONTENT);
     let acts = "SELECT count(*) FROM audit_list WHERE act IN ('api_key_made', 'api_key_revoked')";
     assert_eq!(world.count(acts).await, 3, "what is so already is not written down again");
-    let strange = format!("{KEYS}/{}/revoke", server::ids::new_id());
+    let strange = format!("{KEYS}/{}/revoke", platform::ids::new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
     for name in ["", "a\nb", &"x".repeat(61)] {
         let (status, _) = max.post(KEYS, json!({ "name": name, "reason": "Try." })).await;
@@ -102,7 +102,7 @@ async fn a_program_that_asks_without_end_is_told_to_wait() {
     let world = World::start(1, &[]).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let (_, made) = max.post(KEYS, wish(false)).await;
-    let path = format!("/api/v1/theatres/aurora/bookings/{}", server::ids::new_id());
+    let path = format!("/api/v1/theatres/aurora/bookings/{}", platform::ids::new_id());
     let asked = (0..200).map(|_| asks(&world, text(&made["key"]), Method::GET, &path));
     let statuses: Vec<StatusCode> = futures::future::join_all(asked).await.into_iter().map(|one| one.0).collect();
     let told = |status: StatusCode| statuses.iter().filter(|one| **one == status).count();

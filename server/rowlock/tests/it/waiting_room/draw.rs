@@ -41,7 +41,7 @@ async fn who_came_before_opening_is_drawn_by_the_key_that_was_committed_to() {
     let mut late = Guest::joins(&world, 1).await;
     assert_eq!((late.number, late.is_drawn().await), (24, 24));
 
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/verify-draw.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/verify-draw.py");
     let address = format!("{}/shows/{}", world.servers[0].url, world.show);
     let words = [script, &address, "--commitment", &commitment, "5"];
     match tokio::process::Command::new("python3").args(words).output().await {

@@ -16,7 +16,7 @@ use crate::world::{Visitor, World, text, until};
 
 /// Switches the room of the world's show on, as an operator does, and waits until every server knows.
 async fn switch_on(world: &World, opens_in_ms: i64, per_second: u32) {
-    let opens_at = server::clock::rfc3339(server::clock::now().plus_ms(opens_in_ms));
+    let opens_at = platform::clock::rfc3339(platform::clock::now().plus_ms(opens_in_ms));
     let (show, pace) = (world.show.to_string(), per_second.to_string());
     let words = ["waiting-room", "on", &show, "--opens-at", &opens_at, "--per-second", &pace, "--reason", "On sale."];
     let (good, said) = world.command(&words).await;

@@ -89,8 +89,8 @@ fn page_of(world: &World) -> String {
 
 /// In so many milliseconds, as somebody at the theatre writes it into a field.
 fn local(in_ms: i64) -> String {
-    let at: Timestamp = server::clock::now().plus_ms(in_ms);
-    server::clock::to_utc(at).with_timezone(&chrono_tz::Europe::Lisbon).format("%Y-%m-%dT%H:%M").to_string()
+    let at: Timestamp = platform::clock::now().plus_ms(in_ms);
+    platform::clock::to_utc(at).with_timezone(&chrono_tz::Europe::Lisbon).format("%Y-%m-%dT%H:%M").to_string()
 }
 
 async fn queue(world: &World, server: usize) -> Value {
@@ -197,7 +197,7 @@ async fn what_cannot_be_is_said_in_words_with_what_was_typed() {
         (&*soon, "many", "R.", StatusCode::BAD_REQUEST, "per_second", "Say how many people"),
         (&*soon, "10", " ", StatusCode::BAD_REQUEST, "room-reason", "Say why, in one line"),
     ] {
-        let key = server::ids::new_id().to_string();
+        let key = platform::ids::new_id().to_string();
         let fields = [("key", &*key), ("seen", ""), ("opens", opens), ("per_second", pace), ("reason", reason)];
         let page = send(&olga, &there, &fields).await;
         assert_eq!(page.status, status, "{opens} {pace} {reason}");

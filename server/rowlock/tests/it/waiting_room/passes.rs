@@ -14,7 +14,7 @@ async fn seats_are_for_whoever_is_inside_and_the_others_are_told_when_to_come_ba
     switch_on(&world, 2_500, 100).await;
     let mut people = guests(&world, 2).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
-    let (key, body) = (server::ids::new_id().to_string(), json!({ "seats": [10] }));
+    let (key, body) = (platform::ids::new_id().to_string(), json!({ "seats": [10] }));
     let (status, headers, refusal) =
         people[0].browser.send_with(Method::POST, &holds, &body, &[("idempotency-key", &key)]).await;
     assert_eq!((status, &refusal["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")));
@@ -37,7 +37,7 @@ async fn seats_are_for_whoever_is_inside_and_the_others_are_told_when_to_come_ba
     let (pass, ticket) = (text(&view["pass"]).to_owned(), text(&view["ticket"]).to_owned());
     for stolen in [pass.as_str(), ticket.as_str(), "1-2-3", ""] {
         let mut thief = Browser::new(&world);
-        let key = server::ids::new_id().to_string();
+        let key = platform::ids::new_id().to_string();
         let headers = [("idempotency-key", key.as_str()), ("queue-pass", stolen)];
         let (status, _, answer) = thief.send_with(Method::POST, &holds, &json!({ "seats": [20] }), &headers).await;
         assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{stolen}");
@@ -110,7 +110,7 @@ async fn whoever_leaves_has_no_pass_any_more() {
         (Method::POST, &holds, json!({ "seats": [20] })),
         (Method::PATCH, &change, json!({ "add": [20], "remove": [10] })),
     ] {
-        let key = server::ids::new_id().to_string();
+        let key = platform::ids::new_id().to_string();
         let headers = [("idempotency-key", key.as_str()), ("queue-pass", pass.as_str())];
         let (status, _, answer) = elsewhere.send_with(method, path, &body, &headers).await;
         assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{path}");

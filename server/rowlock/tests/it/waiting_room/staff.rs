@@ -16,7 +16,7 @@ async fn an_organiser_switches_it_on_changes_it_and_switches_it_off() {
     let mut organiser = Browser::new(&world);
     assert_eq!(organiser.log_in("org@example.org", PASSWORD).await.0, StatusCode::OK);
     let path = format!("/api/v1/theatres/aurora/shows/{}/waiting-room", world.show);
-    let at = |ms| server::clock::rfc3339(server::clock::now().plus_ms(ms));
+    let at = |ms| platform::clock::rfc3339(platform::clock::now().plus_ms(ms));
     for (wish, status) in [
         (json!({ "on": true, "opens_at": at(60_000), "per_second": 0, "reason": "x" }), StatusCode::BAD_REQUEST),
         (json!({ "on": true, "opens_at": at(60_000), "per_second": 1_001, "reason": "x" }), StatusCode::BAD_REQUEST),
@@ -56,7 +56,7 @@ async fn two_who_switch_it_on_at_the_same_moment_have_one_room() {
     let world = World::start(2, &[]).await;
     let olga = organiser(&world).await;
     let path = format!("/api/v1/theatres/aurora/shows/{}/waiting-room", world.show);
-    let opens_at = server::clock::rfc3339(server::clock::now().plus_ms(600_000));
+    let opens_at = platform::clock::rfc3339(platform::clock::now().plus_ms(600_000));
     let on = json!({ "on": true, "opens_at": opens_at, "per_second": 10, "reason": "On sale." });
     let asked = (0..8).map(|number| {
         let (mut olga, path, on) = (olga.moved_to(&world, number % 2), path.clone(), on.clone());

@@ -12,9 +12,9 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use platform::postgres_hosts::PostgresHosts;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use server::postgres_hosts::PostgresHosts;
 use simulator::{Settings, Simulator};
 use sqlx::postgres::PgQueryResult;
 use sqlx::{PgConnection, PgPool};
@@ -111,7 +111,7 @@ impl World {
         // A second test of the process finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
-        let name = server::ids::new_id().simple().to_string();
+        let name = platform::ids::new_id().simple().to_string();
         let database = format!("rowlock_test_{name}");
         let mut admin = connect(&admin_url).await;
         sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {database}")))
@@ -119,8 +119,8 @@ impl World {
             .await
             .expect("a database is created");
         let url = url_of(&admin_url, &database);
-        let pg = server::start::database(&url, 8).await.expect("the new database answers");
-        server::start::migrate(&pg).await.expect("the schema is created");
+        let pg = platform::database::connect(&url, 8).await.expect("the new database answers");
+        rowlock::start::migrate(&pg).await.expect("the schema is created");
         let show = insert_show(&pg, 300_000, 24 * 3600).await;
         let (screen, layout) = sqlx::query_as("SELECT screen_id, layout_id FROM shows WHERE id = $1")
             .bind(show)
@@ -234,7 +234,7 @@ impl World {
 
     /// A visitor nobody has seen, at that server.
     pub fn visitor_at(&self, server: usize) -> Visitor {
-        let cookie = format!("rowlock_visitor={}", server::ids::new_id().simple());
+        let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
         Visitor { client: self.client.clone(), base: self.servers[server].url.clone(), cookie, show: self.show }
     }
 
@@ -270,7 +270,7 @@ impl World {
 
     /// Forgets every hold, and who had places on the floor, as a failover does that lost the last writes.
     pub async fn forget_holds(&self, capacity: i32) {
-        let keys = server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0;
+        let keys = seats::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0;
         let mut connection = self.redis().await;
         let [_, holds, expiry, owners, sold, areas, ..] = &keys;
         redis::cmd("DEL")
@@ -283,7 +283,7 @@ impl World {
 
     /// Shows one seat as free, as a failover does that lost the last write.
     pub async fn forget_lock(&self, seat: u32) {
-        let map = &server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0[0];
+        let map = &seats::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0[0];
         let mut connection = self.redis().await;
         redis::cmd("SETRANGE")
             .arg(map)
@@ -451,7 +451,8 @@ pub async fn insert_show(pg: &PgPool, hold_ms: i64, starts_in_s: i64) -> Uuid {
         sqlx::query(statement).execute(pg).await.expect("the catalogue is written");
     }
     let layout: Value = serde_json::from_str(LAYOUT).expect("the sketch is JSON");
-    let (layout_id, show, screen) = (server::ids::new_id(), server::ids::new_id(), server::ids::new_id().to_string());
+    let (layout_id, show, screen) =
+        (platform::ids::new_id(), platform::ids::new_id(), platform::ids::new_id().to_string());
     sqlx::query("INSERT INTO layouts VALUES ($1, 'Test room', $2, 300)")
         .bind(layout_id)
         .bind(layout)

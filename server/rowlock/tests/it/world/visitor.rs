@@ -23,7 +23,7 @@ pub type Answer = (StatusCode, Value);
 impl Visitor {
     /// Sends a request with a fresh key; the answer must be JSON or empty.
     pub async fn call(&self, method: Method, path: &str, body: Value) -> Answer {
-        self.call_with_key(method, path, body, &server::ids::new_id().to_string()).await
+        self.call_with_key(method, path, body, &platform::ids::new_id().to_string()).await
     }
 
     /// The same with a key of the caller's.

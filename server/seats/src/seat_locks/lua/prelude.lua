@@ -326,7 +326,7 @@ local function lapses_of(text)
 end
 
 -- Whether a hold that is due was kept for nothing: not where its owner left, is paying, or was offered it by a waiting
--- list, whose holds are known by their ids (waiting_list::is_offer).
+-- list, whose holds are known by their ids (offer_ids.rs).
 local function is_lapse(id, hold)
   return hold.expires == hold.original and not hold.paying and string.sub(id, 13, 13) ~= '5'
 end

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::super::{Held, KnownSeats, Lot, MapSnapshot};
 use super::answers::Answers;
-use crate::waiting_list;
+use crate::seat_locks::is_offer;
 
 /// So many people's holds that ran out are counted at most; then everybody's are forgotten.
 const MAX_LAPSES: usize = 20_000;
@@ -38,7 +38,7 @@ impl Hold {
 
     /// Whether it was kept for nothing, now that it is due: not where its owner left, is paying, or was offered it.
     fn is_lapse(&self, id: Uuid) -> bool {
-        self.expires == self.original && !self.paying && !waiting_list::is_offer(id)
+        self.expires == self.original && !self.paying && !is_offer(id)
     }
 }
 

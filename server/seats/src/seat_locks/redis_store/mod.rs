@@ -6,8 +6,6 @@ mod positions;
 mod scripts;
 mod snapshot;
 
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use domain::fairness::{HALF_FROM, NONE_FROM};
@@ -20,12 +18,13 @@ use self::answer::{Answer, Rest, each, nonsense, of_attempt};
 use self::arguments::{places_text, write_asked, write_id, write_party, write_places, write_sale, write_seats};
 use self::positions::Positions;
 use self::scripts::Scripts;
-use super::link::{Link, LinkError, LuaScript};
 use super::{
     Asked, Attempt, Change, Held, Keys, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks,
     StoreError, Terms, channel_of,
 };
-use crate::{clock, telemetry};
+use platform::clock::StoreClock;
+use platform::redis_link::{Link, LinkError, LuaScript};
+use platform::telemetry;
 
 /// Calls of one sweep when very many holds are due at once, as 90 seconds after a flash sale opened.
 const SWEEPS_PER_CALL: u32 = 64;
@@ -42,7 +41,7 @@ pub struct RedisLocks {
     /// What was seen of each show: a store that knows less has lost something.
     positions: Positions,
     /// Redis' clock minus ours, milliseconds, as of the last answer.
-    ahead_ms: AtomicI64,
+    clock: StoreClock,
 }
 
 impl RedisLocks {
@@ -54,8 +53,14 @@ impl RedisLocks {
             prefix: prefix.to_owned(),
             scripts: Scripts::new(),
             positions: Positions::default(),
-            ahead_ms: AtomicI64::new(0),
+            clock: StoreClock::default(),
         }
+    }
+
+    /// Redis' clock, as this store reads it.
+    #[must_use]
+    pub fn clock(&self) -> StoreClock {
+        self.clock.clone()
     }
 
     /// Takes the first look at Redis' clock.
@@ -68,7 +73,7 @@ impl RedisLocks {
     }
 
     fn set_clock(&self, now_ms: i64) {
-        self.ahead_ms.store(now_ms - clock::now().0, Ordering::Relaxed);
+        self.clock.set(Timestamp(now_ms));
     }
 
     /// Runs a script on a show's keys; `write` appends its arguments from ARGV[5] on.
@@ -425,7 +430,7 @@ impl SeatLocks for RedisLocks {
     }
 
     fn now(&self) -> Timestamp {
-        clock::now().plus_ms(self.ahead_ms.load(Ordering::Relaxed))
+        self.clock.now()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! The Lua scripts, one per file, each behind the shared prelude.
 
-use crate::seat_locks::link::LuaScript;
+use platform::redis_link::LuaScript;
 
 macro_rules! scripts {
     ($($name:ident),* $(,)?) => {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 use super::super::StoreError;
-use crate::telemetry::{ShadowOutcome, shadow_call};
+use platform::telemetry::{ShadowOutcome, shadow_call};
 
 /// A way in which two stores answered differently: "lock: held there, taken here".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,21 +6,22 @@ use uuid::Uuid;
 
 use super::{By, undo, undo_seats, unmoved};
 use crate::bookings::moves::Cause;
+use crate::bookings::seat_offers;
+use crate::bookings::sql;
 use crate::bookings::views::view;
-use crate::bookings::{relocation, sql};
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
-use crate::{AppState, outbox, tickets};
+use crate::{SellingState, outbox};
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
 
 /// Cancels the caller's booking. The answer says how it stands then.
 pub(in crate::bookings) async fn cancel(
-    state: &AppState,
+    state: &SellingState,
     owner: &str,
     booking: Uuid,
     request: &CancelRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
@@ -38,7 +39,7 @@ pub(in crate::bookings) async fn cancel(
         return Ok(answer);
     }
     let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
-    if relocation::is_offered(&mut tx, booking).await? {
+    if seat_offers::is_offered(&mut tx, booking).await? {
         let words = "The show has moved, and you may choose: take the other seats, or have all of your money back.";
         return Err(Problem::new(Code::WrongState, words));
     }

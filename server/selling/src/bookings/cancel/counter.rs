@@ -13,7 +13,7 @@ use super::{By, reason_of, undo, undo_seats, unmoved};
 use crate::bookings::money::refunds;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql::{self, BookingRow};
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// For the story of a booking whose money went over the counter.
 pub(in crate::bookings) const PAID_OUT: Cause<'static> = Cause::of("staff", "Paid back at the counter.");

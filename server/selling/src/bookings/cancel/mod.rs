@@ -28,8 +28,7 @@ pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
 use super::money::refunds;
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
-use crate::tickets;
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// On whose word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +77,7 @@ async fn undo(
 ///
 /// # Errors
 /// 409 when it is over.
-pub(super) async fn undo_in_full(
+pub async fn undo_in_full(
     tx: &mut PgConnection,
     row: &BookingRow,
     cause: Cause<'_>,

@@ -6,12 +6,12 @@ use domain::seats::SeatIndex;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::AppState;
+use crate::SellingState;
 use crate::bookings::claims::{on_map, seat_claims};
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{BookingRow, SeatRow};
-use crate::catalogue::Show;
-use crate::web::{Code, Problem};
+use catalogue::Show;
+use http::{Code, Problem};
 
 /// Divides the seats of a booking into those to be given back and those to be kept. The one validator of
 /// such a wish: at least one seat, each once, each the booking's.
@@ -59,7 +59,7 @@ pub(super) async fn take(
 
 /// Gives the seats of one part back: claims first, then the map. An effect, done at least once.
 pub(in crate::bookings) async fn release_part(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     number: u32,

@@ -16,13 +16,13 @@ use uuid::Uuid;
 
 use super::staff::reason_of;
 use super::{By, undo};
-use crate::background::Rounds;
 use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
-use crate::clock::to_utc;
-use crate::seat_locks::StoreError;
-use crate::web::Problem;
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use http::Problem;
+use platform::background::Rounds;
+use platform::clock::to_utc;
+use seats::seat_locks::StoreError;
 
 /// Bookings undone in one transaction.
 const MAX_PER_BATCH: i64 = 64;
@@ -169,7 +169,7 @@ async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error
 }
 
 /// Looks after shows that were called off, until the server stops: any replica, no leader.
-pub async fn work_forever(state: AppState) {
+pub async fn work_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
         if let Err(problem) = one_round(&state).await {
@@ -178,8 +178,8 @@ pub async fn work_forever(state: AppState) {
     }
 }
 
-async fn one_round(state: &AppState) -> Result<(), Problem> {
-    let now = state.locks.now();
+async fn one_round(state: &SellingState) -> Result<(), Problem> {
+    let now = state.clock.now();
     let shows: Vec<(Uuid, bool)> = sqlx::query_as(
         "SELECT show_id, finished_at IS NULL FROM show_cancellations
          WHERE finished_at IS NULL OR requested_at > $1 ORDER BY requested_at LIMIT $2",
@@ -197,7 +197,7 @@ async fn one_round(state: &AppState) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn look_after(state: &AppState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn look_after(state: &SellingState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
     // People who are choosing see the seats go; those being paid for go with their bookings.
     match state.locks.release_all(show).await {
         // Nobody ever held a seat of it.
@@ -213,7 +213,7 @@ async fn look_after(state: &AppState, show: Uuid, now: Timestamp) -> Result<(), 
         Err(cause) => tracing::warn!(%cause, %show, "holds of show {show} end by themselves"),
     }
     loop {
-        match undo_batch(&state.pg, show, state.locks.now()).await? {
+        match undo_batch(&state.pg, show, state.clock.now()).await? {
             Batch::Undone(_) => outbox::wake(state),
             Batch::Busy => return Ok(()),
             Batch::NoneLeft => break,

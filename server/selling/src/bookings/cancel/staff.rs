@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{By, undo, undo_seats, unmoved};
 use crate::bookings::moves::Cause;
 use crate::bookings::sql;
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// Longest reason, characters: it goes into a mail.
 const MAX_REASON_CHARS: usize = 300;

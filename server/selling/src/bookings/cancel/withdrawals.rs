@@ -16,14 +16,14 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::{By, undo_in_full, undo_seats};
-use crate::background::Rounds;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql;
-use crate::catalogue::Show;
-use crate::clock::to_utc;
-use crate::seat_locks::with_map;
-use crate::web::Problem;
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use catalogue::Show;
+use http::Problem;
+use platform::background::Rounds;
+use platform::clock::to_utc;
+use seats::seat_locks::with_map;
 
 /// Pause between two looks for seats that were taken out of sale.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -99,10 +99,10 @@ pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex
 }
 
 /// Undoes bookings of seats that were taken out of sale, until the server stops: any replica, no leader.
-pub async fn withdraw_forever(state: AppState) {
+pub async fn withdraw_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
-        let shows = match take_due(&state.pg, state.locks.now()).await {
+        let shows = match take_due(&state.pg, state.clock.now()).await {
             Ok(shows) => shows,
             Err(cause) => {
                 tracing::warn!(%cause, "looking for defective seats failed");
@@ -136,7 +136,7 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::E
     Ok(shows.into_iter().collect())
 }
 
-async fn undo_in_show(state: &AppState, show: Uuid) -> Result<(), Problem> {
+async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
@@ -145,7 +145,7 @@ async fn undo_in_show(state: &AppState, show: Uuid) -> Result<(), Problem> {
     .bind(show.id)
     .fetch_all(&state.pg)
     .await?;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let (off_sale, left) = take_off(state, &show, &rows, now).await?;
     let mut is_left = false;
     if !off_sale.is_empty() {
@@ -189,7 +189,7 @@ async fn undo_in_show(state: &AppState, show: Uuid) -> Result<(), Problem> {
 /// Takes these seats off the map. Returns those that are off sale, and those of them that are being paid for or sold. A seat
 /// that was put back on sale is not among them, nor one of a show that has begun, was moved or was called off.
 async fn take_off(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     rows: &[Row],
     now: Timestamp,
@@ -218,7 +218,7 @@ async fn take_off(
 }
 
 /// Undoes a booking as far as it has these seats. True if it has to be looked at again.
-async fn undo_one(state: &AppState, booking: Uuid, rows: &[Row], seats: &[SeatIndex]) -> Result<bool, Problem> {
+async fn undo_one(state: &SellingState, booking: Uuid, rows: &[Row], seats: &[SeatIndex]) -> Result<bool, Problem> {
     let mut tx = state.pg.begin().await?;
     let free: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(booking)
@@ -233,7 +233,7 @@ async fn undo_one(state: &AppState, booking: Uuid, rows: &[Row], seats: &[SeatIn
     let gone: Vec<SeatIndex> = seats.iter().copied().filter(|seat| own.contains(seat)).collect();
     // A seat that it gave back before is claimed until the outbox has released it.
     let Some(first) = rows.iter().find(|row| gone.contains(&row.seat())) else { return Ok(false) };
-    let (reason, now) = (first.reason.as_str(), state.locks.now());
+    let (reason, now) = (first.reason.as_str(), state.clock.now());
     match row.machine.state {
         BookingState::Confirmed if gone.len() < row.seats.len() => {
             undo_seats(&mut tx, &row, &gone, By::Staff, reason, now).await?;

@@ -13,23 +13,23 @@ use domain::booking::BookingState;
 
 use super::confirm::{self, Wish};
 use super::create::{self, Order};
+use crate::SellingState;
 use crate::bookings::commits::{CommitMode, Done, Key, Submission, Turn};
 use crate::bookings::sql::{self, BookingRow};
-use crate::idempotency::Answer;
-use crate::seat_locks::Held;
-use crate::web::{Code, Problem};
-use crate::{AppState, accounts};
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use seats::seat_locks::Held;
 
 /// Makes a booking of the caller's hold and pays for it. The answer says how it stands: confirmed, or pending with the
 /// gateway's page. `turn` ends when the payment is written down.
 pub(in crate::bookings) async fn at_once(
-    state: &AppState,
+    state: &SellingState,
     order: Order<'_>,
     terms: &PayAtOnce,
     turn: &mut Turn,
 ) -> Result<Answer, Problem> {
     let intent = order.intent;
-    if state.config.commits == CommitMode::Interactive
+    if state.selling_settings.commits == CommitMode::Interactive
         && let Some(answer) = create::replayed(state, order.visitor, intent).await?
     {
         return Ok(answer);
@@ -50,7 +50,7 @@ fn may_have_been_granted(code: Code) -> bool {
     code.describe().0 != StatusCode::BAD_REQUEST && !create::is_out_of_reach(code)
 }
 
-async fn buy(state: &AppState, order: Order<'_>, terms: &PayAtOnce, turn: &mut Turn) -> Result<Answer, Problem> {
+async fn buy(state: &SellingState, order: Order<'_>, terms: &PayAtOnce, turn: &mut Turn) -> Result<Answer, Problem> {
     // As it was granted here a moment ago, most likely: the lock store is told what is to be paid for, and compares.
     let known = state.latest_holds.of(order.request.hold, &order.visitor.owner);
     let is_known = known.is_some();
@@ -68,7 +68,7 @@ const fn may_be_outdated(code: Code) -> bool {
 }
 
 async fn submit(
-    state: &AppState,
+    state: &SellingState,
     order: Order<'_>,
     terms: &PayAtOnce,
     known: Option<Held>,
@@ -94,7 +94,7 @@ fn agreed(row: &BookingRow, terms: &PayAtOnce) -> Result<(), Problem> {
 
 /// The booking of that hold, if it is paid or being paid: then there is nothing to refuse.
 async fn unless_paid(
-    state: &AppState,
+    state: &SellingState,
     Order { show, visitor, request, intent }: Order<'_>,
     refusal: Problem,
 ) -> Result<Answer, Problem> {
@@ -110,6 +110,6 @@ async fn unless_paid(
     };
     let Some(row) = row.filter(goes_on) else { return Err(refusal) };
     // Not with a copy of the cookie of a guest who has signed in since.
-    accounts::owner_for(state, visitor, row.id).await?;
+    crate::belongings::owner_for(state, visitor, row.id).await?;
     confirm::as_it_stands(state, show, row.id, intent, Key::New).await
 }

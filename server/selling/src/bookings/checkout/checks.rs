@@ -28,14 +28,14 @@ use uuid::Uuid;
 
 use super::confirm::give_up_payment;
 use super::instruments::PaidWith;
-use crate::accounts::mailbox;
+use crate::SellingState;
 use crate::bookings::commits::CommitMode;
 use crate::bookings::sql::BookingRow;
-use crate::catalogue::Show;
-use crate::clock::to_utc;
-use crate::seat_locks::{Refusal, with_map};
-use crate::web::{Code, Problem};
-use crate::{AppState, holds};
+use catalogue::Show;
+use http::{Code, Problem};
+use identity::accounts::mailbox;
+use platform::clock::to_utc;
+use seats::seat_locks::{Refusal, with_map};
 
 /// All checks together may take this long; then the buyer is asked to try again.
 const CHECKS_DEADLINE: Duration = Duration::from_secs(4);
@@ -62,18 +62,18 @@ pub(in crate::bookings) struct Checked {
 /// the payment must open it again ([`give_up_payment`]), as happens here after a "no".
 ///
 /// `is_guest`: they came with a cookie, and nobody has looked yet whether that visitor was handed over to an account;
-/// then it is not theirs any more, and to them not there (`accounts::owner_for`). `means`: the gateway that will be asked
+/// then it is not theirs any more, and to them not there (`belongings::owner_for`). `means`: the gateway that will be asked
 /// for the money, and the buyer's token. `is_checked_out`: the booking is in Postgres, and not only about to be made.
 pub(in crate::bookings) async fn before_charge(
-    state: &AppState,
+    state: &SellingState,
     show: &Arc<Show>,
     row: &BookingRow,
     is_guest: bool,
     is_checked_out: bool,
     means: (&str, Option<&str>),
 ) -> Result<Checked, Problem> {
-    let now = state.locks.now();
-    holds::sales_open(show, now)?;
+    let now = state.clock.now();
+    catalogue::sales_open(show, now)?;
     state.gateways.available()?;
     let side_by_side = async {
         tokio::try_join!(
@@ -92,13 +92,13 @@ pub(in crate::bookings) async fn before_charge(
 }
 
 async fn hold_alive(
-    state: &AppState,
+    state: &SellingState,
     show: &Arc<Show>,
     row: &BookingRow,
     is_checked_out: bool,
 ) -> Result<Timestamp, Problem> {
     let sale = row.sale();
-    let asked = match state.config.commits {
+    let asked = match state.selling_settings.commits {
         CommitMode::Batched => state.commits.begin_payment(state, show, sale).await,
         CommitMode::Interactive => {
             with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await
@@ -107,7 +107,7 @@ async fn hold_alive(
     let ends = row.machine.expires_at;
     let answered = match asked {
         // The hold may have been let go meanwhile and the seats be held by another: the first to pay has them.
-        Err(away) if away.code() == Code::LockStoreUnavailable && is_checked_out && state.locks.now() < ends => {
+        Err(away) if away.code() == Code::LockStoreUnavailable && is_checked_out && state.clock.now() < ends => {
             tracing::info!(booking = %row.id, "the lock store is away: {} is paid for as it was checked out", row.id);
             return Ok(ends.plus_ms(PAYMENT_EXTENSION_MS));
         }
@@ -172,7 +172,7 @@ impl Record {
 
 /// Checks the buyer's record. Returns the lock of their person, if it may have other visitors.
 async fn clean_record(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     is_guest: bool,
@@ -190,7 +190,7 @@ async fn clean_record(
 /// # Errors
 /// 404, as for any booking of another's; 503 when Postgres does not say in time.
 pub(super) async fn check_owner(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     is_guest: bool,
@@ -198,7 +198,7 @@ pub(super) async fn check_owner(
     if !is_guest {
         return Ok(());
     }
-    match tokio::time::timeout(CHECKS_DEADLINE, record_at(state, show, row, state.locks.now())).await {
+    match tokio::time::timeout(CHECKS_DEADLINE, record_at(state, show, row, state.clock.now())).await {
         Ok(record) => refuse_handed_over(&record?, is_guest),
         Err(_) => Err(too_slow()),
     }
@@ -208,9 +208,9 @@ fn too_slow() -> Problem {
     Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged.")
 }
 
-async fn record_at(state: &AppState, show: &Show, row: &BookingRow, now: Timestamp) -> Result<Record, Problem> {
+async fn record_at(state: &SellingState, show: &Show, row: &BookingRow, now: Timestamp) -> Result<Record, Problem> {
     let buyer = Buyer::of(show, row);
-    match state.config.commits {
+    match state.selling_settings.commits {
         CommitMode::Batched => state.commits.record_of(state, buyer).await,
         CommitMode::Interactive => {
             // Boxed: connecting takes kilobytes, which every payment would carry along.
@@ -220,7 +220,7 @@ async fn record_at(state: &AppState, show: &Show, row: &BookingRow, now: Timesta
     }
 }
 
-/// `accounts::owner_for`, with what the record says.
+/// `belongings::owner_for`, with what the record says.
 fn refuse_handed_over(record: &Record, is_guest: bool) -> Result<(), Problem> {
     if is_guest && record.account.is_some() { Err(Problem::not_found("booking")) } else { Ok(()) }
 }

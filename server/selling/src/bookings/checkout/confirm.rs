@@ -21,10 +21,11 @@ use crate::bookings::moves::{self, causes};
 use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::views::view;
 use crate::bookings::{claims, effects, late};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem, Visitor};
-use crate::{AppState, accounts, outbox};
+use crate::{SellingState, outbox};
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::Visitor;
 
 /// Reads of a booking before its payment is refused because it keeps moving.
 const MAX_LOOKS: u32 = 3;
@@ -32,26 +33,28 @@ const MAX_LOOKS: u32 = 3;
 /// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page. `turn` ends when the
 /// payment is written down.
 pub(in crate::bookings) async fn confirm(
-    state: &AppState,
+    state: &SellingState,
     visitor: &Visitor,
     booking: Uuid,
     (request, intent): (&ConfirmRequest, &Intent),
     turn: &mut Turn,
 ) -> Result<Answer, Problem> {
-    if state.config.commits == CommitMode::Interactive
+    if state.selling_settings.commits == CommitMode::Interactive
         && let Some(answer) = create::replayed(state, visitor, intent).await?
     {
         return Ok(answer);
     }
     match pay(state, visitor, booking, (request, intent), turn).await {
         // What is refused now may have been granted before, to the same key.
-        Err(refusal) if state.config.commits == CommitMode::Batched => or_replay(state, visitor, intent, refusal).await,
+        Err(refusal) if state.selling_settings.commits == CommitMode::Batched => {
+            or_replay(state, visitor, intent, refusal).await
+        }
         answered => answered,
     }
 }
 
 async fn pay(
-    state: &AppState,
+    state: &SellingState,
     visitor: &Visitor,
     booking: Uuid,
     (request, intent): (&ConfirmRequest, &Intent),
@@ -76,7 +79,7 @@ async fn pay(
             Err(problem) => refused = Some((version, problem)),
         }
     }
-    let owner = accounts::owner_for(state, visitor, booking).await?;
+    let owner = crate::belongings::owner_for(state, visitor, booking).await?;
     for _ in 0..MAX_LOOKS {
         let (row, seen) = owned(state, &owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
         // A refusal stands if what it was about still does.
@@ -125,7 +128,7 @@ pub(super) struct Wish {
 
 /// Checks it, and writes the payment down, with the booking where it is to be made.
 pub(super) async fn submit(
-    state: &AppState,
+    state: &SellingState,
     show: Arc<Show>,
     wish: Wish,
     request: &ConfirmRequest,
@@ -163,7 +166,7 @@ pub(super) async fn submit(
     }
 }
 
-pub(super) async fn go_on(state: &AppState, (submission, done): (Submission, Done)) -> Result<Answer, Problem> {
+pub(super) async fn go_on(state: &SellingState, (submission, done): (Submission, Done)) -> Result<Answer, Problem> {
     match done {
         Done::Submitted(pending, seen) => charge_and_answer(state, submission, *pending, seen).await,
         Done::Answered(answer) => Ok(answer),
@@ -173,11 +176,11 @@ pub(super) async fn go_on(state: &AppState, (submission, done): (Submission, Don
 
 /// The booking, if it is this owner's; and all that belongs to it, where that was read as well.
 async fn owned(
-    state: &AppState,
+    state: &SellingState,
     owner: &str,
     booking: Uuid,
 ) -> Result<Option<(BookingRow, Option<Box<Found>>)>, Problem> {
-    if state.config.commits == CommitMode::Batched {
+    if state.selling_settings.commits == CommitMode::Batched {
         let found = state.commits.find_owned(state, booking, owner).await?;
         return Ok(found.map(|found| (found.row.clone(), Some(Box::new(found)))));
     }
@@ -192,8 +195,8 @@ const fn may_be_written(code: Code) -> bool {
     matches!(code, Code::DatabaseUnavailable | Code::Internal)
 }
 
-async fn write_down(state: &AppState, submission: &Submission, seen: Option<Box<Found>>) -> Result<Done, Problem> {
-    match state.config.commits {
+async fn write_down(state: &SellingState, submission: &Submission, seen: Option<Box<Found>>) -> Result<Done, Problem> {
+    match state.selling_settings.commits {
         CommitMode::Batched => state.commits.ask(state, Work::Submit(Submission { seen, ..submission.clone() })).await,
         CommitMode::Interactive => Box::pin(retried(|| submit_one(state, submission))).await,
     }
@@ -202,7 +205,7 @@ async fn write_down(state: &AppState, submission: &Submission, seen: Option<Box<
 /// Goes on when the buyer's connection does not: the answer is stored, and a retry finds it. The charge
 /// has its row in the outbox: should we die here, the relay asks in our place.
 async fn charge_and_answer(
-    state: &AppState,
+    state: &SellingState,
     submission: Submission,
     pending: BookingRow,
     seen: Option<Box<Found>>,
@@ -214,7 +217,7 @@ async fn charge_and_answer(
         let Submission { show, new, token, gateway, intent, .. } = submission;
         let booking = pending.id;
         let ours = Key::OursSinceSubmit(if new.is_some() { StatusCode::CREATED } else { StatusCode::OK });
-        if state.config.commits == CommitMode::Interactive {
+        if state.selling_settings.commits == CommitMode::Interactive {
             effects::charge_now(&state, booking).await;
             return answer_as_it_stands(&state, &show, booking, &intent, ours).await;
         }
@@ -242,13 +245,13 @@ async fn charge_and_answer(
 
 /// The booking as it stands, together with whatever else is committed.
 pub(super) async fn as_it_stands(
-    state: &AppState,
+    state: &SellingState,
     show: &Arc<Show>,
     booking: Uuid,
     intent: &Intent,
     key: Key,
 ) -> Result<Answer, Problem> {
-    if state.config.commits == CommitMode::Interactive {
+    if state.selling_settings.commits == CommitMode::Interactive {
         return Box::pin(retried(|| answer_as_it_stands(state, show, booking, intent, key))).await;
     }
     let answer = Some((intent.clone(), key));
@@ -270,7 +273,7 @@ const BEGIN_GIVING_UP: &str = "BEGIN; SET LOCAL statement_timeout = '2500ms'";
 
 /// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
 /// for the same booking was, meanwhile.
-pub(in crate::bookings) async fn give_up_payment(state: &AppState, show: &Show, row: &BookingRow) {
+pub(in crate::bookings) async fn give_up_payment(state: &SellingState, show: &Show, row: &BookingRow) {
     let (booking, mut on) = (row.id, None);
     // Boxed, likewise: few are given up.
     let undone = Box::pin(async {
@@ -310,10 +313,10 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
 /// was faster.
-pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
+pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
     let Submission { show, booking, new, token, instrument, person, gateway, until, intent, only_at, seen: _ } =
         submission;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(Done::Answered(answer));
@@ -360,13 +363,13 @@ pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submi
 
 /// The booking as it stands, stored as the answer of this key.
 pub(in crate::bookings) async fn answer_as_it_stands(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     booking: Uuid,
     intent: &Intent,
     key: Key,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if key == Key::New
         && let Some(answer) = intent.begin(&mut tx, now).await?

@@ -15,11 +15,13 @@ use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow, SeatRow};
 use crate::bookings::views::view;
 use crate::bookings::{late, places, released};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::{Held, with_map};
-use crate::web::{Code, Problem, Visitor};
-use crate::{AppState, accounts, email_codes, holds, ids};
+use crate::{SellingState, email_codes, holds};
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use identity::{Visitor, accounts};
+use platform::ids;
+use seats::seat_locks::{Held, with_map};
 
 /// What somebody wants to check out, and under which key.
 #[derive(Clone, Copy)]
@@ -31,9 +33,9 @@ pub(in crate::bookings) struct Order<'a> {
 }
 
 /// Makes a booking of the caller's hold, or brings the one it has up to date.
-pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> Result<Answer, Problem> {
+pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) -> Result<Answer, Problem> {
     let Order { show, visitor, request, intent } = order;
-    let batched = state.config.commits == CommitMode::Batched;
+    let batched = state.selling_settings.commits == CommitMode::Batched;
     if !batched && let Some(answer) = replayed(state, visitor, intent).await? {
         return Ok(answer);
     }
@@ -68,7 +70,7 @@ pub(super) const fn is_out_of_reach(code: Code) -> bool {
 ///
 /// Batches look keys up themselves, so that a request that goes well asks for its key no second time.
 pub(in crate::bookings) async fn or_replay(
-    state: &AppState,
+    state: &SellingState,
     visitor: &Visitor,
     intent: &Intent,
     refusal: Problem,
@@ -83,8 +85,12 @@ pub(in crate::bookings) async fn or_replay(
 ///
 /// # Errors
 /// 404 where the cookie is a guest's from before they signed in: who sends it may have copied it.
-pub(super) async fn replayed(state: &AppState, visitor: &Visitor, intent: &Intent) -> Result<Option<Answer>, Problem> {
-    let answer = intent.replay(&state.pg, state.locks.now()).await?;
+pub(super) async fn replayed(
+    state: &SellingState,
+    visitor: &Visitor,
+    intent: &Intent,
+) -> Result<Option<Answer>, Problem> {
+    let answer = intent.replay(&state.pg, state.clock.now()).await?;
     if answer.is_some() {
         accounts::refuse_handed_over(state, visitor).await?;
     }
@@ -93,7 +99,7 @@ pub(super) async fn replayed(state: &AppState, visitor: &Visitor, intent: &Inten
 
 /// The booking to be made of the caller's hold as it is, or as it was `known` last.
 pub(super) async fn wish(
-    state: &AppState,
+    state: &SellingState,
     Order { show, visitor, request, .. }: Order<'_>,
     known: Option<Held>,
 ) -> Result<BookingRow, Problem> {
@@ -102,9 +108,9 @@ pub(super) async fn wish(
         .holder
         .as_ref()
         .map_or_else(|| Ok(buyer.clone()), |friend| accounts::check_person("ticket holder", friend))?;
-    holds::sales_open(show, state.locks.now())?;
+    catalogue::sales_open(show, state.clock.now())?;
     let owner = visitor.owner.as_str();
-    let held = match (known, state.config.commits) {
+    let held = match (known, state.selling_settings.commits) {
         (Some(held), _) => Some(held),
         (None, CommitMode::Batched) => state.commits.hold_of(state, show, owner).await?,
         (None, CommitMode::Interactive) => with_map(state, show, || state.locks.mine(show.id, owner)).await?,
@@ -119,13 +125,13 @@ pub(super) async fn wish(
     })?;
     // Last: nobody is sent to their mail for seats that are gone.
     email_codes::check(state, show, visitor, &buyer.1).await?;
-    wanted_row(show, owner, &held, (buyer, holder), state.locks.now())
+    wanted_row(show, owner, &held, (buyer, holder), state.clock.now())
 }
 
 /// A checkout in a transaction of its own.
-pub(in crate::bookings) async fn one_by_one(state: &AppState, checkout: &Checkout) -> Result<Answer, Problem> {
+pub(in crate::bookings) async fn one_by_one(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
     let Checkout { show, new, intent } = checkout;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);

@@ -24,11 +24,11 @@
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::AppState;
+use crate::SellingState;
 use crate::bookings::sql::BookingRow;
-use crate::catalogue::Show;
-use crate::payments::{GatewayError, Known};
-use crate::web::{Code, Problem};
+use catalogue::Show;
+use http::{Code, Problem};
+use payments::{GatewayError, Known};
 
 /// Keeps the advisory locks of instruments apart from others: "card" in ASCII.
 const LOCK_SPACE: i64 = 0x6361_7264;
@@ -46,7 +46,7 @@ impl PaidWith {
     /// # Errors
     /// 503 when the gateway gives no answer.
     pub(in crate::bookings) async fn of_token(
-        state: &AppState,
+        state: &SellingState,
         show: &Show,
         (gateway, token): (&str, Option<&str>),
     ) -> Result<Option<Self>, Problem> {
@@ -79,7 +79,7 @@ impl PaidWith {
     /// # Errors
     /// 503 when the gateway or the database gives no answer.
     pub(in crate::bookings) async fn of_payment(
-        state: &AppState,
+        state: &SellingState,
         show: &Show,
         booking: Uuid,
     ) -> Result<Option<Self>, Problem> {
@@ -115,7 +115,7 @@ impl PaidWith {
     }
 
     /// The gateways' names of cards have nothing to do with each other.
-    fn of_name(state: &AppState, gateway: &str, name: &str) -> Self {
+    fn of_name(state: &SellingState, gateway: &str, name: &str) -> Self {
         Self(state.accounts.derived_secret(&format!("payment instrument\0{gateway}\0{name}")))
     }
 }

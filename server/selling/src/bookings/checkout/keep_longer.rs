@@ -6,11 +6,11 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::create::unmoved;
-use crate::AppState;
+use crate::SellingState;
 use crate::bookings::commits::retried;
 use crate::bookings::moves::MoveError;
 use crate::bookings::sql::{self, BookingRow};
-use crate::web::Problem;
+use http::Problem;
 
 /// Tells the booking of a hold, if it has one, that the hold lasts until then; never shortens it.
 ///
@@ -19,12 +19,12 @@ use crate::web::Problem;
 ///
 /// # Errors
 /// `hold_expired` when the booking has ended meanwhile; 503 when the database is unavailable.
-pub async fn keep_longer(state: &AppState, hold: Uuid, owner: &str, until: Timestamp) -> Result<(), Problem> {
+pub async fn keep_longer(state: &SellingState, hold: Uuid, owner: &str, until: Timestamp) -> Result<(), Problem> {
     // Boxed, as in `checks`.
     Box::pin(retried(|| async {
         let mut tx = state.pg.begin().await?;
         if let Some(row) = sql::lock_of_hold(&mut tx, hold).await?.filter(|row| row.owner == owner) {
-            prolong(&mut tx, &row, until, state.locks.now()).await.map_err(unmoved)?;
+            prolong(&mut tx, &row, until, state.clock.now()).await.map_err(unmoved)?;
         }
         tx.commit().await?;
         Ok(())

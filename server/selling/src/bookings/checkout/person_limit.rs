@@ -23,8 +23,8 @@ use sqlx::PgConnection;
 use super::checks::{self, PersonLock};
 use super::instruments;
 use crate::bookings::sql::BookingRow;
-use crate::catalogue::Show;
-use crate::web::Problem;
+use catalogue::Show;
+use http::Problem;
 
 /// Namespace of the advisory locks of persons: "acct" in ASCII, from when they were accounts.
 const LOCK_SPACE: i64 = 0x6163_6374;

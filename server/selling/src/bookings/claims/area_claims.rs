@@ -9,9 +9,10 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::seat_claims::{self, alive_since, claim_is_alive};
+use super::seat_claims;
 use crate::bookings::sql::BookingRow;
-use crate::clock::to_utc;
+use catalogue::{alive_since, claim_is_alive};
+use platform::clock::to_utc;
 
 /// An area as stored.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]

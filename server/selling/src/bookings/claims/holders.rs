@@ -5,8 +5,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::seat_claims::{alive_since, claim_is_alive};
-use crate::clock::to_utc;
+use catalogue::{alive_since, claim_is_alive};
+use platform::clock::to_utc;
 
 /// A booking that has a seat, or is about to.
 #[derive(Clone, Debug, sqlx::FromRow)]

@@ -11,10 +11,10 @@ use sqlx::PgConnection;
 
 use super::places;
 use super::sql::BookingRow;
-use crate::catalogue::Show;
-use crate::seat_locks::{Sale, with_map};
-use crate::web::Problem;
-use crate::{AppState, holds};
+use crate::{SellingState, holds};
+use catalogue::Show;
+use http::Problem;
+use seats::seat_locks::{Sale, with_map};
 
 /// Seats or places that were granted twice, because the lock store had lost the first sale.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Lost {
 impl Lost {
     /// Corrects the map, after the caller has rolled back. Returns the refusal for the buyer; the hold keeps its other seats.
     /// A lock store that is away is corrected by the outbox, or by the next refusal.
-    pub async fn correct_map(self, state: &AppState, show: &Show) -> Problem {
+    pub async fn correct_map(self, state: &SellingState, show: &Show) -> Problem {
         for sale in &self.others {
             if let Err(problem) = with_map(state, show, || state.locks.book(show.id, sale)).await {
                 tracing::debug!(?problem, show = %show.id, "correcting the map after a lost claim failed");

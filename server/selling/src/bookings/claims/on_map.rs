@@ -3,16 +3,16 @@
 use domain::seats::SeatIndex;
 use sqlx::PgConnection;
 
-use crate::AppState;
+use crate::SellingState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::BookingRow;
-use crate::catalogue::Show;
-use crate::seat_locks::{Sale, StoreError, with_map};
-use crate::web::Problem;
+use catalogue::Show;
+use http::Problem;
+use seats::seat_locks::{Sale, StoreError, with_map};
 
 /// Frees the lot of a booking on the map. Seats the house has kept meanwhile, a defective one for example, are blocked in
 /// the same step, so that the waiting list is never offered one.
-pub(in crate::bookings) async fn free(state: &AppState, show: &Show, sale: &Sale) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn free(state: &SellingState, show: &Show, sale: &Sale) -> Result<(), EffectError> {
     match free_once(state, show, sale).await? {
         Ok(()) => Ok(()),
         // Loading takes a connection, which a transaction must not wait for.
@@ -37,7 +37,7 @@ pub(in crate::bookings) async fn is_kept_by_house(
         .await
 }
 
-async fn free_once(state: &AppState, show: &Show, sale: &Sale) -> Result<Result<(), StoreError>, sqlx::Error> {
+async fn free_once(state: &SellingState, show: &Show, sale: &Sale) -> Result<Result<(), StoreError>, sqlx::Error> {
     let mut tx = state.pg.begin().await?;
     // Until the map agrees the lock keeps the house seats of the show as they are.
     let blocked: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR SHARE")

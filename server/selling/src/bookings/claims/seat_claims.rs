@@ -3,44 +3,15 @@
 //! The table is kept in parts by show (docs/decisions/0051): a statement that does not name the show of each row it means
 //! looks through all of them.
 
-use chrono::{DateTime, Utc};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::bookings::sql::BookingRow;
-use crate::clock::to_utc;
-use crate::seat_locks::{Lot, Sale};
-
-/// A claim that ran out is anyone's only after this long: its payment may be on its way, and is voided
-/// or refunded first. Milliseconds.
-pub(crate) const CLAIM_GRACE_MS: i64 = 60_000;
-
-/// The condition that a claim is alive, on a seat or on places: sold, or being paid for and run out no longer ago than
-/// [`CLAIM_GRACE_MS`]. What is not alive is anyone's. `$claim`: the table or its name in the statement; `$since`: the
-/// argument that is [`alive_since`].
-macro_rules! claim_is_alive {
-    ($claim:literal, $since:literal) => {
-        concat!(
-            "(",
-            $claim,
-            ".state = 'sold' OR (",
-            $claim,
-            ".state = 'claimed' AND ",
-            $claim,
-            ".expires_at > ",
-            $since,
-            "))"
-        )
-    };
-}
-pub(crate) use claim_is_alive;
-
-/// A claim that runs out after this is alive, if nobody has released it.
-pub(crate) fn alive_since(now: Timestamp) -> DateTime<Utc> {
-    to_utc(now.plus_ms(-CLAIM_GRACE_MS))
-}
+use catalogue::{alive_since, claim_is_alive};
+use platform::clock::to_utc;
+use seats::seat_locks::{Lot, Sale};
 
 /// Claims the booking's seats until it expires. The seats that could not be had: none, or all is void
 /// and the caller rolls back. One statement, rows in seat order, so that nothing deadlocks.

@@ -10,10 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
 
 use super::{Commits, full};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::seat_locks::{Held, MAX_PER_CALL, Refusal, Sale, with_map};
-use crate::web::Problem;
+use crate::SellingState;
+use catalogue::Show;
+use http::Problem;
+use seats::seat_locks::{Held, MAX_PER_CALL, Refusal, Sale, with_map};
 
 type Reply<T> = oneshot::Sender<Result<T, Problem>>;
 
@@ -32,10 +32,10 @@ enum Asked {
 }
 
 impl Commits {
-    /// The owner's hold in this show, as [`crate::seat_locks::SeatLocks::mine`] has it.
+    /// The owner's hold in this show, as [`seats::seat_locks::SeatLocks::mine`] has it.
     pub(in crate::bookings) async fn hold_of(
         &self,
-        state: &AppState,
+        state: &SellingState,
         show: &Arc<Show>,
         owner: &str,
     ) -> Result<Option<Held>, Problem> {
@@ -44,10 +44,10 @@ impl Commits {
         answer.await.map_err(|_| Problem::internal(&"a hold was not looked up"))?
     }
 
-    /// Extends the hold of a payment, as [`crate::seat_locks::SeatLocks::begin_payment`] does.
+    /// Extends the hold of a payment, as [`seats::seat_locks::SeatLocks::begin_payment`] does.
     pub(in crate::bookings) async fn begin_payment(
         &self,
-        state: &AppState,
+        state: &SellingState,
         show: &Arc<Show>,
         sale: Sale,
     ) -> Result<Result<Timestamp, Refusal>, Problem> {
@@ -56,7 +56,7 @@ impl Commits {
         answer.await.map_err(|_| Problem::internal(&"a hold was not extended"))?
     }
 
-    fn run(&self, state: &AppState, show: &Arc<Show>, asked: Asked) -> Result<(), Problem> {
+    fn run(&self, state: &SellingState, show: &Arc<Show>, asked: Asked) -> Result<(), Problem> {
         let place = Arc::clone(&self.errand_places).try_acquire_owned().map_err(|_| full())?;
         if self.errands.join(Errand { show: Arc::clone(show), asked, _place: place }) {
             state.tasks.spawn(serve(state.clone()));
@@ -75,7 +75,7 @@ struct OfShow {
 }
 
 /// Runs errands until there are none.
-async fn serve(state: AppState) {
+async fn serve(state: SellingState) {
     let mut server = state.commits.errands.server();
     while let Some(errands) = server.gather().await {
         assert!(errands.len() <= MAX_PER_CALL, "a batch is no larger than a call");
@@ -106,7 +106,7 @@ async fn serve(state: AppState) {
     }
 }
 
-async fn ask(state: &AppState, asked: OfShow) {
+async fn ask(state: &SellingState, asked: OfShow) {
     let OfShow { show, owners, holds, sales, payments } = asked;
     if !owners.is_empty() {
         tell(holds, with_map(state, &show, || state.locks.mine_all(show.id, &owners)).await);

@@ -15,11 +15,12 @@ use uuid::Uuid;
 
 use super::run::Trouble;
 use super::writes::{Claim, EventLine, Fresh, Payment, PaymentNote, Writes};
-use crate::bookings::claims::seat_claims::{alive_since, claim_is_alive};
 use crate::bookings::sql::BookingRow;
-use crate::clock::to_utc;
-use crate::together::{StatementResults, Together};
-use crate::{idempotency, outbox, tickets};
+use crate::outbox;
+use catalogue::{alive_since, claim_is_alive};
+use http::idempotency;
+use platform::clock::to_utc;
+use platform::together::{StatementResults, Together};
 
 macro_rules! insert_bookings {
     ($on_conflict:literal) => {

@@ -9,7 +9,8 @@ use domain::booking::Effect;
 use uuid::Uuid;
 
 use super::{Piece, Work};
-use crate::{AppState, ids, outbox};
+use crate::{SellingState, outbox};
+use platform::ids;
 
 /// Postgres is asked so often; after that the relay waits for the end of the head start.
 const TRIES: u32 = 6;
@@ -19,7 +20,7 @@ const WITHIN: Duration = Duration::from_secs(3);
 const FIRST_PAUSE_MS: u64 = 500;
 
 /// Leaves the charges of these pieces to the relay.
-pub(super) fn leave_to_the_relay(state: &AppState, pieces: &[Piece]) {
+pub(super) fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
     let bookings: Vec<Uuid> = pieces.iter().filter_map(|piece| charged_for(&piece.work)).collect();
     if bookings.is_empty() {
         return;

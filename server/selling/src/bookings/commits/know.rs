@@ -11,16 +11,16 @@ use super::load::{self, Locks};
 use super::plan::Known;
 use super::run::Trouble;
 use super::{Found, Work};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::idempotency::{self, Intent};
-use crate::payments::PaymentNews;
-use crate::together::Together;
+use crate::SellingState;
+use catalogue::Show;
+use http::idempotency::{self, Intent};
+use payments::PaymentNews;
+use platform::together::Together;
 
 /// What the pieces are about, and whether a key that one of them is to claim is taken: as far as this replica knows, or as
 /// it is read.
 pub(super) async fn know(
-    state: &AppState,
+    state: &SellingState,
     tx: &mut PgConnection,
     works: &[&Work],
     locks: Locks,
@@ -37,7 +37,7 @@ pub(super) async fn know(
     load::add_versions(&mut together, works.iter().filter_map(|work| work.booking()).collect(), locks)?;
     load::add_holds(&mut together, holds)?;
     load::add_news(&mut together, &news)?;
-    idempotency::add_question(&mut together, keys, state.locks.now())?;
+    idempotency::add_question(&mut together, keys, state.clock.now())?;
     let told = together.run(tx).await?;
 
     let recent: Vec<Arc<Found>> = news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();
@@ -55,7 +55,7 @@ pub(super) async fn know(
 }
 
 /// Whether all that the pieces are about is at hand.
-pub(super) fn is_at_hand<'a>(state: &AppState, mut works: impl Iterator<Item = &'a Work>) -> bool {
+pub(super) fn is_at_hand<'a>(state: &SellingState, mut works: impl Iterator<Item = &'a Work>) -> bool {
     works.all(|work| match work.booking() {
         Some(id) => latest(work, state.commits.recent.of(id).as_deref()).is_some(),
         None => true,
@@ -63,7 +63,7 @@ pub(super) fn is_at_hand<'a>(state: &AppState, mut works: impl Iterator<Item = &
 }
 
 /// What the pieces are about without a question, if this replica wrote all of it a moment ago.
-async fn at_hand(state: &AppState, works: &[&Work]) -> Option<Known> {
+async fn at_hand(state: &SellingState, works: &[&Work]) -> Option<Known> {
     let mut bookings: HashMap<Uuid, Found> = HashMap::with_capacity(works.len());
     for work in works {
         let Some(id) = work.booking() else { continue };
@@ -99,7 +99,7 @@ fn latest<'a>(work: &'a Work, recent: Option<&'a Found>) -> Option<&'a Found> {
 /// Shows of bookings that there is news of, as far as they are in memory: loading one takes a connection of its own, which
 /// a transaction must not wait for.
 async fn shows_of(
-    state: &AppState,
+    state: &SellingState,
     news: &[&PaymentNews],
     bookings: &HashMap<Uuid, Found>,
 ) -> HashMap<Uuid, Arc<Show>> {

@@ -9,8 +9,8 @@ use sqlx::{FromRow, PgConnection, Row};
 use uuid::Uuid;
 
 use crate::bookings::sql::BookingRow;
-use crate::payments::{NewsOutcome, PaymentNews};
-use crate::together::{StatementResults, Together};
+use payments::{NewsOutcome, PaymentNews};
+use platform::together::{StatementResults, Together};
 
 /// A booking with all that belongs to it.
 #[derive(Clone, Debug)]

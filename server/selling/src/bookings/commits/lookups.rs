@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::load::found;
 use super::run::{Connection, too_slow};
 use super::{Commits, Found, full};
-use crate::AppState;
-use crate::web::Problem;
+use crate::SellingState;
+use http::Problem;
 
 /// A lookup, connecting included, may take this long. Less than a buyer's checks may (`checks`): who serves the line is
 /// back for those who come next.
@@ -37,7 +37,7 @@ impl Commits {
     /// 503 when too many wait already, or the database is unavailable.
     pub(in crate::bookings) async fn find_owned(
         &self,
-        state: &AppState,
+        state: &SellingState,
         id: Uuid,
         owner: &str,
     ) -> Result<Option<Found>, Problem> {
@@ -52,7 +52,7 @@ impl Commits {
 }
 
 /// Answers lookups until nobody waits.
-async fn serve(state: AppState) {
+async fn serve(state: SellingState) {
     let mut server = state.commits.lookups.server();
     while let Some(wanted) = server.gather().await {
         let ids: Vec<Uuid> = wanted.iter().map(|wish| wish.id).collect();
@@ -75,7 +75,7 @@ async fn serve(state: AppState) {
 /// # Errors
 /// When the database does not answer in time, or fails.
 pub(super) async fn read<T>(
-    state: &AppState,
+    state: &SellingState,
     on: &mut Connection,
     question: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
 ) -> Result<T, Problem> {
@@ -108,7 +108,7 @@ pub(super) async fn read<T>(
 /// # Errors
 /// When the database does not answer in time, or fails.
 pub(in crate::bookings) async fn as_they_stand(
-    state: &AppState,
+    state: &SellingState,
     ids: &[Uuid],
 ) -> Result<HashMap<Uuid, Found>, Problem> {
     if ids.is_empty() {

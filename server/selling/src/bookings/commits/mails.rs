@@ -21,8 +21,8 @@ use super::MAILS_TOGETHER;
 use super::marks::Sold;
 use crate::bookings::chores;
 use crate::bookings::effects::EffectError;
-use crate::tickets::{self, Composed, Letters, MailError, Ticket};
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use tickets::{Composed, Letters, MailError, Ticket};
 
 /// Tickets that may wait to be mailed; those beyond are left to the relay.
 const MAX_MAILS: usize = 1_024;
@@ -35,7 +35,7 @@ const FRESH_FOR: Duration = Duration::from_secs(2);
 const MAILED_WITHIN: Duration = Duration::from_secs(8);
 
 /// Has the tickets of these bookings mailed. The map was told of all of them, and the outbox does not know so yet.
-pub(super) fn send(state: &AppState, sold: Vec<Sold>) {
+pub(super) fn send(state: &SellingState, sold: Vec<Sold>) {
     let mut beyond = Vec::new();
     for sold in sold {
         if state.commits.mails.len() >= MAX_MAILS {
@@ -52,7 +52,7 @@ pub(super) fn send(state: &AppState, sold: Vec<Sold>) {
 }
 
 /// Mails tickets until none waits.
-async fn serve(state: AppState) {
+async fn serve(state: SellingState) {
     let mut server = state.commits.mails.server();
     while let Some(mails) = server.gather().await {
         let mut left: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
@@ -66,7 +66,7 @@ async fn serve(state: AppState) {
 }
 
 /// Mails tickets, and says of which bookings. All others are the relay's.
-async fn mail_all(state: &AppState, mails: Vec<Sold>) -> Vec<Uuid> {
+async fn mail_all(state: &SellingState, mails: Vec<Sold>) -> Vec<Uuid> {
     let ids: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
     // Tickets that cannot be read now are mailed by the relay.
     let mut codes = tickets::of_bookings(&state.pg, &ids).await.unwrap_or_else(|cause| {
@@ -84,7 +84,7 @@ async fn mail_all(state: &AppState, mails: Vec<Sold>) -> Vec<Uuid> {
 }
 
 /// What is to be mailed, if it was sold just now.
-async fn read(state: &AppState, Sold { found, at }: Sold, codes: Vec<Ticket>) -> Option<Letters> {
+async fn read(state: &SellingState, Sold { found, at }: Sold, codes: Vec<Ticket>) -> Option<Letters> {
     let (booking, begin_by, until) = (found.row.id, at + FRESH_FOR, at + MAILED_WITHIN);
     if Instant::now() >= begin_by {
         return None;
@@ -99,7 +99,7 @@ async fn read(state: &AppState, Sold { found, at }: Sold, codes: Vec<Ticket>) ->
     }
 }
 
-async fn compose(state: &AppState, letters: Vec<Letters>) -> Vec<Composed> {
+async fn compose(state: &SellingState, letters: Vec<Letters>) -> Vec<Composed> {
     let left = letters.len();
     caught(state.mailer.compose(letters)).await.unwrap_or_else(|cause: MailError| {
         tracing::warn!(%cause, left, "tickets that were to be mailed together are left for the relay");
@@ -108,7 +108,7 @@ async fn compose(state: &AppState, letters: Vec<Letters>) -> Vec<Composed> {
 }
 
 /// The booking, if its tickets are mailed.
-async fn send_one(state: &AppState, composed: Composed) -> Option<Uuid> {
+async fn send_one(state: &SellingState, composed: Composed) -> Option<Uuid> {
     let booking = composed.booking;
     match caught(state.mailer.send_composed(composed)).await {
         Ok(()) => Some(booking),
@@ -133,7 +133,7 @@ fn say_why(booking: Uuid, cause: &EffectError) {
 }
 
 /// Leaves these mails to the relay, which sends them at once. Their sales are on the map.
-async fn leave(state: &AppState, bookings: &[Uuid]) {
+async fn leave(state: &SellingState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::done_all_now(state, bookings, &[Effect::MarkBooked]).await {
         tracing::warn!(%cause, left = bookings.len(), "sales that the map knows stay in the outbox, and are told again");
     }
@@ -141,7 +141,7 @@ async fn leave(state: &AppState, bookings: &[Uuid]) {
 }
 
 /// Leaves these mails to the relay, which sends them at once, whether or not their sales are on the map.
-pub(super) async fn leave_to_relay(state: &AppState, bookings: &[Uuid]) {
+pub(super) async fn leave_to_relay(state: &SellingState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::due_now(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");
     }

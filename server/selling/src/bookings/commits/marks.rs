@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Found, mails};
-use crate::AppState;
-use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
-use crate::web::Problem;
+use crate::SellingState;
+use http::Problem;
+use seats::seat_locks::{MAX_PER_CALL, Sale, with_map};
 
 /// Sales that may wait to be told; those beyond are left to the relay.
 const MAX_MARKS: usize = 8_192;
@@ -26,7 +26,7 @@ pub(super) struct Sold {
 }
 
 /// Has the map told of these bookings, which were sold then and are committed; then their tickets are mailed.
-pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>, at: Instant) {
+pub(super) fn tell(state: &SellingState, sold: Vec<Arc<Found>>, at: Instant) {
     for found in sold {
         if state.commits.marks.len() >= MAX_MARKS {
             return;
@@ -38,7 +38,7 @@ pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>, at: Instant) {
 }
 
 /// Tells sales until none waits.
-async fn serve(state: AppState) {
+async fn serve(state: SellingState) {
     let mut server = state.commits.marks.server();
     while let Some(marks) = server.gather().await {
         // In a task of its own: a panic loses a batch to the relay, and the line is served on.
@@ -50,7 +50,7 @@ async fn serve(state: AppState) {
     }
 }
 
-async fn mark_batch(state: AppState, marks: Vec<Sold>) {
+async fn mark_batch(state: SellingState, marks: Vec<Sold>) {
     let mut shows: BTreeMap<Uuid, Vec<Sold>> = BTreeMap::new();
     for sold in marks {
         shows.entry(sold.found.row.show_id).or_default().push(sold);
@@ -72,7 +72,7 @@ async fn mark_batch(state: AppState, marks: Vec<Sold>) {
     mails::leave_to_relay(&state, &unmarked).await;
 }
 
-async fn book(state: &AppState, show: Uuid, marks: &[Sold]) -> Result<(), Problem> {
+async fn book(state: &SellingState, show: Uuid, marks: &[Sold]) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
     let sales: Vec<Sale> = marks.iter().map(|sold| sold.found.row.sale()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await

@@ -54,14 +54,14 @@ use self::turns::Turns;
 use super::checkout::checks::PersonLock;
 use super::checkout::instruments::PaidWith;
 use super::sql::BookingRow;
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::payments::{NewsOutcome, PaymentNews, PaymentStatus};
-use crate::recent::Recent;
-use crate::seat_locks::MAX_PER_CALL;
-use crate::telemetry::STEP;
-use crate::web::{Code, Problem};
+use crate::SellingState;
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use payments::{NewsOutcome, PaymentNews, PaymentStatus};
+use platform::recent::Recent;
+use platform::telemetry::STEP;
+use seats::seat_locks::MAX_PER_CALL;
 
 /// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
 const MAX_PER_BATCH: usize = 512;
@@ -296,7 +296,7 @@ impl Commits {
     ///
     /// # Errors
     /// Its own refusal; 503 when too much waits already, or the database is unavailable.
-    pub(super) async fn ask(&self, state: &AppState, work: Work) -> Result<Done, Problem> {
+    pub(super) async fn ask(&self, state: &SellingState, work: Work) -> Result<Done, Problem> {
         let place = self.place_for(&work).await?;
         let (reply, answer) = oneshot::channel();
         let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;

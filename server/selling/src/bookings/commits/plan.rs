@@ -19,10 +19,10 @@ use crate::bookings::checkout::person_limit::Claimant;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::BookingRow;
 use crate::bookings::views::view;
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
-use crate::payments::{NewsKind, NewsOutcome, PaymentNews, PaymentStatus};
-use crate::web::Problem;
+use catalogue::Show;
+use http::Problem;
+use http::idempotency::{Answer, Intent};
+use payments::{NewsKind, NewsOutcome, PaymentNews, PaymentStatus};
 
 /// What is known before the batch is planned.
 #[derive(Default)]

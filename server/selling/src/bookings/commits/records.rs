@@ -5,9 +5,9 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::run::BATCHES_ON_A_CONNECTION;
 use super::{Commits, full, lookups};
-use crate::AppState;
+use crate::SellingState;
 use crate::bookings::checkout::checks::{self, Buyer, Record};
-use crate::web::Problem;
+use http::Problem;
 
 /// A buyer to be looked up.
 pub(super) struct Question {
@@ -21,7 +21,7 @@ impl Commits {
     ///
     /// # Errors
     /// 503 when too many wait already, or the database is unavailable.
-    pub(in crate::bookings) async fn record_of(&self, state: &AppState, buyer: Buyer) -> Result<Record, Problem> {
+    pub(in crate::bookings) async fn record_of(&self, state: &SellingState, buyer: Buyer) -> Result<Record, Problem> {
         let place = std::sync::Arc::clone(&self.record_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
         if self.records.join(Question { buyer, reply, _place: place }) {
@@ -33,7 +33,7 @@ impl Commits {
 }
 
 /// Answers questions until nobody waits.
-async fn serve(state: AppState) {
+async fn serve(state: SellingState) {
     // Kept from question to question, as in `run`.
     let (mut on, mut rounds) = (None, 0_u32);
     let mut server = state.commits.records.server();
@@ -43,7 +43,7 @@ async fn serve(state: AppState) {
             on = None;
         }
         let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
-        let question = async |tx: &mut PgConnection| checks::records(tx, &buyers, state.locks.now()).await;
+        let question = async |tx: &mut PgConnection| checks::records(tx, &buyers, state.clock.now()).await;
         let read = lookups::read(&state, &mut on, question);
         // Nobody listening any more is fine: it may be asked again at will.
         match read.await {

@@ -22,10 +22,11 @@ use crate::bookings::checkout::person_limit::{self, Verdict};
 use crate::bookings::checkout::{confirm, create};
 use crate::bookings::effects;
 use crate::bookings::money::news;
-use crate::idempotency::{self, Intent};
-use crate::telemetry::{self, STEP};
-use crate::web::{Code, Problem};
-use crate::{AppState, ids, outbox};
+use crate::{SellingState, outbox};
+use http::idempotency::{self, Intent};
+use http::{Code, Problem};
+use platform::ids;
+use platform::telemetry::{self, STEP};
 
 /// How a batch begins. A booking that somebody keeps locked holds the others up for half a second at most: after it,
 /// they go on without it; after another row, each goes by itself. Bookings are found by their keys: a plan that was made
@@ -95,7 +96,7 @@ impl From<sqlx::Error> for Trouble {
 }
 
 /// Commits batch after batch of a lane until nobody waits in it.
-pub(super) async fn serve(state: AppState, lane: usize) {
+pub(super) async fn serve(state: SellingState, lane: usize) {
     // The same connection for batch after batch: Postgres has planned their statements on it, and has at hand what they
     // touch. It goes with a batch that comes to nothing; and now and then, so that whoever waits for one has it in turn.
     let (mut connection, mut batches) = (None, 0_u32);
@@ -116,7 +117,7 @@ pub(super) async fn serve(state: AppState, lane: usize) {
 }
 
 /// The connection it is done on, if it is as good as before.
-async fn commit(state: AppState, mut on: Connection, mut batch: Vec<Piece>) -> Connection {
+async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) -> Connection {
     let (mut fresh, mut locks) = (Fresh::Surely, state.commits.rivals.locks(Instant::now()));
     if locks == Locks::Unread && !know::is_at_hand(&state, batch.iter().map(|piece| &piece.work)) {
         locks = Locks::Without;
@@ -206,7 +207,7 @@ pub(super) fn too_slow() -> Problem {
 }
 
 /// Answers those whose work is committed; the other pieces are done alone.
-fn answer(state: &AppState, batch: Vec<Piece>, planned: Vec<Planned>) {
+fn answer(state: &SellingState, batch: Vec<Piece>, planned: Vec<Planned>) {
     let mut apart = Vec::new();
     for (piece, planned) in batch.into_iter().zip(planned) {
         // Nobody listening any more is fine: a retry with the same key gets the same answer.
@@ -228,7 +229,7 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize, &Piece) -> bool) -> (Vec<Pi
 
 /// One transaction for all of them. Nothing is done unless it answers.
 async fn together(
-    state: &AppState,
+    state: &SellingState,
     on: &mut Connection,
     works: &[&Work],
     fresh: Fresh,
@@ -261,12 +262,12 @@ async fn together(
 
 /// What becomes of each piece, and the bookings that are made or moved, once this is committed.
 async fn plan_and_write(
-    state: &AppState,
+    state: &SellingState,
     tx: &mut PgConnection,
     works: &[&Work],
     (fresh, locks): (Fresh, Locks),
 ) -> Result<(Vec<Planned>, Vec<Arc<Found>>), Trouble> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
     let (known, is_answered) = know(state, tx, works, locks, &claimed).await?;
     let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
@@ -294,7 +295,7 @@ async fn plan_and_write(
 
 /// Each in transactions of its own, those of one booking in order; not more of them at once than leaves
 /// connections to others.
-fn go_alone(state: &AppState, pieces: Vec<Piece>) {
+fn go_alone(state: &SellingState, pieces: Vec<Piece>) {
     let mut by_booking: BTreeMap<Uuid, Vec<Piece>> = BTreeMap::new();
     for piece in pieces {
         by_booking.entry(piece.work.subject()).or_default().push(piece);
@@ -343,7 +344,7 @@ async fn pause(attempt: u32) {
 }
 
 /// A piece that is done alone.
-async fn by_itself(state: &AppState, work: &Work) -> Result<Done, Problem> {
+async fn by_itself(state: &SellingState, work: &Work) -> Result<Done, Problem> {
     match work {
         Work::Create(checkout) => create::one_by_one(state, checkout).await.map(Done::Answered),
         Work::Submit(submission) => confirm::submit_one(state, submission).await,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-use crate::web::{Code, Problem};
+use http::{Code, Problem};
 
 /// Requests for one hold or booking that are served or wait at one time: one is served, one waits.
 const MAX_PER_SUBJECT: usize = 2;

@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use super::{Found, Key, Lesson, Said, Work};
-use crate::idempotency::Intent;
-use crate::payments::{PaymentNews, PaymentStatus};
+use http::idempotency::Intent;
+use payments::{PaymentNews, PaymentStatus};
 
 impl Work {
     /// Its name for those who trace it.

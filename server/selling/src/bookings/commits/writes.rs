@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::Found;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql::BookingRow;
-use crate::idempotency::{Answer, Intent};
-use crate::payments::{NewsOutcome, PaymentNews};
+use http::idempotency::{Answer, Intent};
+use payments::{NewsOutcome, PaymentNews};
 
 /// Whether rows that a batch writes anew may be there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use super::{CompareError, gap};
 use crate::bookings::effects;
 use crate::bookings::money::payment_rows::{self, GatewayRole};
 use crate::bookings::sql::{self, BookingRow};
-use crate::clock::{from_utc, to_utc};
-use crate::payments::{Known, PaymentStatus};
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use payments::{Known, PaymentStatus};
+use platform::clock::{from_utc, to_utc};
 
 /// A difference that a person wants compared again belongs to one replica for this long, milliseconds.
 const LEASE_MS: i64 = MINUTE_MS;
@@ -225,8 +225,8 @@ struct Due {
 }
 
 /// Compares the differences that people want compared again.
-pub(super) async fn compare_due(state: &AppState) -> Result<(), sqlx::Error> {
-    let now = state.locks.now();
+pub(super) async fn compare_due(state: &SellingState) -> Result<(), sqlx::Error> {
+    let now = state.clock.now();
     let due: Vec<Due> = sqlx::query_as(
         "UPDATE ledger_differences found SET check_at = $2
          FROM (SELECT id FROM ledger_differences WHERE settled_at IS NULL AND check_at <= $1
@@ -248,7 +248,7 @@ pub(super) async fn compare_due(state: &AppState) -> Result<(), sqlx::Error> {
 }
 
 /// Compares one again. Money that was taken enters as late money does; a difference that is left is open again.
-async fn compare(state: &AppState, due: &Due) -> Result<(), CompareError> {
+async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     let booking = due.booking_id;
     let missing = || sqlx::Error::Configuration(format!("{} is no gateway here", due.gateway).into());
     let gateway = state.gateways.named(&due.gateway).ok_or_else(missing)?;
@@ -259,7 +259,7 @@ async fn compare(state: &AppState, due: &Due) -> Result<(), CompareError> {
         enter(state, &due.gateway, &known).await?;
     }
     let found = super::ask(state, gateway, &known).await?;
-    let settled_at = found.is_none().then(|| to_utc(state.locks.now()));
+    let settled_at = found.is_none().then(|| to_utc(state.clock.now()));
     sqlx::query("UPDATE ledger_differences SET check_at = NULL, settled_at = $2 WHERE id = $1 AND settled_at IS NULL")
         .bind(due.id)
         .bind(settled_at)
@@ -269,7 +269,7 @@ async fn compare(state: &AppState, due: &Due) -> Result<(), CompareError> {
 }
 
 /// Enters money that a gateway has of a booking that is not paid here: it pays for a new booking, or goes back.
-async fn enter(state: &AppState, gateway: &str, known: &Known) -> Result<(), CompareError> {
+async fn enter(state: &SellingState, gateway: &str, known: &Known) -> Result<(), CompareError> {
     let booking = known.booking;
     let mut connection = state.pg.acquire().await?;
     let role = payment_rows::gateway_role(&mut connection, booking, gateway).await?;
@@ -286,7 +286,7 @@ async fn enter(state: &AppState, gateway: &str, known: &Known) -> Result<(), Com
         GatewayRole::Left => {
             let mut tx = state.pg.begin().await?;
             sql::lock(&mut tx, booking).await?;
-            payment_rows::reopen_left(&mut tx, booking, gateway, state.locks.now()).await?;
+            payment_rows::reopen_left(&mut tx, booking, gateway, state.clock.now()).await?;
             tx.commit().await?;
             outbox::wake(state);
         }

@@ -22,10 +22,11 @@ use self::compare::{Amounts, Book, Difference, Kind};
 pub use self::differences::{OpenDifference, open, open_counts};
 pub(super) use self::differences::{compare_again, find, open_at, settle};
 use super::effects::EffectError;
-use crate::background::Rounds;
-use crate::clock::{from_utc, to_utc};
-use crate::payments::{GatewayError, GuardedGateway, Known, LedgerEntry, PaymentStatus, Window};
-use crate::{AppState, ids};
+use crate::SellingState;
+use payments::{GatewayError, GuardedGateway, Known, LedgerEntry, PaymentStatus, Window};
+use platform::background::Rounds;
+use platform::clock::{from_utc, to_utc};
+use platform::ids;
 
 /// Pause between two looks for days and differences that are due.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -67,7 +68,7 @@ pub(super) enum CompareError {
 
 /// A day of a gateway that this replica compares.
 struct Comparison<'a> {
-    state: &'a AppState,
+    state: &'a SellingState,
     gateway: &'a GuardedGateway,
     day: NaiveDate,
     /// Fencing token of the lease.
@@ -78,10 +79,10 @@ struct Comparison<'a> {
 }
 
 /// Compares until the server stops.
-pub async fn compare_forever(state: AppState) {
+pub async fn compare_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
-        for name in &state.config.payment_gateways {
+        for name in state.gateways.names() {
             let Some(gateway) = state.gateways.named(name) else { continue };
             if let Err(cause) = compare_due(&state, gateway).await {
                 tracing::warn!(%cause, gateway = name, "days of {name} could not be looked for");
@@ -93,14 +94,14 @@ pub async fn compare_forever(state: AppState) {
     }
 }
 
-async fn compare_due(state: &AppState, gateway: &GuardedGateway) -> Result<(), sqlx::Error> {
-    let (now, name) = (state.locks.now(), gateway.name());
+async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> Result<(), sqlx::Error> {
+    let (now, name) = (state.clock.now(), gateway.name());
     plan(state, name, now).await?;
     let lease = now.plus_ms(LEASE_MS);
     let Some((day, fence)) = sql::take(&state.pg, name, now, lease).await? else { return Ok(()) };
     let mut comparison = Comparison { state, gateway, day, fence, listed: HashSet::new(), asked: 0 };
     let compared = tokio::time::timeout(DEADLINE, comparison.run()).await.unwrap_or(Err(CompareError::Overdue));
-    let now = state.locks.now();
+    let now = state.clock.now();
     match compared {
         Ok(()) => sql::finish(&state.pg, (name, day, fence), comparison.listed.len() as i64, now).await?,
         Err(CompareError::Lost) => sql::renew(&state.pg, (name, day, fence), now).await.map(drop)?,
@@ -113,7 +114,7 @@ async fn compare_due(state: &AppState, gateway: &GuardedGateway) -> Result<(), s
 }
 
 /// Plans the days that are to be compared.
-async fn plan(state: &AppState, gateway: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn plan(state: &SellingState, gateway: &str, now: Timestamp) -> Result<(), sqlx::Error> {
     let last = sql::last_planned(&state.pg, gateway).await?;
     for day in days_after(last, to_utc(now.plus_ms(-SETTLED_AFTER_MS)).date_naive()) {
         sql::plan(&state.pg, gateway, day, now).await?;
@@ -186,27 +187,31 @@ impl Comparison<'_> {
         }
         let known = Known { booking, gateway_ref: gateway_ref.clone() };
         let Some(found) = ask(self.state, self.gateway, &known).await? else { return Ok(()) };
-        if found.kind == Kind::UnknownBooking && !self.state.config.regions.is_empty() {
+        if found.kind == Kind::UnknownBooking && self.state.catalogue.has_regions() {
             // Another region's, whose bookings are in another database.
             return Ok(());
         }
         let payment = gateway_ref.unwrap_or_else(|| booking.to_string());
         let name = self.gateway.name();
-        if differences::record(&self.state.pg, name, (&payment, booking), &found, self.state.locks.now()).await? {
+        if differences::record(&self.state.pg, name, (&payment, booking), &found, self.state.clock.now()).await? {
             tracing::error!(%booking, gateway = name, ?found, "the ledger of {name} and the payment of {booking} differ");
         }
         Ok(())
     }
 
     async fn renew(&self) -> Result<(), CompareError> {
-        let lease = self.state.locks.now().plus_ms(LEASE_MS);
+        let lease = self.state.clock.now().plus_ms(LEASE_MS);
         let is_ours = sql::renew(&self.state.pg, (self.gateway.name(), self.day, self.fence), lease).await?;
         if is_ours && !self.state.stop.is_cancelled() { Ok(()) } else { Err(CompareError::Lost) }
     }
 }
 
 /// Asks a gateway for a payment, and returns how it differs from ours now.
-async fn ask(state: &AppState, gateway: &GuardedGateway, known: &Known) -> Result<Option<Difference>, CompareError> {
+async fn ask(
+    state: &SellingState,
+    gateway: &GuardedGateway,
+    known: &Known,
+) -> Result<Option<Difference>, CompareError> {
     let payment = gateway.status(known).await?;
     let there = payment.as_ref().and_then(|payment| match payment.status {
         PaymentStatus::Succeeded { amount } => Some(Amounts { charged: amount, refunded: payment.refunded }),

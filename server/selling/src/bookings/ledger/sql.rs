@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::compare::{Book, Standing};
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// Bound of the search for bookings that the money moved on to.
 const MAX_MOVES: i32 = 1_000;

@@ -6,13 +6,13 @@ use domain::seats::put_as_read;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::AppState;
+use crate::SellingState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::mail_links;
 use crate::bookings::money::refunds::{self, RefundRow};
 use crate::bookings::sql::BookingRow;
-use crate::catalogue::Show;
-use crate::tickets::NoticeMail;
+use catalogue::Show;
+use tickets::NoticeMail;
 
 /// Events that are told, as `domain::booking::Event::name` spells them.
 const TOLD: &[&str] = &[
@@ -28,7 +28,7 @@ const TOLD_OF_SEATS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_s
 
 /// Sends the notice about a refund of the booking, or about all of it (0). An effect, done at least once.
 pub(in crate::bookings) async fn send(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     number: u32,
@@ -60,8 +60,8 @@ pub(in crate::bookings) async fn send(
         paragraphs,
         film: show.film.clone(),
         show: format!("{}, {}, {}", show.starts_local, show.theatre, show.screen),
-        booking_url: mail_links::page_url(&state.config.public_url, row.id, state.locks.now()),
-        at: state.locks.now(),
+        booking_url: mail_links::page_url(&state.site.public_url, row.id, state.clock.now()),
+        at: state.clock.now(),
     };
     state.mailer.send_notice(&mail).await.map_err(Into::into)
 }

@@ -4,18 +4,18 @@ use domain::booking::BookingState;
 use domain::seats::{MAX_SEATS_PER_PERSON, put_as_read};
 
 use super::attachment_rate;
-use crate::AppState;
+use crate::SellingState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::places;
 use crate::bookings::sql::BookingRow;
 use crate::bookings::ticket_sheet::ticket_sheet;
-use crate::catalogue::Show;
-use crate::tickets::calendar::Entry;
-use crate::tickets::{self, Addressee, Attachments, Ticket, TicketMail};
+use catalogue::Show;
+use tickets::calendar::Entry;
+use tickets::{Addressee, Attachments, Ticket, TicketMail};
 
 /// Sends them, for these seats: name and category each. Twice does no harm: each has an id that follows from the booking.
 pub(in crate::bookings) async fn send(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     seats: Vec<(String, String)>,
@@ -34,7 +34,7 @@ pub(in crate::bookings) async fn send(
 
 /// The mails of a sale, in the order they go out, for a caller that sends those of many sales together.
 pub(in crate::bookings) async fn of_sale(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     seats: Vec<(String, String)>,
@@ -60,7 +60,7 @@ fn is_for_a_friend(row: &BookingRow) -> bool {
 }
 
 async fn to_buyer(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     mut seats: Vec<(String, String)>,
@@ -79,14 +79,14 @@ async fn to_buyer(
         count => (format!("{count} × {}", line.label), line.category),
     });
     // Opens anywhere: the booking's own page is for the browser that bought it, and mails are read on phones.
-    let ticket_url = format!("{}/tickets/{}", state.config.public_url, tickets::links::key_of(row.id));
+    let ticket_url = format!("{}/tickets/{}", state.site.public_url, tickets::links::key_of(row.id));
     let attachments = attachments(state, show, row, tickets, &ticket_url);
     let addressee = Addressee::Buyer { total: row.machine.total, ticket_url };
     Ok(mail(state, show, row, addressee, (seats.into_iter().chain(places).collect(), attachments)))
 }
 
 /// The booking's page is the buyer's own, so each ticket has an address that opens by its code.
-async fn to_friend(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<TicketMail>, EffectError> {
+async fn to_friend(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<TicketMail>, EffectError> {
     if !is_for_a_friend(row) {
         return Ok(None);
     }
@@ -95,7 +95,7 @@ async fn to_friend(state: &AppState, show: &Show, row: &BookingRow) -> Result<Op
     if tickets.is_empty() {
         return Ok(None);
     }
-    let links = tickets.iter().map(|ticket| format!("{}/tickets/{}", state.config.public_url, ticket.code));
+    let links = tickets.iter().map(|ticket| format!("{}/tickets/{}", state.site.public_url, ticket.code));
     let links: Vec<String> = links.collect();
     let attachments = attachments(state, show, row, &tickets, links.first().map_or("", String::as_str));
     let addressee = Addressee::Holder { from: row.buyer.0.clone(), links };
@@ -104,8 +104,14 @@ async fn to_friend(state: &AppState, show: &Show, row: &BookingRow) -> Result<Op
 }
 
 /// The attachments of a mail; none where the tickets are gone, or are more than one file is for, and in a rush.
-fn attachments(state: &AppState, show: &Show, row: &BookingRow, tickets: &[Ticket], url: &str) -> Option<Attachments> {
-    if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !attachment_rate::try_count(state.locks.now()) {
+fn attachments(
+    state: &SellingState,
+    show: &Show,
+    row: &BookingRow,
+    tickets: &[Ticket],
+    url: &str,
+) -> Option<Attachments> {
+    if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !attachment_rate::try_count(state.clock.now()) {
         return None;
     }
     let labels: Vec<&str> = tickets.iter().map(|ticket| ticket.label.as_str()).collect();
@@ -117,7 +123,7 @@ fn attachments(state: &AppState, show: &Show, row: &BookingRow, tickets: &[Ticke
         url: url.to_owned(),
         starts_at: show.starts_at,
         running_minutes: show.running_minutes,
-        written_at: state.locks.now(),
+        written_at: state.clock.now(),
     };
     let sheet = ticket_sheet(show, row.reference.clone(), row.holder.0.clone(), tickets.to_vec());
     Some(Attachments { sheet, entry })
@@ -129,7 +135,7 @@ fn place(show: &Show) -> String {
 }
 
 fn mail(
-    state: &AppState,
+    state: &SellingState,
     show: &Show,
     row: &BookingRow,
     addressee: Addressee,
@@ -148,6 +154,6 @@ fn mail(
         starts: show.starts_local.clone(),
         seats,
         attachments,
-        at: state.locks.now(),
+        at: state.clock.now(),
     }
 }

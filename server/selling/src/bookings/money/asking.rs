@@ -14,15 +14,15 @@ use super::payment_rows::{self, Route};
 use super::unknown_voids;
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{self, BookingRow};
-use crate::payments::{
+use crate::{SellingState, outbox};
+use payments::{
     Charge, ChargeAnswer, GatewayError, GatewayPayment, GuardedGateway, Known, RefundAnswer, VoidAnswer, refund_key,
 };
-use crate::{AppState, outbox};
 
 /// Asks for the money of a booking where it is charged, or at the other gateway if the first was not asked.
 /// The question was counted by [`payment_rows::route_to_ask`].
 pub(in crate::bookings) async fn charge(
-    state: &AppState,
+    state: &SellingState,
     charge: Charge,
     route: Route,
 ) -> Result<ChargeAnswer, EffectError> {
@@ -44,8 +44,13 @@ pub(in crate::bookings) async fn charge(
     }
 }
 
-async fn switch(state: &AppState, booking: Uuid, from: &'static str, why: &str) -> Result<Option<Route>, EffectError> {
-    let now = state.locks.now();
+async fn switch(
+    state: &SellingState,
+    booking: Uuid,
+    from: &'static str,
+    why: &str,
+) -> Result<Option<Route>, EffectError> {
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let waits = |row: &BookingRow| row.machine.state == BookingState::PaymentPending && row.machine.expires_at > now;
     let Some(row) = sql::lock(&mut tx, booking).await?.filter(waits) else { return Ok(None) };
@@ -71,7 +76,7 @@ async fn switch(state: &AppState, booking: Uuid, from: &'static str, why: &str) 
 
 /// How the payment of a booking stands at its gateway.
 pub(in crate::bookings) async fn status(
-    state: &AppState,
+    state: &SellingState,
     booking: Uuid,
 ) -> Result<Option<GatewayPayment>, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(None) };
@@ -80,12 +85,12 @@ pub(in crate::bookings) async fn status(
 
 /// Voids the payment of a booking at its gateway. An unknown payment is voided again later: a charge may still be on its
 /// way there.
-pub(in crate::bookings) async fn void(state: &AppState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
+pub(in crate::bookings) async fn void(state: &SellingState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
     let answer = gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?;
     if answer == VoidAnswer::Unknown {
         let mut connection = state.pg.acquire().await?;
-        unknown_voids::schedule(&mut connection, booking, &route.gateway, state.locks.now()).await?;
+        unknown_voids::schedule(&mut connection, booking, &route.gateway, state.clock.now()).await?;
     }
     Ok(answer)
 }
@@ -93,7 +98,7 @@ pub(in crate::bookings) async fn void(state: &AppState, booking: Uuid) -> Result
 /// Voids the payment at the gateway of that name, which may be one that the booking left. The flag says if the booking is
 /// charged there.
 pub(in crate::bookings) async fn void_at(
-    state: &AppState,
+    state: &SellingState,
     booking: Uuid,
     name: &str,
 ) -> Result<(VoidAnswer, bool), EffectError> {
@@ -106,7 +111,7 @@ pub(in crate::bookings) async fn void_at(
 /// Sends a refund of a booking back from where it was charged, maybe for another booking; which gateway that is, and its
 /// answer.
 pub(in crate::bookings) async fn refund(
-    state: &AppState,
+    state: &SellingState,
     (booking, number): (Uuid, u32),
     charged: Uuid,
     amount: Money,
@@ -119,7 +124,7 @@ pub(in crate::bookings) async fn refund(
 }
 
 /// Sees to it that no gateway a booking left keeps any of its money.
-pub(in crate::bookings) async fn void_left(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let unsettled = payment_rows::unsettled(&mut connection, booking).await?;
     drop(connection);
@@ -130,7 +135,7 @@ pub(in crate::bookings) async fn void_left(state: &AppState, booking: Uuid) -> R
             VoidAnswer::Voided => "voided",
             VoidAnswer::Unknown => {
                 let mut connection = state.pg.acquire().await?;
-                unknown_voids::schedule(&mut connection, booking, &name, state.locks.now()).await?;
+                unknown_voids::schedule(&mut connection, booking, &name, state.clock.now()).await?;
                 "never_asked"
             }
             VoidAnswer::AlreadyCharged(amount) => {
@@ -148,17 +153,17 @@ pub(in crate::bookings) async fn void_left(state: &AppState, booking: Uuid) -> R
             }
         };
         let mut connection = state.pg.acquire().await?;
-        payment_rows::settle_left(&mut connection, booking, &name, settled_as, state.locks.now()).await?;
+        payment_rows::settle_left(&mut connection, booking, &name, settled_as, state.clock.now()).await?;
     }
     Ok(())
 }
 
-async fn route(state: &AppState, booking: Uuid) -> Result<Option<Route>, EffectError> {
+async fn route(state: &SellingState, booking: Uuid) -> Result<Option<Route>, EffectError> {
     let mut connection = state.pg.acquire().await?;
     Ok(payment_rows::route(&mut connection, booking).await?)
 }
 
-fn gateway_named<'a>(state: &'a AppState, name: &str) -> Result<&'a GuardedGateway, EffectError> {
+fn gateway_named<'a>(state: &'a SellingState, name: &str) -> Result<&'a GuardedGateway, EffectError> {
     let missing = || GatewayError::Unreachable(format!("PAYMENT_GATEWAYS does not name {name} any more").into());
     state.gateways.named(name).ok_or_else(|| missing().into())
 }

@@ -13,9 +13,11 @@ use uuid::Uuid;
 
 use crate::bookings::checkout::{DECLINES_WINDOW_MS, MAX_DECLINES_OF_EMAIL, MAX_DECLINES_OF_VISITOR};
 use crate::bookings::sql::BookingRow;
-use crate::clock::{from_utc, to_utc};
-use crate::payments::CANCELLED_BY_PAYER;
-use crate::{ids, waiting_list};
+use crate::waiting_list;
+use payments::CANCELLED_BY_PAYER;
+use platform::clock::{from_utc, to_utc};
+use platform::ids;
+use seats::seat_locks::is_offer;
 
 /// How long they are kept, for people who look into them, milliseconds.
 const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
@@ -48,7 +50,7 @@ pub(in crate::bookings) async fn note(
     }
     // Otherwise something else has ended the booking, and its seats are being released.
     let ends_it = row.machine.state == BookingState::PaymentPending;
-    let is_offer = waiting_list::is_offer(row.hold_id);
+    let is_offer = is_offer(row.hold_id);
     let next = if is_offer { waiting_list::renewed_offer_id(row.hold_id, row.id) } else { ids::new_id() };
     let until = row.machine.expires_at.plus_ms(-PAYMENT_EXTENSION_MS).max(now.plus_ms(MIN_KEPT_MS));
     let kept: Option<Option<Uuid>> = sqlx::query_scalar(

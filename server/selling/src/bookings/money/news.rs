@@ -14,18 +14,18 @@ use crate::bookings::commits::{CommitMode, Done, Work, retried};
 use crate::bookings::effects::{self, EffectError};
 use crate::bookings::moves::{Cause, causes};
 use crate::bookings::sql::{self, BookingRow};
-use crate::payments::{NewsKind, NewsOutcome, PaymentNews};
-use crate::web::Problem;
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use http::Problem;
+use payments::{NewsKind, NewsOutcome, PaymentNews};
 
 /// Applies a gateway's verified event: its id is noted in the transaction of its effect, with what became of
 /// it.
 ///
 /// # Errors
 /// When the database or the lock store fails; the gateway sends it again.
-pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
+pub async fn payment_news(state: &SellingState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
     // Paid is what most of them say; the rest needs no crowd.
-    if state.config.commits == CommitMode::Interactive || !matches!(news.kind, NewsKind::Succeeded { .. }) {
+    if state.selling_settings.commits == CommitMode::Interactive || !matches!(news.kind, NewsKind::Succeeded { .. }) {
         // Boxed, so that the others need no room for a transaction of their own.
         return Box::pin(retried(|| hear_one(state, &news))).await;
     }
@@ -36,8 +36,8 @@ pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOut
 }
 
 /// The same in a transaction of its own.
-pub(in crate::bookings) async fn hear_one(state: &AppState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
-    let now = state.locks.now();
+pub(in crate::bookings) async fn hear_one(state: &SellingState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
+    let now = state.clock.now();
     let mut connection = state.pg.acquire().await?;
     // The usual repeat costs one look, and waits for nobody.
     if payment_rows::is_noted(&mut connection, news.gateway, &news.event_id).await? {
@@ -67,7 +67,7 @@ pub(in crate::bookings) async fn hear_one(state: &AppState, news: &PaymentNews) 
 }
 
 async fn apply(
-    state: &AppState,
+    state: &SellingState,
     tx: &mut PgConnection,
     row: &BookingRow,
     news: &PaymentNews,

@@ -16,9 +16,9 @@ use crate::bookings::effects::EffectError;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::story;
-use crate::clock::{from_utc, to_utc};
-use crate::payments::NewsOutcome;
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use payments::NewsOutcome;
+use platform::clock::{from_utc, to_utc};
 
 /// A gateway is asked this often how a refund on its way stands, milliseconds.
 const LOOK_EVERY_MS: i64 = 6 * 60 * MINUTE_MS;
@@ -44,8 +44,8 @@ pub(in crate::bookings) struct Lost<'a> {
 ///
 /// # Errors
 /// [`EffectError::RefundOverdue`] when it is on its way for too long; or the database fails.
-pub(in crate::bookings) async fn wait(state: &AppState, booking: Uuid, number: u32) -> Result<(), EffectError> {
-    let now = state.locks.now();
+pub(in crate::bookings) async fn wait(state: &SellingState, booking: Uuid, number: u32) -> Result<(), EffectError> {
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     let since: DateTime<Utc> = sqlx::query_scalar(
@@ -130,30 +130,30 @@ pub(in crate::bookings) async fn lost(
 }
 
 /// The gateway answers that it could not send a refund: as if its webhook had said so, which may come late or never.
-pub(in crate::bookings) async fn hear(state: &AppState, booking: Uuid, lost: &Lost<'_>) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn hear(state: &SellingState, booking: Uuid, lost: &Lost<'_>) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    came_back(&mut tx, &row, lost, state.locks.now()).await?;
+    came_back(&mut tx, &row, lost, state.clock.now()).await?;
     tx.commit().await?;
     Ok(())
 }
 
 /// The same of a gateway that the booking had left.
 pub(in crate::bookings) async fn hear_of_left(
-    state: &AppState,
+    state: &SellingState,
     booking: Uuid,
     lost: &Lost<'_>,
 ) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    came_back_to_left(&mut tx, &row, lost, state.locks.now()).await?;
+    came_back_to_left(&mut tx, &row, lost, state.clock.now()).await?;
     tx.commit().await?;
     Ok(())
 }
 
 /// Hands refunds that are on their way for a while to the relay, which asks how they stand.
-pub(in crate::bookings) async fn look_again(state: &AppState) -> Result<(), sqlx::Error> {
-    let now = state.locks.now();
+pub(in crate::bookings) async fn look_again(state: &SellingState) -> Result<(), sqlx::Error> {
+    let now = state.clock.now();
     let due: Vec<(Uuid, i32)> =
         sqlx::query_as("SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2")
             .bind(to_utc(now))
@@ -169,7 +169,7 @@ pub(in crate::bookings) async fn look_again(state: &AppState) -> Result<(), sqlx
     Ok(())
 }
 
-async fn hand_over(state: &AppState, booking: Uuid, number: u32, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn hand_over(state: &SellingState, booking: Uuid, number: u32, now: Timestamp) -> Result<(), sqlx::Error> {
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let taken =

@@ -7,9 +7,9 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::bookings::checkout::instruments;
-use crate::clock::to_utc;
 use crate::outbox;
-use crate::payments::{Known, NewsOutcome};
+use payments::{Known, NewsOutcome};
+use platform::clock::to_utc;
 
 /// Whose question this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use crate::bookings::effects::EffectError;
 use crate::bookings::moves::{self, Cause, MoveError};
 use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::story;
-use crate::clock::to_utc;
-use crate::payments::RefundAnswer;
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use payments::RefundAnswer;
+use platform::clock::to_utc;
 
 /// How often money may have moved from booking to booking: a bound for a search, far above what anybody does.
 const MAX_MOVES: i32 = 1_000;
@@ -153,7 +153,7 @@ pub(in crate::bookings) async fn note_charged(
 
 /// Sends money back: an effect, done at least once. A refund that is settled is not sent again.
 pub(in crate::bookings) async fn perform(
-    state: &AppState,
+    state: &SellingState,
     row: &BookingRow,
     number: u32,
     amount: Money,
@@ -175,9 +175,9 @@ pub(in crate::bookings) async fn perform(
         return Ok(());
     }
     if number == 0 && !was_settled {
-        sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
+        sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.clock.now()).await?;
     }
-    request(&mut tx, row.id, number, (amount, 0), state.locks.now()).await.map_err(above_charge)?;
+    request(&mut tx, row.id, number, (amount, 0), state.clock.now()).await.map_err(above_charge)?;
     let charged = charged_as(&mut tx, row.id).await?;
     tx.commit().await?;
     if amount.minor > 0 {
@@ -191,7 +191,7 @@ pub(in crate::bookings) async fn perform(
             }
         }
     }
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     let cause = if amount.minor > 0 {

@@ -13,9 +13,10 @@ use uuid::Uuid;
 use super::{asking, payment_rows};
 use crate::bookings::effects::{self, EffectError};
 use crate::bookings::sql;
-use crate::clock::{from_utc, to_utc};
-use crate::payments::{PaymentStatus, VoidAnswer};
-use crate::{AppState, outbox, telemetry};
+use crate::{SellingState, outbox};
+use payments::{PaymentStatus, VoidAnswer};
+use platform::clock::{from_utc, to_utc};
+use platform::telemetry;
 
 /// Times after the answer "unknown" at which the payment is voided again, milliseconds: a minute, ten minutes, an hour, a
 /// day.
@@ -58,8 +59,8 @@ pub(in crate::bookings) async fn schedule(
 }
 
 /// Makes the checks that are due. True if there may be more.
-pub(in crate::bookings) async fn check_due(state: &AppState) -> Result<bool, sqlx::Error> {
-    let due = take(state, state.locks.now()).await?;
+pub(in crate::bookings) async fn check_due(state: &SellingState) -> Result<bool, sqlx::Error> {
+    let due = take(state, state.clock.now()).await?;
     let is_full = due.len() as i64 == MAX_PER_ROUND;
     futures::stream::iter(due)
         .for_each_concurrent(SIDE_BY_SIDE, async |due| {
@@ -72,7 +73,7 @@ pub(in crate::bookings) async fn check_due(state: &AppState) -> Result<bool, sql
     Ok(is_full)
 }
 
-async fn take(state: &AppState, now: Timestamp) -> Result<Vec<Due>, sqlx::Error> {
+async fn take(state: &SellingState, now: Timestamp) -> Result<Vec<Due>, sqlx::Error> {
     sqlx::query_as(
         "UPDATE unknown_voids waiting SET check_at = $2
          FROM (SELECT booking_id, gateway FROM unknown_voids WHERE check_at <= $1
@@ -87,7 +88,7 @@ async fn take(state: &AppState, now: Timestamp) -> Result<Vec<Due>, sqlx::Error>
     .await
 }
 
-async fn check(state: &AppState, due: &Due) -> Result<(), EffectError> {
+async fn check(state: &SellingState, due: &Due) -> Result<(), EffectError> {
     let booking = due.booking_id;
     let (answer, is_current) = asking::void_at(state, booking, &due.gateway).await?;
     match answer {
@@ -108,18 +109,18 @@ async fn check(state: &AppState, due: &Due) -> Result<(), EffectError> {
 }
 
 /// Sends money back that a gateway has which the booking left.
-async fn send_back(state: &AppState, booking: Uuid, gateway: &str) -> Result<(), EffectError> {
+async fn send_back(state: &SellingState, booking: Uuid, gateway: &str) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    payment_rows::reopen_left(&mut tx, booking, gateway, state.locks.now()).await?;
+    payment_rows::reopen_left(&mut tx, booking, gateway, state.clock.now()).await?;
     tx.commit().await?;
     outbox::wake(state);
     Ok(())
 }
 
 /// Plans the next check. After the last one only the daily comparison of ledgers finds a charge.
-async fn plan_next(state: &AppState, due: &Due) -> Result<(), sqlx::Error> {
-    let Some(check_at) = next_check(from_utc(due.since), due.checks, state.locks.now()) else {
+async fn plan_next(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
+    let Some(check_at) = next_check(from_utc(due.since), due.checks, state.clock.now()) else {
         return forget(state, due).await;
     };
     sqlx::query(
@@ -142,7 +143,7 @@ fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp
     Some(since.plus_ms(*after_ms).max(now.plus_ms(CHECK_AFTER_MS[0])))
 }
 
-async fn forget(state: &AppState, due: &Due) -> Result<(), sqlx::Error> {
+async fn forget(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM unknown_voids WHERE booking_id = $1 AND gateway = $2 AND checks = $3")
         .bind(due.booking_id)
         .bind(&due.gateway)

@@ -1,7 +1,7 @@
 //! What a person decides about an effect that failed too often, written into the booking's story: at the command line
 //! by an operator, on a page or through the API by a manager of the theatre.
 
-mod http;
+mod endpoints;
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use domain::booking::{Effect, Event};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
-pub(super) use self::http::routes;
+pub(super) use self::endpoints::routes;
 use super::cancel::reason_of;
 use super::checkout::create::unmoved;
 use super::ledger;
@@ -19,12 +19,12 @@ use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
 use super::story;
-use crate::accounts::Staff;
-use crate::audit::{self, Entry};
-use crate::clock::rfc3339;
-use crate::idempotency::{Answer, Intent};
-use crate::web::Problem;
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use http::Problem;
+use http::idempotency::{Answer, Intent};
+use identity::accounts::Staff;
+use identity::audit::{self, Entry};
+use platform::clock::rfc3339;
 
 /// Name of a difference between a gateway's ledger and a payment here, in the place of an effect's name.
 const LEDGER: &str = "compare_ledger";
@@ -103,7 +103,7 @@ pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -
 ///
 /// # Errors
 /// When the database fails.
-pub async fn parked_at(state: &AppState, theatre: &str) -> Result<Vec<ParkedView>, Problem> {
+pub async fn parked_at(state: &SellingState, theatre: &str) -> Result<Vec<ParkedView>, Problem> {
     let view = |job: outbox::Parked| ParkedView {
         id: job.id,
         booking: job.booking,
@@ -150,13 +150,13 @@ pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<S
 /// # Errors
 /// 404 when it is not parked (any more) or another theatre's, 400 when the reason cannot be used.
 pub async fn decide_parked(
-    state: &AppState,
+    state: &SellingState,
     staff: &Staff,
     (theatre, id, decision): (&str, i64, Decision),
     request: &ReasonRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
+    let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }

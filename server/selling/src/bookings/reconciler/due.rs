@@ -4,7 +4,7 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// Bookings that only need time to have passed: held and never paid, or paid before `left_behind` and
 /// neither sold nor refunded since.

@@ -25,10 +25,11 @@ use super::effects::{self, EffectError};
 use super::money::{asking, on_their_way, unknown_voids};
 use super::moves::{self, Cause};
 use super::sql;
-use crate::background::Rounds;
-use crate::payments::PaymentStatus;
-use crate::{AppState, ids, outbox, telemetry};
+use crate::{SellingState, outbox};
 use due::Unheard;
+use payments::PaymentStatus;
+use platform::background::Rounds;
+use platform::{ids, telemetry};
 use rest::Rests;
 
 /// How often due bookings are looked for.
@@ -64,12 +65,12 @@ enum Watch {
 ///
 /// # Errors
 /// When the database fails; then it is asked about in its turn.
-pub async fn ask_soon(state: &AppState, booking: Uuid) -> Result<(), sqlx::Error> {
-    due::hurry(&state.pg, booking, state.locks.now().plus_ms(-ASK_AFTER_MS)).await
+pub async fn ask_soon(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
+    due::hurry(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
 }
 
 /// Runs until the server stops.
-pub async fn reconcile_forever(state: AppState) {
+pub async fn reconcile_forever(state: SellingState) {
     let rests = Mutex::default();
     tokio::join!(
         watch(&state, Watch::Ours, &rests),
@@ -78,7 +79,7 @@ pub async fn reconcile_forever(state: AppState) {
     );
 }
 
-async fn watch(state: &AppState, what: Watch, rests: &Mutex<Rests>) {
+async fn watch(state: &SellingState, what: Watch, rests: &Mutex<Rests>) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     let mut was_full = false;
     while !state.stop.is_cancelled() {
@@ -98,9 +99,9 @@ async fn watch(state: &AppState, what: Watch, rests: &Mutex<Rests>) {
 }
 
 /// Finishes what is due without asking anybody. Whether there may be more.
-async fn settle_ours(state: &AppState) -> Result<bool, sqlx::Error> {
+async fn settle_ours(state: &SellingState) -> Result<bool, sqlx::Error> {
     on_their_way::look_again(state).await?;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let due = due::ours(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
     let failures = std::sync::atomic::AtomicUsize::new(0);
     let is_full = due.len() == MAX_PER_ROUND;
@@ -117,9 +118,9 @@ async fn settle_ours(state: &AppState) -> Result<bool, sqlx::Error> {
 }
 
 /// Moves a booking that is due on its own, unless another transaction has it locked.
-async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
+async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     effects::load_show_of(state, booking).await?;
-    let now = state.locks.now();
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if !due::is_free(&mut tx, booking).await? {
         return Ok(());
@@ -148,8 +149,8 @@ async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
 const ITS_TIME_WAS_OVER: Cause<'static> = Cause { actor: "reconciler", reason: "Its time was over." };
 
 /// Asks gateways about payments that were not heard of. Whether there may be more.
-async fn ask_gateways(state: &AppState, rests: &Mutex<Rests>) -> Result<bool, sqlx::Error> {
-    let now = state.locks.now();
+async fn ask_gateways(state: &SellingState, rests: &Mutex<Rests>) -> Result<bool, sqlx::Error> {
+    let now = state.clock.now();
     let (doubted, to_be_tried) = {
         let rests = rests.lock().unwrap_or_else(PoisonError::into_inner);
         (rests.all(), rests.over(Instant::now()))
@@ -173,7 +174,7 @@ async fn ask_gateways(state: &AppState, rests: &Mutex<Rests>) -> Result<bool, sq
     Ok(is_full)
 }
 
-async fn ask(state: &AppState, payment: &Unheard, rests: &Mutex<Rests>) -> Result<(), EffectError> {
+async fn ask(state: &SellingState, payment: &Unheard, rests: &Mutex<Rests>) -> Result<(), EffectError> {
     if state.gateways.named(&payment.gateway).is_none() {
         tracing::error!(booking = %payment.booking, gateway = payment.gateway, "a payment waits at a gateway that is not configured");
         return Ok(());
@@ -206,8 +207,8 @@ async fn ask(state: &AppState, payment: &Unheard, rests: &Mutex<Rests>) -> Resul
 }
 
 /// The gateway says that nothing was decided: then the time decides, if it is over.
-async fn time_out(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
-    let now = state.locks.now();
+async fn time_out(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
+    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     if effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, None, now).await? {

@@ -8,9 +8,9 @@ use domain::time::Timestamp;
 use crate::bookings::money::refunds::RefundRow;
 use crate::bookings::moves::causes;
 use crate::bookings::sql::EventRow;
-use crate::catalogue::Show;
-use crate::clock::{from_utc, rfc3339};
-use crate::payments::{CANCELLED_BY_PAYER, DECLINED_BY_BANK};
+use catalogue::Show;
+use payments::{CANCELLED_BY_PAYER, DECLINED_BY_BANK};
+use platform::clock::{from_utc, rfc3339};
 
 /// Refunds as their payer sees them.
 pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {

@@ -7,9 +7,9 @@ use domain::money::{Currency, Money};
 use domain::seats::put_as_read;
 use uuid::Uuid;
 
-use crate::clock::from_utc;
-use crate::web::Problem;
-use crate::{AppState, outbox};
+use crate::{SellingState, outbox};
+use http::Problem;
+use platform::clock::from_utc;
 
 #[derive(sqlx::FromRow)]
 struct SummaryRow {
@@ -31,7 +31,7 @@ struct SummaryRow {
 ///
 /// # Errors
 /// When the database fails, or a row cannot be.
-pub async fn summaries(state: &AppState, ids: &[Uuid]) -> Result<Vec<BookingSummary>, Problem> {
+pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<BookingSummary>, Problem> {
     let rows: Vec<SummaryRow> = sqlx::query_as(
         "SELECT booking.id, booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
                 booking.currency, booking.created_at,

@@ -10,20 +10,21 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::steps;
-use crate::AppState;
+use crate::SellingState;
 use crate::bookings::money::{declines, payment_rows, refunds};
+use crate::bookings::places;
+use crate::bookings::seat_offers;
 use crate::bookings::sql::{self, BookingRow};
-use crate::bookings::{places, relocation};
-use crate::catalogue::Show;
-use crate::clock::{from_utc, rfc3339};
-use crate::web::Problem;
+use catalogue::Show;
+use http::Problem;
+use platform::clock::{from_utc, rfc3339};
 
 /// The caller's booking and its show; `None` when it is not theirs or not there.
 ///
 /// # Errors
 /// When the database fails.
 pub(in crate::bookings) async fn owned(
-    state: &AppState,
+    state: &SellingState,
     owner: &str,
     id: Uuid,
 ) -> Result<Option<(BookingRow, Arc<Show>)>, Problem> {
@@ -39,7 +40,7 @@ pub(in crate::bookings) async fn owned(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<BookingView>, Problem> {
+pub async fn view(state: &SellingState, owner: &str, id: Uuid) -> Result<Option<BookingView>, Problem> {
     let Some((row, show)) = owned(state, owner, id).await? else { return Ok(None) };
     let mut connection = state.pg.acquire().await?;
     let mut view = of_row(&mut connection, &show, &row).await?;
@@ -48,16 +49,16 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
         view.moved_to = payment_rows::moved_to(&mut connection, id).await?;
     }
     if row.machine.state == BookingState::Confirmed {
-        view.seat_offer = relocation::offer(&mut connection, &show, id).await?;
+        view.seat_offer = seat_offers::offer(&mut connection, &show, id).await?;
     }
     let currency = row.machine.total.currency;
     view.refunds = steps::refunds_view(&refunds, currency);
     view.steps = steps::steps(&show, &events, &refunds, currency);
     // Afterwards the seats may be others', whatever the gateway still finds out.
-    let may_be_paid = row.machine.state == BookingState::PaymentPending && state.locks.now() < row.machine.expires_at;
+    let may_be_paid = row.machine.state == BookingState::PaymentPending && state.clock.now() < row.machine.expires_at;
     view.expires_at_theatre = may_be_paid.then(|| show.local_iso(row.machine.expires_at));
-    view.kept_hold = view.kept_hold.filter(|kept| state.locks.now().0 < kept.until_ms);
-    view.cancel_until_ms = view.cancel_until_ms.filter(|until| state.locks.now().0 <= *until);
+    view.kept_hold = view.kept_hold.filter(|kept| state.clock.now().0 < kept.until_ms);
+    view.cancel_until_ms = view.cancel_until_ms.filter(|until| state.clock.now().0 <= *until);
     Ok(Some(view))
 }
 
@@ -65,7 +66,7 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
 ///
 /// # Errors
 /// When the database fails, or a row names a state that does not exist.
-pub async fn events(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Vec<BookingEventView>>, Problem> {
+pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> Result<Option<Vec<BookingEventView>>, Problem> {
     let mut connection = state.pg.acquire().await?;
     if sql::find_owned(&mut connection, id, owner).await?.is_none() {
         return Ok(None);
@@ -93,7 +94,7 @@ pub async fn events(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Ve
 ///
 /// # Errors
 /// When the database fails.
-pub async fn of_hold(state: &AppState, owner: &str, hold: Uuid) -> Result<Option<Uuid>, Problem> {
+pub async fn of_hold(state: &SellingState, owner: &str, hold: Uuid) -> Result<Option<Uuid>, Problem> {
     let found = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 AND owner = $2")
         .bind(hold)
         .bind(owner)
@@ -117,7 +118,7 @@ pub struct TicketFacts {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn ticket_facts(state: &AppState, booking: Uuid) -> Result<Option<TicketFacts>, Problem> {
+pub async fn ticket_facts(state: &SellingState, booking: Uuid) -> Result<Option<TicketFacts>, Problem> {
     let facts = sqlx::query_as("SELECT reference, holder_name AS holder, show_id AS show FROM bookings WHERE id = $1")
         .bind(booking)
         .fetch_optional(&state.pg)

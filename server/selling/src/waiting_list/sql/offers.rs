@@ -6,7 +6,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::Entry;
-use crate::clock::to_utc;
+use platform::clock::to_utc;
 
 /// How many offers of a show are open.
 pub(in crate::waiting_list) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {

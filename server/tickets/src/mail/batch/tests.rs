@@ -53,7 +53,7 @@ fn mails_in(folder: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn a_mail_that_cannot_be_composed_or_written_hinders_no_other() {
-    let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", crate::ids::new_id()));
+    let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", platform::ids::new_id()));
     let file = |number: u128| format!("{}.eml", Uuid::from_u128(number));
     // Where the mail of the third should be, something is that no file can be put over.
     std::fs::create_dir_all(folder.join(file(3))).expect("made");
@@ -95,7 +95,7 @@ async fn a_mail_that_cannot_be_composed_or_written_hinders_no_other() {
 
 #[tokio::test]
 async fn what_is_no_longer_fresh_is_not_begun() {
-    let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", crate::ids::new_id()));
+    let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", platform::ids::new_id()));
     let mailer = Mailer::into_folder(from(), &folder);
     let stale = Letters { begin_by: Instant::now(), ..letters(1, vec![mail()]) };
     let outcomes = send_all(&mailer, vec![stale, letters(2, vec![mail()])]).await;

@@ -11,9 +11,10 @@ use serde::Deserialize;
 use super::super::PageError;
 use super::{Ask, FormResult, key_of, new_key, once_more, private, see, see_with, way_on};
 use crate::AppState;
-use crate::accounts::{self, Registration, ResetIntent};
-use crate::idempotency::Intent;
-use crate::web::{ClientAddress, Problem, Visitor};
+use http::idempotency::Intent;
+use http::{ClientAddress, Problem};
+use identity::Visitor;
+use identity::accounts::{self, Registration, ResetIntent};
 
 type Asked = Result<Query<Ask>, QueryRejection>;
 type PageResult = Result<Response, PageError>;

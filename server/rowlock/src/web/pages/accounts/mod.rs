@@ -15,9 +15,10 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 
 use super::{PRIVATE_CACHE, PageError, html, words};
-use crate::idempotency::IdempotencyKey;
-use crate::web::{Code, Problem, unreadable};
-use crate::{AppState, ids};
+use crate::AppState;
+use http::idempotency::IdempotencyKey;
+use http::{Code, Problem, unreadable};
+use platform::ids;
 
 /// Largest form, bytes: an address, a name and two passwords are far below.
 const MAX_FORM_BYTES: usize = 8 * 1024;

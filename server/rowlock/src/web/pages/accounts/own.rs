@@ -12,9 +12,10 @@ use super::super::PageError;
 use super::super::booking::passing_or_fault;
 use super::{Ask, FormResult, key_of, new_key, once_more, private, see, see_with};
 use crate::AppState;
-use crate::accounts::{self, Session, SignedIn};
-use crate::idempotency::Intent;
-use crate::web::{ClientAddress, Code, Problem};
+use http::idempotency::Intent;
+use http::{ClientAddress, Code, Problem};
+use identity::accounts::{self, Session, SignedIn};
+use selling::belongings;
 
 type Asked = Result<Query<Ask>, QueryRejection>;
 type PageResult = Result<Response, PageError>;
@@ -48,7 +49,7 @@ async fn page(
 ) -> PageResult {
     let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or(PageError::NotFound)?;
-    let bookings = accounts::bookings_page(state, session.account, Some(after)).await;
+    let bookings = belongings::page(state, session.account, Some(after)).await;
     let bookings = bookings.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => passing_or_fault(problem),

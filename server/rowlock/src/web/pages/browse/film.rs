@@ -10,11 +10,12 @@ use app::pages::film::Film;
 use app::pages::listing::Choice;
 
 use super::{PageResult, Slug, listing};
-use crate::catalogue::{ListedShow, ShowSearch, read_date, today_in};
-use crate::cdn::Tags;
-use crate::web::caching::Kept;
+use crate::AppState;
 use crate::web::pages::{PageError, for_all};
-use crate::{AppState, clock};
+use catalogue::{ListedShow, ShowSearch, read_date, today_in};
+use http::cache_tags::Tags;
+use http::caching::Kept;
+use platform::clock;
 
 #[derive(Deserialize)]
 pub(super) struct FilmQuery {
@@ -55,7 +56,10 @@ pub(super) async fn film(
         listed.show.theatre.as_str()
     });
     let path = listing::film_path(&film.id, Some(&show.city));
-    let tags = Tags::default().film(&film.id).listing(&found.shows).listing(&week.shows);
+    let tags = Tags::default()
+        .film(&film.id)
+        .listing(found.shows.iter().map(ListedShow::theatre_and_film))
+        .listing(week.shows.iter().map(ListedShow::theatre_and_film));
     Ok(for_all(
         Film {
             cities: cities.iter().map(|(city, shows)| city_choice(&film, city, shows, &show.city)).collect(),

@@ -7,8 +7,8 @@ use app::{Place, say};
 use chrono::{Days, NaiveDate};
 use domain::api::catalogue::{FilmView, ShowView};
 
-use crate::catalogue::{ListedShow, days_from};
-use crate::web::reader;
+use catalogue::{ListedShow, days_from};
+use http::reader;
 
 /// Most times named on a film's card.
 const TIMES_NAMED: usize = 4;

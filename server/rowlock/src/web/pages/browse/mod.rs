@@ -14,11 +14,13 @@ use app::pages::theatre::Theatre;
 use app::{Place, say};
 
 use super::{PageError, for_all};
-use crate::catalogue::{FilmTonight, ShowSearch, read_date, today_in};
-use crate::cdn::Tags;
-use crate::web::caching::Kept;
-use crate::web::reader;
-use crate::{AppState, clock};
+use crate::AppState;
+use catalogue::ListedShow;
+use catalogue::{FilmTonight, ShowSearch, read_date, today_in};
+use http::cache_tags::Tags;
+use http::caching::Kept;
+use http::reader;
+use platform::clock;
 
 mod film;
 mod listing;
@@ -86,7 +88,7 @@ async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
     let today_here = ShowSearch { city: Some(city.id.clone()), date: Some(today), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&today_here, now).await?;
     let tags = theatres.iter().fold(Tags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
-    let kept = Kept::under(tags.listing(&found.shows)).asked(found.asked);
+    let kept = Kept::under(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).asked(found.asked);
     let page = City {
         theatres: theatres
             .into_iter()
@@ -116,7 +118,9 @@ async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQ
     let search = ShowSearch { theatre: Some(theatre.id.clone()), date: Some(date), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&search, now).await?;
     let path = listing::theatre_path(&theatre.id);
-    let kept = Kept::under(Tags::default().theatre(&theatre.id).listing(&found.shows)).asked(found.asked);
+    let kept =
+        Kept::under(Tags::default().theatre(&theatre.id).listing(found.shows.iter().map(ListedShow::theatre_and_film)))
+            .asked(found.asked);
     let page = Theatre {
         days: listing::days(today, date, |day| format!("{path}?date={day}")),
         films: listing::by_film(&found.shows)

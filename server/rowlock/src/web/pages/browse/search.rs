@@ -11,12 +11,13 @@ use app::pages::search::{FoundFilm, Pick, Search, SearchForm};
 use app::{Place, say};
 
 use super::{PageResult, listing};
-use crate::catalogue::{ListedShow, ShowSearch, days_from, today_in};
-use crate::cdn::Tags;
-use crate::web::caching::Kept;
+use crate::AppState;
 use crate::web::pages::{PageError, for_all};
-use crate::web::reader;
-use crate::{AppState, clock};
+use catalogue::{ListedShow, ShowSearch, days_from, today_in};
+use http::cache_tags::Tags;
+use http::caching::Kept;
+use http::reader;
+use platform::clock;
 
 /// Groups of shows listed of one film; its own page has all.
 const GROUPS_PER_FILM: usize = 3;

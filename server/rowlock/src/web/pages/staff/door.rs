@@ -11,7 +11,8 @@ use uuid::Uuid;
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, html};
 use super::{Turned, Who, desk};
-use crate::{AppState, door};
+use crate::AppState;
+use backoffice::door;
 
 pub(super) fn routes() -> Router<AppState> {
     Router::new().route("/staff/{theatre}/door", get(shows)).route("/staff/{theatre}/door/{show}", get(scanner))

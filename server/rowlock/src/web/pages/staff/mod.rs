@@ -26,9 +26,11 @@ use chrono_tz::Tz;
 
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};
-use crate::accounts::{self, Staff};
-use crate::web::{Code, Problem, reader};
-use crate::{AppState, bookings, ids};
+use crate::AppState;
+use http::{Code, Problem, reader};
+use identity::accounts::{self, Staff};
+use platform::ids;
+use selling::bookings;
 
 /// The pages.
 pub fn routes() -> Router<AppState> {

@@ -13,12 +13,13 @@ use domain::api::systems::ReasonRequest;
 use serde::Deserialize;
 
 use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
-use crate::bookings::{self, Decision};
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use crate::web::{Code, Problem, reader, unreadable};
-use crate::{AppState, ids};
+use http::idempotency::{IdempotencyKey, Intent};
+use http::{Code, Problem, reader, unreadable};
+use platform::ids;
+use selling::bookings::{self, Decision};
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;

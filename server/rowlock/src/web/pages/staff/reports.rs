@@ -10,11 +10,11 @@ use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
 
 use super::{Turned, Who, desk, hindrance};
 use crate::AppState;
-use crate::catalogue::Show;
-use crate::reports::{self, Range};
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use crate::web::{Code, Problem, reader};
+use backoffice::reports::{self, Range};
+use catalogue::Show;
+use http::{Code, Problem, reader};
 
 pub(super) async fn page(
     State(state): State<AppState>,
@@ -58,7 +58,7 @@ async fn figures(
     query: &ReportQuery,
     screens: &[ReportScreen],
 ) -> Result<(Range, Figures), Problem> {
-    let range = Range::read(query, zone, state.locks.now())?;
+    let range = Range::read(query, zone, state.clock.now())?;
     let screen = query.screen.as_deref().filter(|id| !id.is_empty());
     // One after another: a page takes one turn at a time.
     let sales = reports::sales(state, theatre, &range, screen).await?;

@@ -17,12 +17,15 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{Turned, Who, desk, hindrance};
-use crate::accounts::Staff;
-use crate::idempotency::{Answer, IdempotencyKey, Intent};
+use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use crate::web::{Code, Problem, reader, unreadable};
-use crate::{AppState, api_keys, ids, webhooks};
+use backoffice::webhooks;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::{Code, Problem, reader, unreadable};
+use identity::accounts::Staff;
+use identity::api_keys;
+use platform::ids;
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;

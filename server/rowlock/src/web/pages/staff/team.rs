@@ -16,9 +16,11 @@ use serde::Deserialize;
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
 use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
-use crate::idempotency::{IdempotencyKey, Intent};
-use crate::web::{Code, Problem, reader, unreadable};
-use crate::{AppState, accounts, audit, ids};
+use crate::AppState;
+use http::idempotency::{IdempotencyKey, Intent};
+use http::{Code, Problem, reader, unreadable};
+use identity::{accounts, audit};
+use platform::ids;
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;

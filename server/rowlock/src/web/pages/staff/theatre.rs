@@ -14,10 +14,11 @@ use serde::Deserialize;
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, html};
 use super::{Turned, Who, desk, entrance_page, hindrance, signed_in};
-use crate::idempotency::{IdempotencyKey, Intent};
-use crate::organiser::{self, Act};
-use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use crate::AppState;
+use backoffice::organiser::{self, Act};
+use http::idempotency::{IdempotencyKey, Intent};
+use http::{Code, Problem};
+use platform::ids;
 
 /// The pages.
 pub(super) fn routes() -> Router<AppState> {

@@ -14,11 +14,13 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{Turned, Who, desk, hindrance};
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use crate::web::{Code, Problem, reader, unreadable};
-use crate::{AppState, fairness, ids};
+use admission::fairness;
+use http::idempotency::{IdempotencyKey, Intent};
+use http::{Code, Problem, reader, unreadable};
+use platform::ids;
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;

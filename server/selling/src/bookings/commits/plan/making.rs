@@ -13,9 +13,9 @@ use crate::bookings::commits::{Checkout, Done, NewBooking, Submission};
 use crate::bookings::moves::{MoveError, causes};
 use crate::bookings::sql::BookingRow;
 use crate::bookings::views::view;
-use crate::catalogue::Show;
-use crate::idempotency::Answer;
-use crate::web::Problem;
+use catalogue::Show;
+use http::Problem;
+use http::idempotency::Answer;
 
 /// A new booking as it stands after its first step, and how it came there.
 struct Made {

@@ -11,8 +11,10 @@ use uuid::Uuid;
 use super::super::super::browse::days;
 use super::super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use super::{Here, PageResult, Turned, Who, away, see};
-use crate::catalogue::{read_date, today_in};
-use crate::{AppState, accounts, box_office};
+use crate::AppState;
+use backoffice::box_office;
+use catalogue::{read_date, today_in};
+use identity::accounts;
 
 /// The booking, if it can be exchanged; else its own page says why not.
 async fn sold(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<CounterBooking>, Turned> {
@@ -41,7 +43,7 @@ pub(super) async fn choose(
     let Some(found) = sold(&state, &here, booking).await? else { return Ok(see(&own)) };
     let show = state.catalogue.known_show(found.show).await.map_err(away)?;
     let asked = read_date(query.date.as_deref()).map_err(PageError::from)?;
-    let today = today_in(&show.time_zone, state.locks.now())?;
+    let today = today_in(&show.time_zone, state.clock.now())?;
     let date = asked.unwrap_or(today);
     let shows = box_office::today(&state, here.counter(), Some(date)).await.map_err(away)?;
     let page = ExchangePage {

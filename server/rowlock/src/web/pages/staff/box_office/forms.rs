@@ -15,13 +15,13 @@ use uuid::Uuid;
 
 use super::{Here, PageResult, away, booking_page, day_page, paper, see};
 use crate::AppState;
-use crate::accounts::{self, PinIntent};
-use crate::box_office;
-use crate::catalogue::read_date;
-use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::pages::PageError;
 use crate::web::pages::staff::{Who, hindrance};
-use crate::web::{Code, Problem, reader};
+use backoffice::box_office;
+use catalogue::read_date;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::{Code, Problem, reader};
+use identity::accounts::{self, PinIntent};
 
 pub(super) type Fields = HashMap<String, String>;
 pub(super) type FormResult = Result<Form<Fields>, FormRejection>;

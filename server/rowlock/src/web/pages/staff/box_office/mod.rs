@@ -25,13 +25,14 @@ use super::super::booking::{drawn, facts, passing_or_fault};
 use super::super::browse::days;
 use super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use super::{Turned, Who, desk, hindrance};
-use crate::accounts::{self, Staff};
-use crate::box_office::{self, Counter};
-use crate::catalogue::{Show, clock_in, read_date, today_in};
-use crate::clock::from_utc;
-use crate::tickets::Ticket;
-use crate::web::{Code, Problem, reader};
-use crate::{AppState, holds, ids};
+use crate::AppState;
+use backoffice::box_office::{self, Counter};
+use catalogue::{Show, clock_in, read_date, today_in};
+use http::{Code, Problem, reader};
+use identity::accounts::{self, Staff};
+use platform::clock::from_utc;
+use platform::ids;
+use tickets::Ticket;
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;
@@ -115,7 +116,7 @@ async fn day_page(
     let shows = box_office::today(state, counter, date).await.map_err(away)?;
     let theatre = state.catalogue.theatre(counter.theatre).await?.ok_or(PageError::NotFound)?;
     let zone = &theatre.time_zone;
-    let today = today_in(zone, state.locks.now())?;
+    let today = today_in(zone, state.clock.now())?;
     let shown = date.unwrap_or(today);
     let base = here.base();
     let till = box_office::my_till(state, counter).await.map_err(away)?;
@@ -188,7 +189,7 @@ async fn sale(
             return Ok(see(&format!("{}/bookings/{booking}", here.base())));
         }
     }
-    let now = state.locks.now();
+    let now = state.clock.now();
     let (date, today) = (today_in(&show.time_zone, show.starts_at)?, today_in(&show.time_zone, now)?);
     let page = SalePage {
         exchange,
@@ -206,7 +207,7 @@ async fn sale(
 /// How a show stands at the counter: whoever comes late is helped until it ends.
 fn sale_of(show: &Show, now: Timestamp) -> Sale {
     let ends_at = show.starts_at.plus_ms(i64::from(show.running_minutes) * MINUTE_MS);
-    match holds::sales_open(show, now) {
+    match catalogue::sales_open(show, now) {
         Ok(()) => Sale::Open,
         Err(_) if show.is_called_off() || ends_at <= now => Sale::Over,
         Err(_) => Sale::Closed,

@@ -11,11 +11,12 @@ use uuid::Uuid;
 
 use super::forms::{Fields, FormResult, day_of, field, intent, managers, with_status};
 use super::{Here, PageResult, away, day_page, see};
-use crate::idempotency::Answer;
+use crate::AppState;
 use crate::web::pages::staff::{Who, hindrance};
 use crate::web::pages::{PageError, words};
-use crate::web::{Code, Problem, reader};
-use crate::{AppState, box_office};
+use backoffice::box_office;
+use http::idempotency::Answer;
+use http::{Code, Problem, reader};
 
 /// What is asked at that address.
 fn act_of(path: &str) -> Option<TillAct> {

@@ -11,7 +11,7 @@ use super::{
     Asked, FormResult, PageResult, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status,
 };
 use crate::AppState;
-use crate::organiser::{self, Act};
+use backoffice::organiser::{self, Act};
 
 pub(super) async fn look(
     State(state): State<AppState>,

@@ -19,8 +19,8 @@ use super::{
     told, trouble, with_status,
 };
 use crate::AppState;
-use crate::organiser::{self, Act, Room};
-use crate::web::{Code, Problem};
+use backoffice::organiser::{self, Act, Room};
+use http::{Code, Problem};
 
 /// A theatre and one of its screens.
 type Screen = Result<Path<(String, String)>, PathRejection>;

@@ -26,11 +26,12 @@ use uuid::Uuid;
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
 use super::{Turned, hindrance};
-use crate::accounts::Staff;
-use crate::idempotency::{IdempotencyKey, Intent};
-use crate::organiser::MAX_FILE_BYTES;
-use crate::web::{Code, Problem, reader};
-use crate::{AppState, ids};
+use crate::AppState;
+use backoffice::organiser::MAX_FILE_BYTES;
+use http::idempotency::{IdempotencyKey, Intent};
+use http::{Code, Problem, reader};
+use identity::accounts::Staff;
+use platform::ids;
 
 /// Largest form with a room in it, bytes: every sign of a file that is no letter or digit is three in a form, and
 /// about a third of them are.

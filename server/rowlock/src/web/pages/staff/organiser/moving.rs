@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::super::{Who, desk};
 use super::{FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status};
 use crate::AppState;
-use crate::organiser::{self, Act};
-use crate::web::Code;
+use backoffice::organiser::{self, Act};
+use http::Code;
 
 pub(super) async fn look(
     State(state): State<AppState>,

@@ -16,8 +16,8 @@ use super::{
     reader, see, told, trouble, whole, with_status,
 };
 use crate::AppState;
-use crate::organiser::{self, Act, PriceGround};
-use crate::web::Code;
+use backoffice::organiser::{self, Act, PriceGround};
+use http::Code;
 
 pub(super) async fn look(
     State(state): State<AppState>,

@@ -15,8 +15,8 @@ use super::{
     Asked, FormResult, PageResult, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status,
 };
 use crate::AppState;
-use crate::organiser::{self, Act};
-use crate::web::{Code, Problem};
+use backoffice::organiser::{self, Act};
+use http::{Code, Problem};
 
 /// Days of a week.
 const WEEK: u64 = 7;

@@ -19,10 +19,10 @@ use super::{
     trouble, with_status,
 };
 use crate::AppState;
-use crate::accounts::Staff;
-use crate::idempotency::Answer;
-use crate::organiser::{self, Act, Room};
-use crate::web::Problem;
+use backoffice::organiser::{self, Act, Room};
+use http::Problem;
+use http::idempotency::Answer;
+use identity::accounts::Staff;
 
 pub(super) async fn screens(
     State(state): State<AppState>,

@@ -16,8 +16,8 @@ use super::{
     private, see, trouble, whole, with_status,
 };
 use crate::AppState;
-use crate::organiser::{self, Act, PriceGround};
-use crate::web::Problem;
+use backoffice::organiser::{self, Act, PriceGround};
+use http::Problem;
 
 /// How often the page of a show that is being undone or moved asks again, seconds.
 const LOOK_AGAIN_S: &str = "2";
@@ -103,7 +103,7 @@ impl Seen {
         trouble: Option<Trouble>,
     ) -> PageResult {
         let Self { show, ground, currency } = self;
-        let is_over = show.starts_at_ms <= state.locks.now().0;
+        let is_over = show.starts_at_ms <= state.clock.now().0;
         let is_being_undone = show.cancellation.as_ref().is_some_and(|gone| !gone.finished || gone.refunds_open > 0);
         let is_moving =
             show.moved.as_ref().is_some_and(|moved| matches!(moved.state, MoveState::Closing | MoveState::Carried));

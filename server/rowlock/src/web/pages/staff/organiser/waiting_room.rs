@@ -15,10 +15,11 @@ use super::{
     Asked, FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status,
 };
 use crate::AppState;
-use crate::catalogue::Show;
-use crate::clock::rfc3339;
-use crate::web::{Code, reader};
-use crate::{holds, organiser, waiting_room};
+use admission::waiting_room;
+use backoffice::organiser;
+use catalogue::Show;
+use http::{Code, reader};
+use platform::clock::rfc3339;
 use waiting_room::{Overview, Refused};
 
 /// How often the figures of a room are looked at again, seconds.
@@ -209,15 +210,15 @@ impl Asking<'_> {
     async fn page(self, part: RoomPart, done: bool, before: Option<(StatusCode, Trouble)>) -> PageResult {
         let Self { state, desk, show } = self;
         let room = waiting_room::overview(state, show.id).await.map_err(passing_or_fault)?;
-        let now = state.locks.now();
+        let now = state.clock.now();
         // Nobody is let in any more. Who asked for a change as booking closed still sees what they typed.
-        let is_closed = holds::sales_open(show, now).is_err();
+        let is_closed = catalogue::sales_open(show, now).is_err();
         let part = if is_closed && before.is_none() { RoomPart::Figures { is_still: true } } else { part };
         let again = room.is_some() && matches!(part, RoomPart::Figures { is_still: false });
         let stands = |room: Overview| RoomStands {
             opens_local: show.local_iso(room.opens_at),
             is_settled: room.is_settled,
-            is_on_sale: holds::on_sale(show, now).is_ok(),
+            is_on_sale: catalogue::on_sale(show, now).is_ok(),
             queue: room.queue,
             inside: room.inside,
             limit: room.limit,

@@ -1,0 +1,70 @@
+//! The state of this crate's endpoints and background work.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+
+use crate::AdmissionSettings;
+use crate::fairness::Fairness;
+use crate::puzzles::Puzzles;
+use crate::waiting_room::Rooms;
+use http::HttpState;
+use identity::IdentityState;
+use seats::SeatsState;
+
+/// Seats, and who may try for them. Cheap to clone.
+#[derive(Clone)]
+pub struct AdmissionState(Arc<AdmissionParts>);
+
+/// The parts of [`AdmissionState`].
+pub struct AdmissionParts {
+    /// The state of the crate above.
+    pub above: SeatsState,
+    /// Shows that are entered through a waiting room.
+    pub waiting_rooms: Rooms,
+    /// Proof of work in front of seats in demand.
+    pub puzzles: Puzzles,
+    /// Limits on attempts for seats, and flags of unusual visitors.
+    pub fairness: Fairness,
+    /// Settings of this crate.
+    pub admission_settings: AdmissionSettings,
+}
+
+impl AdmissionState {
+    /// Shares the parts.
+    #[must_use]
+    pub fn new(parts: AdmissionParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for AdmissionState {
+    type Target = AdmissionParts;
+
+    fn deref(&self) -> &AdmissionParts {
+        &self.0
+    }
+}
+
+impl Deref for AdmissionParts {
+    type Target = SeatsState;
+
+    fn deref(&self) -> &SeatsState {
+        &self.above
+    }
+}
+
+impl FromRef<AdmissionState> for HttpState {
+    fn from_ref(state: &AdmissionState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<AdmissionState> for IdentityState {
+    fn from_ref(state: &AdmissionState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}

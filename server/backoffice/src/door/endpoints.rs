@@ -1,0 +1,137 @@
+//! Endpoints of the door, all of them for people who work there.
+
+use axum::Json;
+use axum::extract::State;
+use domain::api::ProblemView;
+use domain::api::door::{
+    DoorList, DoorShow, DoorView, ListQuery, ScanAnswer, ScanRequest, SettleRequest, Settlement, UndoRequest,
+};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::{list, now, scan, settle, show_at, undo};
+use crate::BackofficeState;
+use crate::door::WORKERS;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::problem::ApiResult;
+use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
+use identity::accounts::Staff;
+
+/// The routes of the door, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<BackofficeState> {
+    OpenApiRouter::new()
+        .routes(routes!(shows))
+        .routes(routes!(standing))
+        .routes(routes!(look))
+        .routes(routes!(listed))
+        .routes(routes!(settled))
+        .routes(routes!(undone))
+}
+
+/// Shows of your theatre whose doors are open, with how many came. For the box office.
+#[utoipa::path(get, path = "/theatres/{theatre}/door/shows", tag = "door", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<DoorShow>), NotStaff, OtherTheatre))]
+async fn shows(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<DoorShow>>> {
+    staff.at(&theatre, WORKERS)?;
+    now::shows(&state, &theatre).await.map(Json)
+}
+
+/// How the door of a show stands: how many came, and who should not have. For the box office.
+#[utoipa::path(get, path = "/theatres/{theatre}/door/shows/{show}", tag = "door",
+    params(("theatre" = String, Path), ("show" = Uuid, Path)),
+    responses((status = 200, body = DoorView), NotStaff,
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff")))]
+async fn standing(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+) -> ApiResult<Json<DoorView>> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    now::standing(&state, &show).await.map(Json)
+}
+
+/// Look at a ticket, and let in whoever has it. The key is the scan's id, a UUID that the device makes. For the box office.
+#[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/scans", tag = "door", request_body = ScanRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = Uuid, Header)),
+    responses((status = 200, body = ScanAnswer, description = "Also when nobody comes in: each ticket says why"),
+        NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing, key_malformed"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "door_closed, still_running")))]
+async fn look(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ScanRequest>,
+) -> ApiResult<Answer> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} scans", show.id), &request);
+    scan::scan(&state, &staff, &show, &request, &intent).await
+}
+
+/// The tickets of a show for a device that may lose its network: digests of their codes, sealed. For the box office.
+#[utoipa::path(get, path = "/theatres/{theatre}/door/shows/{show}/list", tag = "door",
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ListQuery),
+    responses((status = 200, body = DoorList), NotStaff,
+        (status = 400, body = ProblemView, description = "malformed"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "door_closed")))]
+async fn listed(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    ApiQuery(query): ApiQuery<ListQuery>,
+) -> ApiResult<Json<DoorList>> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    let device =
+        query.device.ok_or_else(|| Problem::new(Code::Malformed, "Say for which device: `?device=` its id."))?;
+    list::list(&state, &show, device).await.map(Json)
+}
+
+/// Settle who was let in without a network, 32 scans at a time. For the box office.
+#[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/settlements", tag = "door",
+    request_body = SettleRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = Settlement, description = "Also when somebody was let in twice: a `conflict`"),
+        NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, list_invalid, key_missing"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "still_running"),
+        (status = 413, body = ProblemView, description = "too_large")))]
+async fn settled(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<SettleRequest>,
+) -> ApiResult<Answer> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} settlements", show.id), &request);
+    settle::settle(&state, &staff, &show, &request, &intent).await
+}
+
+/// Undo whatever a scan let in, or one ticket of it, with a reason: they are good again. For the box office.
+#[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/undo", tag = "door", request_body = UndoRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "not_admitted, still_running")))]
+async fn undone(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<UndoRequest>,
+) -> ApiResult<Answer> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} undo", show.id), &request);
+    undo::undo(&state, &staff, &show, &request, &intent).await
+}

@@ -1,0 +1,253 @@
+//! Films, prices and shows.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api::moving::{MovePreview, MoveQuery, MoveRequest};
+use domain::api::organiser::{
+    CancelShowRequest, DefectiveSeatsRequest, DefectiveSeatsView, FilmChoice, FilmRequest, OrganisedShow, PlannedShows,
+    ShowsRequest, TariffRequest, TariffView, TermsRequest, WeekQuery,
+};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::BackofficeState;
+use crate::organiser::{Act, ROLES, films as all_films, shows, tariffs};
+use http::idempotency::{IdempotencyKey, Intent};
+use http::problem::ApiResult;
+use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::{ApiJson, ApiPath, ApiQuery};
+use identity::accounts::Staff;
+
+pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
+    OpenApiRouter::new()
+        .routes(routes!(films, add_film))
+        .routes(routes!(tariff, set_tariff))
+        .routes(routes!(week, plan))
+        .routes(routes!(show))
+        .routes(routes!(terms))
+        .routes(routes!(cancel))
+        .routes(routes!(defective_seats))
+        .routes(routes!(look_at_move, start_move))
+}
+
+/// Films to choose from. For organisers and managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/films", tag = "organiser", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<FilmChoice>), NotStaff, OtherTheatre))]
+async fn films(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<FilmChoice>>> {
+    staff.at(&theatre, ROLES)?;
+    all_films::list(&state).await.map(Json)
+}
+
+/// Add a film nobody has shown yet. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/films", tag = "organiser", request_body = FilmRequest,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = FilmChoice), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "still_running")))]
+async fn add_film(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<FilmRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/films"), &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(all_films::add(&state, &act, &request).await?.into_response())
+}
+
+/// What your theatre asks for its seats. For organisers and managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/tariff", tag = "organiser", params(("theatre" = String, Path)),
+    responses((status = 200, body = TariffView), NotStaff, OtherTheatre))]
+async fn tariff(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<TariffView>> {
+    staff.at(&theatre, ROLES)?;
+    tariffs::current(&state, &theatre).await.map(Json)
+}
+
+/// Set what your theatre asks, for shows planned from now on. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/tariff", tag = "organiser", request_body = TariffRequest,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = TariffView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "price_invalid, malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
+async fn set_tariff(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<TariffRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/tariff"), &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(tariffs::set(&state, &act, &request).await?.into_response())
+}
+
+/// Seven days of your theatre, with what is planned, sold and called off. For organisers and managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/programme", tag = "organiser",
+    params(("theatre" = String, Path), WeekQuery),
+    responses((status = 200, body = Vec<OrganisedShow>), NotStaff, OtherTheatre,
+        (status = 400, body = ProblemView, description = "malformed")))]
+async fn week(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    ApiQuery(query): ApiQuery<WeekQuery>,
+) -> ApiResult<Json<Vec<OrganisedShow>>> {
+    staff.at(&theatre, ROLES)?;
+    Ok(Json(shows::week(&state, &theatre, query.from.as_deref()).await?.1))
+}
+
+/// Plan weeks of shows by a pattern, all or none. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/programme", tag = "organiser", request_body = ShowsRequest,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = PlannedShows), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "no_such_time, price_invalid, malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such screen or film; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, still_running")))]
+async fn plan(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ShowsRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/programme"), &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::plan(&state, &act, &request).await?.into_response())
+}
+
+/// A show of your theatre; how far its undoing is, where it was called off. For organisers and managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}", tag = "organiser",
+    params(("theatre" = String, Path), ("show" = Uuid, Path)),
+    responses((status = 200, body = OrganisedShow), NotStaff, OtherTheatre))]
+async fn show(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+) -> ApiResult<Json<OrganisedShow>> {
+    staff.at(&theatre, ROLES)?;
+    shows::show(&state, &theatre, show).await.map(Json)
+}
+
+/// Open or pause sales, change how seats are held and how many one person may have; and prices, while nobody can take
+/// seats. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/terms", tag = "organiser", request_body = TermsRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = OrganisedShow), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "no_such_time, price_invalid, malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "sales_closed, wrong_state, still_running")))]
+async fn terms(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<TermsRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let path = format!("POST /theatres/{theatre}/programme/{show}/terms");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::change_terms(&state, &act, show, &request).await?.into_response())
+}
+
+/// Call a show off: nothing more is sold, and every buyer gets all of it back. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/cancel", tag = "organiser", request_body = CancelShowRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 202, body = OrganisedShow), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
+async fn cancel(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<CancelShowRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let path = format!("POST /theatres/{theatre}/programme/{show}/cancel");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::call_off(&state, &act, show, &request).await?.into_response())
+}
+
+/// Take defective seats out of sale at once, in this show or in every planned show of its screen: their buyers are
+/// refunded with a notice, holds lose them, and the waiting list is not offered one. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/defective-seats", tag = "organiser",
+    request_body = DefectiveSeatsRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses(
+        (status = 202, body = DefectiveSeatsView, description = "Out of sale; bookings are undone within seconds"),
+        NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state: it has begun, was called off or is being moved; still_running")))]
+async fn defective_seats(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<DefectiveSeatsRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let path = format!("POST /theatres/{theatre}/programme/{show}/defective-seats");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::withdraw_seats(&state, &act, show, &request).await?.into_response())
+}
+
+/// What moving a show to another screen of the theatre would mean for those who bought, as things stand. For organisers
+/// and managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser",
+    params(("theatre" = String, Path), ("show" = Uuid, Path), MoveQuery),
+    responses((status = 200, body = MovePreview), NotStaff,
+        (status = 400, body = ProblemView, description = "price_invalid: a category of that room has none, malformed"),
+        (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
+        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state: it is there already")))]
+async fn look_at_move(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    ApiQuery(query): ApiQuery<MoveQuery>,
+) -> ApiResult<Json<MovePreview>> {
+    staff.at(&theatre, ROLES)?;
+    shows::preview_move(&state, &theatre, show, &query.screen).await.map(Json)
+}
+
+/// Move a show to another screen of the theatre. Whoever finds the same place keeps it; whoever does not is offered
+/// others that are no worse, or has the money back. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 202, body = OrganisedShow, description = "It goes on by itself: `moved` says how far it is"),
+        NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "price_invalid, malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
+        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, sales_closed, still_running")))]
+async fn start_move(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<MoveRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let path = format!("POST /theatres/{theatre}/programme/{show}/move");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::move_show(&state, &act, show, &request).await?.into_response())
+}

@@ -1,0 +1,125 @@
+//! Endpoints of reports: for managers and organisers, and for programs with a key of the theatre.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api::reports::{FunnelReport, OccupancyReport, ReportQuery, SalesReport, TakingsReport};
+use domain::roles::Role;
+use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::range::Range;
+use super::tables::{self, Table};
+use crate::BackofficeState;
+use http::problem::ApiResult;
+use http::refusals::{NotStaffNorProgram, OtherTheatre};
+use http::{ApiPath, ApiQuery, Problem};
+use identity::api_keys::Caller;
+
+/// Who reads reports.
+const READERS: &[Role] = &[Role::Manager, Role::Organiser];
+
+/// The routes of reports, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<BackofficeState> {
+    OpenApiRouter::new()
+        .routes(routes!(sales))
+        .routes(routes!(funnel))
+        .routes(routes!(takings))
+        .routes(routes!(occupancy))
+        .routes(routes!(file))
+}
+
+/// The days of a theatre that somebody asks about, and may.
+struct Asked {
+    theatre: String,
+    range: Range,
+    /// The screen meant; none for all of them.
+    screen: Option<String>,
+}
+
+/// What every path of a report begins with.
+#[derive(Deserialize)]
+struct AtTheatre {
+    theatre: String,
+}
+
+impl FromRequestParts<BackofficeState> for Asked {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &BackofficeState) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        let ApiPath(AtTheatre { theatre }) = ApiPath::<AtTheatre>::from_request_parts(parts, state).await?;
+        let ApiQuery(query) = ApiQuery::<ReportQuery>::from_request_parts(parts, state).await?;
+        caller.at(&theatre, READERS)?;
+        let found = state.catalogue.theatre(&theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+        let range = Range::read(&query, &found.time_zone, state.clock.now())?;
+        Ok(Self { theatre, range, screen: query.screen })
+    }
+}
+
+/// What your theatre sold: by day, channel, category, film and show. For managers and organisers.
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/sales", tag = "reports",
+    params(("theatre" = String, Path), ReportQuery),
+    responses((status = 200, body = SalesReport), NotStaffNorProgram, OtherTheatre,
+        (status = 400, body = ProblemView, description = "malformed: also more than 92 days"),
+        (status = 503, body = ProblemView, description = "overloaded")))]
+async fn sales(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<Json<SalesReport>> {
+    super::sales(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
+}
+
+/// How far people came, from the first hold to the ticket, and where they were lost. For managers and organisers.
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/funnel", tag = "reports",
+    params(("theatre" = String, Path), ReportQuery),
+    responses((status = 200, body = FunnelReport), NotStaffNorProgram, OtherTheatre,
+        (status = 400, body = ProblemView, description = "malformed"),
+        (status = 503, body = ProblemView, description = "overloaded")))]
+async fn funnel(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<Json<FunnelReport>> {
+    super::funnel(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
+}
+
+/// What your theatre took and gave back, by the day the money moved. For managers and organisers.
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/takings", tag = "reports",
+    params(("theatre" = String, Path), ReportQuery),
+    responses((status = 200, body = TakingsReport), NotStaffNorProgram, OtherTheatre,
+        (status = 400, body = ProblemView, description = "malformed"),
+        (status = 503, body = ProblemView, description = "overloaded")))]
+async fn takings(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<Json<TakingsReport>> {
+    super::takings(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
+}
+
+/// How often each seat of a room was sold. For managers and organisers.
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/occupancy", tag = "reports",
+    params(("theatre" = String, Path), ReportQuery),
+    responses((status = 200, body = OccupancyReport), NotStaffNorProgram,
+        (status = 400, body = ProblemView, description = "malformed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff, and for its screens"),
+        (status = 503, body = ProblemView, description = "overloaded")))]
+async fn occupancy(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<Json<OccupancyReport>> {
+    super::occupancy(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
+}
+
+/// A report as a file for spreadsheets: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or
+/// `seats`. For managers and organisers.
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/csv/{table}", tag = "reports",
+    params(("theatre" = String, Path), ("table" = String, Path), ReportQuery),
+    responses((status = 200, content_type = "text/csv", body = String), NotStaffNorProgram,
+        (status = 400, body = ProblemView, description = "malformed"),
+        (status = 404, body = ProblemView, description = "No such table; also for another theatre's staff"),
+        (status = 503, body = ProblemView, description = "overloaded")))]
+async fn file(
+    State(state): State<BackofficeState>,
+    asked: Asked,
+    ApiPath((_theatre, table)): ApiPath<(String, String)>,
+) -> ApiResult<Response> {
+    let Asked { theatre, range, screen } = asked;
+    let table = Table::parse(&table)?;
+    let body = tables::file(&state, &theatre, table, &range, screen.as_deref()).await?;
+    let disposition = format!("attachment; filename=\"{}\"", table.file_name(&theatre, &range));
+    let disposition = HeaderValue::try_from(disposition).map_err(|cause| Problem::internal(&cause))?;
+    let kind = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
+    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)], body).into_response())
+}

@@ -1,0 +1,82 @@
+//! The state of this crate's endpoints and background work.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+
+use crate::WebhookSettings;
+use crate::reports::Reports;
+use crate::webhooks::Client;
+use admission::AdmissionState;
+use http::HttpState;
+use identity::IdentityState;
+use selling::SellingState;
+
+/// The sale, and the work of staff. Cheap to clone.
+#[derive(Clone)]
+pub struct BackofficeState(Arc<BackofficeParts>);
+
+/// The parts of [`BackofficeState`].
+pub struct BackofficeParts {
+    /// The state of the crate above.
+    pub above: SellingState,
+    /// Turns at reading reports.
+    pub reports: Reports,
+    /// The HTTP client of webhooks.
+    pub webhooks: Client,
+    /// Settings of webhooks.
+    pub webhook_settings: WebhookSettings,
+}
+
+impl BackofficeState {
+    /// Shares the parts.
+    #[must_use]
+    pub fn new(parts: BackofficeParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for BackofficeState {
+    type Target = BackofficeParts;
+
+    fn deref(&self) -> &BackofficeParts {
+        &self.0
+    }
+}
+
+impl Deref for BackofficeParts {
+    type Target = SellingState;
+
+    fn deref(&self) -> &SellingState {
+        &self.above
+    }
+}
+
+impl FromRef<BackofficeState> for HttpState {
+    fn from_ref(state: &BackofficeState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<BackofficeState> for IdentityState {
+    fn from_ref(state: &BackofficeState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<BackofficeState> for AdmissionState {
+    fn from_ref(state: &BackofficeState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<BackofficeState> for SellingState {
+    fn from_ref(state: &BackofficeState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}

@@ -1,0 +1,137 @@
+//! Endpoints of the API about webhooks out: all for managers.
+
+use axum::Json;
+use axum::extract::State;
+use domain::api::ProblemView;
+use domain::api::systems::{DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointView, ReasonRequest};
+use domain::roles::Role;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::{deliveries, endpoints};
+use crate::BackofficeState;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::problem::ApiResult;
+use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::{ApiJson, ApiPath};
+use identity::accounts::Staff;
+
+/// Who looks after other systems.
+const MANAGERS: &[Role] = &[Role::Manager];
+
+/// The routes of webhooks out, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<BackofficeState> {
+    OpenApiRouter::new()
+        .routes(routes!(list, make))
+        .routes(routes!(rotate))
+        .routes(routes!(change))
+        .routes(routes!(told))
+        .routes(routes!(replay))
+}
+
+/// The endpoints of your theatre: addresses of other systems that are told what happens. For managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<EndpointView>), NotStaff, OtherTheatre))]
+async fn list(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<EndpointView>>> {
+    staff.at(&theatre, MANAGERS)?;
+    super::endpoints(&state, &theatre).await.map(Json)
+}
+
+/// Make an endpoint. Its secret is in this answer, and never shown again. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks", tag = "systems", request_body = EndpointRequest,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = EndpointMade), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed: also an address that is not on the public internet; key_missing"),
+        (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running")))]
+async fn make(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<EndpointRequest>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, MANAGERS)?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/webhooks"), &request);
+    endpoints::make(&state, &staff, &theatre, &request, &intent).await
+}
+
+/// Give an endpoint a new secret; for a day what it is told is signed with the old one as well. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems", request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = EndpointMade), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
+async fn rotate(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, MANAGERS)?;
+    let path = format!("POST /theatres/{theatre}/webhooks/{id}/secret");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    endpoints::rotate(&state, &staff, (&theatre, id), &request, &intent).await
+}
+
+/// Switch an endpoint on or off, or remove it. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/state", tag = "systems", request_body = EndpointChange,
+    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
+async fn change(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<EndpointChange>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, MANAGERS)?;
+    let path = format!("POST /theatres/{theatre}/webhooks/{id}/state");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await
+}
+
+/// What an endpoint was told last, and how that went: 100 deliveries, the newest first. For managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries", tag = "systems",
+    params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
+    responses((status = 200, body = Vec<DeliveryView>), NotStaff,
+        (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff")))]
+async fn told(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+) -> ApiResult<Json<Vec<DeliveryView>>> {
+    staff.at(&theatre, MANAGERS)?;
+    deliveries::list(&state, &theatre, id).await.map(Json)
+}
+
+/// Send a message once more. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", tag = "systems",
+    request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),
+        ("Idempotency-Key" = String, Header)),
+    responses((status = 202, description = "It is on its way; `delivery` is the new one"), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such delivery; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running")))]
+async fn replay(
+    State(state): State<BackofficeState>,
+    staff: Staff,
+    ApiPath((theatre, endpoint, delivery)): ApiPath<(String, Uuid, i64)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, MANAGERS)?;
+    let path = format!("POST /theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await
+}

@@ -1,0 +1,34 @@
+//! The condition under which a claim takes its seat: part of "seats left", of maps that are rebuilt, and of the sale.
+
+use chrono::{DateTime, Utc};
+use domain::time::Timestamp;
+use platform::clock::to_utc;
+
+/// A claim that ran out is anyone's only after this long: its payment may be on its way, and is voided
+/// or refunded first. Milliseconds.
+pub const CLAIM_GRACE_MS: i64 = 60_000;
+
+/// The condition that a claim is alive, on a seat or on places: sold, or being paid for and run out no longer ago than
+/// [`CLAIM_GRACE_MS`]. What is not alive is anyone's. `$claim`: the table or its name in the statement; `$since`: the
+/// argument that is [`alive_since`].
+#[macro_export]
+macro_rules! claim_is_alive {
+    ($claim:literal, $since:literal) => {
+        concat!(
+            "(",
+            $claim,
+            ".state = 'sold' OR (",
+            $claim,
+            ".state = 'claimed' AND ",
+            $claim,
+            ".expires_at > ",
+            $since,
+            "))"
+        )
+    };
+}
+/// A claim that runs out after this is alive, if nobody has released it.
+#[must_use]
+pub fn alive_since(now: Timestamp) -> DateTime<Utc> {
+    to_utc(now.plus_ms(-CLAIM_GRACE_MS))
+}

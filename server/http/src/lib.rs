@@ -1,0 +1,34 @@
+//! HTTP as the whole server speaks it.
+//!
+//! - [`Problem`]: every refusal is `application/problem+json` with a stable [`Code`] (RFC 9457).
+//! - [`ApiJson`], [`ApiPath`], [`ApiQuery`]: extractors that refuse bad input with a problem.
+//! - [`ClientAddress`], [`visitor`], [`own_origin`]: where a request comes from, and the visitor's cookie.
+//! - [`caching`], [`cache_tags`], [`default_headers`], [`reader`]: the headers of answers, and the reader's language.
+//! - [`idempotency`]: one answer per key. Table `idempotency_keys`, Redis keys `{keys:N}:*` and `replica:*`.
+//! - [`fast_road`]: replays a stored answer before anything else happens to a request.
+//!
+//! A new problem code is a row in `problem/codes.rs`; a new route that caches may keep is a row in [`caching`].
+
+pub mod cache_tags;
+pub mod caching;
+pub mod client_address;
+pub mod concurrency;
+pub mod default_headers;
+pub mod extract;
+pub mod fast_road;
+pub mod gathered;
+pub mod idempotency;
+pub mod own_origin;
+pub mod problem;
+pub mod reader;
+pub mod refusals;
+pub mod site;
+mod state;
+pub mod unreadable;
+pub mod visitor;
+
+pub use client_address::ClientAddress;
+pub use extract::{ApiJson, ApiPath, ApiQuery};
+pub use problem::{Code, Problem};
+pub use site::Site;
+pub use state::{HttpParts, HttpState};

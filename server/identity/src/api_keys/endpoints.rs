@@ -1,0 +1,88 @@
+//! Endpoints of keys, and of what a key reads beside reports.
+
+use axum::Json;
+use axum::extract::State;
+use domain::api::ProblemView;
+use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, ReasonRequest, TheatreBookingView};
+use domain::roles::Role;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::{Caller, booking, keys};
+use crate::IdentityState;
+use crate::accounts::Staff;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::problem::ApiResult;
+use http::refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
+use http::{ApiJson, ApiPath};
+
+/// The routes of keys, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<IdentityState> {
+    OpenApiRouter::new().routes(routes!(list, make)).routes(routes!(revoke)).routes(routes!(read_booking))
+}
+
+/// The keys other systems of your theatre read with, revoked ones last. For managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/api-keys", tag = "systems", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<ApiKeyView>), NotStaff, OtherTheatre))]
+async fn list(
+    State(state): State<IdentityState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<ApiKeyView>>> {
+    staff.at(&theatre, &[Role::Manager])?;
+    keys::list(&state, &theatre).await.map(Json)
+}
+
+/// Make a key. It is in this answer, and never shown again. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/api-keys", tag = "systems", request_body = ApiKeyRequest,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = ApiKeyMade), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "wrong_state: too many keys; still_running")))]
+async fn make(
+    State(state): State<IdentityState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ApiKeyRequest>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, &[Role::Manager])?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/api-keys"), &request);
+    keys::make(&state, &staff, &theatre, &request, &intent).await
+}
+
+/// Revoke a key: it opens nothing from now on. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/api-keys/{api_key}/revoke", tag = "systems", request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("api_key" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such key; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "still_running")))]
+async fn revoke(
+    State(state): State<IdentityState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, &[Role::Manager])?;
+    let path = format!("POST /theatres/{theatre}/api-keys/{id}/revoke");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
+}
+
+/// A booking of your theatre. For managers, and for programs with a key; the buyer only where the key may know.
+#[utoipa::path(get, path = "/theatres/{theatre}/bookings/{booking}", tag = "systems",
+    params(("theatre" = String, Path), ("booking" = Uuid, Path)),
+    responses((status = 200, body = TheatreBookingView), NotStaffNorProgram,
+        (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
+        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+async fn read_booking(
+    State(state): State<IdentityState>,
+    caller: Caller,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+) -> ApiResult<Json<TheatreBookingView>> {
+    caller.at(&theatre, &[Role::Manager])?;
+    booking::read(&state, &theatre, id, caller.sees_people()).await.map(Json)
+}

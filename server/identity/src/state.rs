@@ -1,0 +1,56 @@
+//! The state of this crate's endpoints and background work.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+
+use crate::accounts::Accounts;
+use catalogue::CatalogueState;
+use http::HttpState;
+use tickets::Mailer;
+
+/// The programme, and who is asking. Cheap to clone.
+#[derive(Clone)]
+pub struct IdentityState(Arc<IdentityParts>);
+
+/// The parts of [`IdentityState`].
+pub struct IdentityParts {
+    /// The state of the crate above.
+    pub above: CatalogueState,
+    /// Password hashing, cached sessions and the tokens of programs.
+    pub accounts: Accounts,
+    /// The way of mails.
+    pub mailer: Mailer,
+}
+
+impl IdentityState {
+    /// Shares the parts.
+    #[must_use]
+    pub fn new(parts: IdentityParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for IdentityState {
+    type Target = IdentityParts;
+
+    fn deref(&self) -> &IdentityParts {
+        &self.0
+    }
+}
+
+impl Deref for IdentityParts {
+    type Target = CatalogueState;
+
+    fn deref(&self) -> &CatalogueState {
+        &self.above
+    }
+}
+
+impl FromRef<IdentityState> for HttpState {
+    fn from_ref(state: &IdentityState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}

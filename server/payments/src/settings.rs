@@ -1,0 +1,35 @@
+//! Settings of payment gateways.
+
+use clap::Args;
+
+/// Settings of payment gateways.
+#[derive(Clone, Debug, Args)]
+pub struct PaymentSettings {
+    /// Who takes the money: `simulator`, `stripe`, or both separated by a comma. The first is asked; the second
+    /// when the first is down.
+    #[arg(long, env = "PAYMENT_GATEWAYS", default_value = "simulator", value_delimiter = ',')]
+    pub payment_gateways: Vec<String>,
+    /// Lets the payment simulator stand in for a gateway behind an https `PUBLIC_URL`, where people could take it for
+    /// one: no money moves. For systems to practise on.
+    #[arg(long, env = "ALLOW_SIMULATOR")]
+    pub allow_simulator: bool,
+    /// Where the payment simulator is.
+    #[arg(long, env = "SIMULATOR_URL")]
+    pub simulator_url: Option<String>,
+    /// Our key there.
+    #[arg(long, env = "SIMULATOR_API_KEY", hide_env_values = true)]
+    pub simulator_api_key: Option<String>,
+    /// Its webhook secret; two, separated by a comma, while one is being replaced.
+    #[arg(long, env = "SIMULATOR_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
+    pub simulator_webhook_secret: Vec<String>,
+    /// Where Stripe is.
+    #[arg(long, env = "STRIPE_URL", default_value = "https://api.stripe.com")]
+    pub stripe_url: String,
+    /// Our secret key there, `sk_…` or `rk_…`.
+    #[arg(long, env = "STRIPE_SECRET_KEY", hide_env_values = true)]
+    pub stripe_secret_key: Option<String>,
+    /// The secret of our webhook endpoint there, `whsec_…`; two, separated by a comma, while one is being
+    /// replaced.
+    #[arg(long, env = "STRIPE_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
+    pub stripe_webhook_secret: Vec<String>,
+}

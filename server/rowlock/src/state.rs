@@ -1,0 +1,100 @@
+//! The state of the router: that of all crates.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use admission::AdmissionState;
+use axum::extract::FromRef;
+use backoffice::BackofficeState;
+use catalogue::CatalogueState;
+use http::HttpState;
+use identity::IdentityState;
+use seats::SeatsState;
+use selling::SellingState;
+
+use crate::config::Config;
+
+/// The state of the router and of its pages. Cheap to clone.
+#[derive(Clone)]
+pub struct AppState(Arc<AppParts>);
+
+/// The parts of [`AppState`].
+pub struct AppParts {
+    /// The state of the crate above.
+    pub above: BackofficeState,
+    /// All settings.
+    pub config: Config,
+}
+
+impl AppState {
+    /// Shares the parts.
+    #[must_use]
+    pub fn new(parts: AppParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for AppState {
+    type Target = AppParts;
+
+    fn deref(&self) -> &AppParts {
+        &self.0
+    }
+}
+
+impl Deref for AppParts {
+    type Target = BackofficeState;
+
+    fn deref(&self) -> &BackofficeState {
+        &self.above
+    }
+}
+
+impl FromRef<AppState> for HttpState {
+    fn from_ref(state: &AppState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<AppState> for CatalogueState {
+    fn from_ref(state: &AppState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<AppState> for IdentityState {
+    fn from_ref(state: &AppState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<AppState> for SeatsState {
+    fn from_ref(state: &AppState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<AppState> for AdmissionState {
+    fn from_ref(state: &AppState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<AppState> for SellingState {
+    fn from_ref(state: &AppState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<AppState> for BackofficeState {
+    fn from_ref(state: &AppState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}

@@ -1,0 +1,42 @@
+//! How a request stands whose caller did not wait for it.
+
+use axum::extract::State;
+use axum::response::Response;
+use domain::api::ProblemView;
+use http::idempotency::{Standing, running, standing};
+use http::problem::ApiResult;
+use http::{ApiPath, Problem};
+use identity::{Visitor, accounts};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::AppState;
+
+/// The routes of requests, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(request))
+}
+
+/// How your request stands: 202 while it is running, then its own answer.
+#[utoipa::path(get, path = "/requests/{key}", tag = "requests",
+    params(("key" = String, Path, description = "The Idempotency-Key it was sent with, percent-encoded")),
+    responses((status = 200, description = "Its answer"), (status = 201, description = "Its answer"),
+        (status = 202, description = "Still running: a `RequestView`, ask again after Retry-After; or an answer that had this status",
+            body = serde_json::Value),
+        (status = 204, description = "Its answer"),
+        (status = 404, body = ProblemView, description = "Not known, or not yours: send the request again with the same key")))]
+async fn request(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(key): ApiPath<String>,
+) -> ApiResult<Response> {
+    match standing(&state, &visitor.owner, &key).await? {
+        Standing::Running => Ok(running(&key)),
+        Standing::Answered(answer) => {
+            // What was answered to an account is told to a session of it.
+            let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
+            if is_theirs { Ok(answer) } else { Err(Problem::not_found("request")) }
+        }
+        Standing::Unknown => Err(Problem::not_found("request")),
+    }
+}

@@ -1,0 +1,177 @@
+//! Endpoints of the live map.
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use domain::seats::SeatState;
+use domain::wire::MAX_SECTIONS_PER_READER;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::best;
+use super::map::{At, LiveMap};
+use super::reader::NoSuchSection;
+use super::socket::{self, Greeting};
+use super::upgrade;
+use crate::SeatsState;
+use catalogue::Show;
+use http::caching::PRIVATE;
+use http::problem::ApiResult;
+use http::{ApiPath, ApiQuery, ClientAddress, Code, Problem};
+use identity::Visitor;
+
+/// The routes of the live map, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<SeatsState> {
+    OpenApiRouter::new().routes(routes!(seats)).routes(routes!(live)).merge(best::routes())
+}
+
+/// The states of all seats at one version.
+#[derive(Serialize, ToSchema)]
+struct SeatsView {
+    /// Changes when the map was rebuilt.
+    epoch: u64,
+    /// Counts changes.
+    version: u64,
+    /// A digit per seat: 0 available, 1 locked, 2 booked, 3 blocked.
+    states: String,
+    /// Places left in the areas without numbered seats.
+    areas: Vec<PlacesLeft>,
+}
+
+/// An area without numbered seats.
+#[derive(Serialize, ToSchema)]
+struct PlacesLeft {
+    area: u16,
+    /// Places left.
+    left: u32,
+}
+
+impl SeatsView {
+    /// The map of a show that was called off: no seat is for sale, sold or not.
+    fn called_off(show: &Show, At { epoch, version }: At) -> Self {
+        let blocked = char::from(b'0' + SeatState::Blocked as u8);
+        let states = std::iter::repeat_n(blocked, show.seat_count as usize).collect();
+        let areas = show.areas.iter().map(|area| PlacesLeft { area: area.area, left: 0 }).collect();
+        Self { epoch, version, states, areas }
+    }
+
+    fn of(map: &LiveMap) -> Self {
+        let At { epoch, version } = map.at();
+        let digit = |seat: &SeatState| char::from(b'0' + *seat as u8);
+        let areas = map.areas().into_iter().map(|(area, left)| PlacesLeft { area, left }).collect();
+        Self { epoch, version, states: map.seats().iter().map(digit).collect(), areas }
+    }
+}
+
+/// The states of all seats, for programs that do not want a socket. `ETag` is the version.
+#[utoipa::path(get, path = "/shows/{show}/seats", tag = "live", params(("show" = Uuid, Path)),
+    responses((status = 200, body = SeatsView), (status = 304), (status = 404)))]
+async fn seats(
+    State(state): State<SeatsState>,
+    ApiPath(show): ApiPath<Uuid>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let show = state.catalogue.public_show(show).await?;
+    let reader = state.hubs.open(&state, &show).await?;
+    // However many ask, a version is read from the store once and written down once.
+    let write = |map: &LiveMap| serde_json::to_vec(&SeatsView::of(map)).map(Bytes::from).unwrap_or_default();
+    let (at, body) = reader.hub.json(write).ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
+    let (body, suffix) = if show.is_called_off() {
+        (Bytes::from(serde_json::to_vec(&SeatsView::called_off(&show, at)).unwrap_or_default()), "-off")
+    } else {
+        (body, "")
+    };
+    let etag = format!("\"{}-{}{suffix}\"", at.epoch, at.version);
+    let etag = HeaderValue::try_from(etag).map_err(|cause| Problem::internal(&cause))?;
+    // Never stale for someone choosing: nobody keeps it, and whoever has it may ask whether it is still so.
+    let caching = [(header::ETAG, etag.clone()), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE))];
+    if headers.get(header::IF_NONE_MATCH) == Some(&etag) {
+        return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
+    }
+    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    Ok((caching, json, Body::from(body)).into_response())
+}
+
+/// Where a returning reader is, and what they want to follow.
+#[derive(Deserialize)]
+struct LiveQuery {
+    epoch: Option<u64>,
+    version: Option<u64>,
+    sections: Option<String>,
+}
+
+/// Every change as it happens, as binary frames (docs/api.md). WebSocket.
+#[utoipa::path(get, path = "/shows/{show}/live", tag = "live",
+    params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
+        ("sections" = Option<String>, Query, description = "Numbers of sections, `2,5`: only their changes")),
+    responses((status = 101), (status = 400), (status = 403), (status = 404),
+        (status = 409, description = "sales_closed: the show was called off"), (status = 429), (status = 503)))]
+async fn live(
+    State(state): State<SeatsState>,
+    visitor: Visitor,
+    address: ClientAddress,
+    ApiPath(show): ApiPath<Uuid>,
+    ApiQuery(query): ApiQuery<LiveQuery>,
+    mut request: Request,
+) -> ApiResult<Response> {
+    let (response, upgrade) = upgrade::accept(&mut request)?;
+    if !http::own_origin::is_own_origin(&state.site, request.headers()) {
+        return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
+    }
+    // Before any store is asked.
+    let place = state.hubs.sockets.admit(&address, &visitor.owner)?;
+    let show = state.catalogue.public_show(show).await?;
+    catalogue::refuse_called_off(&show)?;
+    let mut reader = state.hubs.open(&state, &show).await?;
+    if let Some((epoch, version)) = query.epoch.zip(query.version) {
+        reader.resume(At { epoch, version });
+    }
+    if let Some(sections) = query.sections.as_deref().filter(|text| !text.is_empty()) {
+        let sections = sections_of(sections).ok_or_else(unreadable_sections)?;
+        reader.follow(&sections).map_err(|NoSuchSection(section)| no_such_section(section))?;
+    }
+    let greeting = Greeting { show, owner: visitor.owner.clone() };
+    // Tracked, so that a stopping server waits until every reader was told.
+    let tasks = state.tasks.clone();
+    tasks.spawn(async move {
+        if let Some(line) = upgrade::connected(upgrade).await {
+            socket::serve(state, greeting, line, reader).await;
+        }
+        drop(place);
+    });
+    Ok((visitor, response).into_response())
+}
+
+/// Reads `2,5`: sorted, each once.
+fn sections_of(text: &str) -> Option<Vec<u16>> {
+    let mut sections = text.split(',').map(|number| number.trim().parse().ok()).collect::<Option<Vec<u16>>>()?;
+    sections.sort_unstable();
+    sections.dedup();
+    (sections.len() <= MAX_SECTIONS_PER_READER).then_some(sections)
+}
+
+fn unreadable_sections() -> Problem {
+    let detail = format!("Sections are at most {MAX_SECTIONS_PER_READER} numbers with commas between them.");
+    Problem::new(Code::Malformed, detail)
+}
+
+fn no_such_section(section: u16) -> Problem {
+    Problem::new(Code::Malformed, format!("The room has no section {section}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_read_in_any_order_and_each_once() {
+        assert_eq!(sections_of("5, 2,5"), Some(vec![2, 5]));
+        for text in ["", "x", "1,,2", "-1", "70000", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"] {
+            assert_eq!(sections_of(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The state of this crate's endpoints and background work.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+
+use crate::live::Hubs;
+use crate::seat_locks::{FirstLooks, LockQueue, SeatLocks, Watched};
+use http::HttpState;
+use identity::IdentityState;
+
+/// Identity, and the seats of every show. Cheap to clone.
+#[derive(Clone)]
+pub struct SeatsState(Arc<SeatsParts>);
+
+/// The parts of [`SeatsState`].
+pub struct SeatsParts {
+    /// The state of the crate above.
+    pub above: IdentityState,
+    /// The lock store.
+    pub locks: Arc<dyn SeatLocks>,
+    /// Attempts that wait for the lock store.
+    pub lock_queue: LockQueue,
+    /// Shows whose map this replica has compared with the claims.
+    pub first_looks: FirstLooks,
+    /// Shows whose holds this replica sweeps.
+    pub watched: Watched,
+    /// Live maps, one hub a show.
+    pub hubs: Hubs,
+}
+
+impl SeatsState {
+    /// Shares the parts.
+    #[must_use]
+    pub fn new(parts: SeatsParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for SeatsState {
+    type Target = SeatsParts;
+
+    fn deref(&self) -> &SeatsParts {
+        &self.0
+    }
+}
+
+impl Deref for SeatsParts {
+    type Target = IdentityState;
+
+    fn deref(&self) -> &IdentityState {
+        &self.above
+    }
+}
+
+impl FromRef<SeatsState> for HttpState {
+    fn from_ref(state: &SeatsState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<SeatsState> for IdentityState {
+    fn from_ref(state: &SeatsState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}

@@ -1,0 +1,83 @@
+//! Endpoints of what waits for a person.
+
+use axum::Json;
+use axum::extract::State;
+use domain::api::ProblemView;
+use domain::api::parked::ParkedView;
+use domain::api::systems::ReasonRequest;
+use domain::roles::Role;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Decision, decide_parked, parked_at};
+use crate::SellingState;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::problem::ApiResult;
+use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::{ApiJson, ApiPath};
+use identity::accounts::Staff;
+
+/// The routes, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<SellingState> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(retry)).routes(routes!(settle))
+}
+
+/// What was to be done for bookings of your theatre, was tried in vain and waits for a person; the oldest first. For managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/parked", tag = "bookings", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<ParkedView>), NotStaff, OtherTheatre))]
+async fn list(
+    State(state): State<SellingState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<ParkedView>>> {
+    staff.at(&theatre, &[Role::Manager])?;
+    parked_at(&state, &theatre).await.map(Json)
+}
+
+/// Have it tried once more. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/retry", tag = "bookings", request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "still_running")))]
+async fn retry(
+    state: State<SellingState>,
+    staff: Staff,
+    path: ApiPath<(String, i64)>,
+    key: IdempotencyKey,
+    request: ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    decide(state, staff, path, Decision::Retry, key, request).await
+}
+
+/// Take it off the list: you did it in another way, or it need not be done. A refund counts as paid back then, and late money that waits for seats goes back. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/settle", tag = "bookings", request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state: the booking moved at the same moment, or late money went another way; still_running")))]
+async fn settle(
+    state: State<SellingState>,
+    staff: Staff,
+    path: ApiPath<(String, i64)>,
+    key: IdempotencyKey,
+    request: ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    decide(state, staff, path, Decision::Settle, key, request).await
+}
+
+async fn decide(
+    State(state): State<SellingState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, i64)>,
+    decision: Decision,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, &[Role::Manager])?;
+    let path = format!("POST /theatres/{theatre}/parked/{id}/{}", decision.as_str());
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    decide_parked(&state, &staff, (&theatre, id, decision), &request, &intent).await
+}

@@ -1,0 +1,194 @@
+//! The offer of other seats to the buyer of a booking whose show moved: taken, or the money back. A buyer who does not
+//! answer in time gets the money back. Table `moved_bookings`; a move writes its offers (`backoffice::relocation`).
+
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use domain::api::moving::{SeatOffer, SeatOfferAnswer};
+use domain::booking::{BookingState, Event};
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::cancel::{self, undo_in_full};
+use super::moves::{self, Cause};
+use super::sql;
+use super::views::view;
+use crate::{SellingState, outbox};
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{Code, Problem};
+use platform::clock::{from_utc, to_utc};
+
+/// Bookings whose time is over, ended in one round.
+const MAX_DUE: i64 = 256;
+
+/// What is offered to the buyer of a booking, if anything is.
+pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> Result<Option<SeatOffer>, sqlx::Error> {
+    let offer = offer_of(tx, booking).await?;
+    Ok(offer.map(|offer| {
+        let until = from_utc(offer.answer_until);
+        SeatOffer {
+            from: offer.from_name,
+            to: offer.to_name,
+            reason: offer.reason,
+            before: offer.before,
+            after: offer.after,
+            until_ms: until.0,
+            until_local: show.local_iso(until),
+        }
+    }))
+}
+
+/// Whether the buyer of a booking may still answer.
+pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')")
+        .bind(booking)
+        .fetch_one(tx)
+        .await
+}
+
+/// Takes the caller's answer. The booking as it stands then.
+pub(super) async fn answer(
+    state: &SellingState,
+    owner: &str,
+    booking: Uuid,
+    request: &SeatOfferAnswer,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.clock.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let (_, show) = view::owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let offer = lock_offer(&mut tx, booking).await?.filter(|offer| from_utc(offer.answer_until) > now);
+    let Some(offer) = offer.filter(|_| row.machine.state == BookingState::Confirmed) else {
+        let words = "There is nothing to answer, or not any more. The page of your booking says how it stands.";
+        return Err(Problem::new(Code::WrongState, words));
+    };
+    let after = if request.take {
+        answered(&mut tx, offer.move_id, booking, "taken", now).await?;
+        let words = format!("The buyer takes {}.", offer.after.join(", "));
+        moves::apply(&mut tx, &row, Event::Relocated, Cause::of("buyer", &words), now).await.map_err(cancel::unmoved)?
+    } else {
+        if tickets::in_use(&mut tx, booking, None).await? {
+            let words = "Somebody came in with these tickets already. The box office may help.";
+            return Err(Problem::new(Code::WrongState, words));
+        }
+        answered(&mut tx, offer.move_id, booking, "declined", now).await?;
+        let words = "You wanted your money back rather than other seats.";
+        undo_in_full(&mut tx, &row, Cause::of("buyer", words), now).await?
+    };
+    let seen = view::of_row(&mut tx, &show, &after).await?;
+    let answer = Answer::json(StatusCode::OK, &seen)?;
+    let answer = intent.commit(tx, answer, now).await?;
+    outbox::wake(state);
+    Ok(answer)
+}
+
+/// Ends offers that were not answered in time: all of the money goes back.
+///
+/// # Errors
+/// When the database fails.
+pub async fn end_due_seat_offers(state: &SellingState) -> Result<(), Problem> {
+    let now = state.clock.now();
+    for booking in due_offers(&state.pg, now, MAX_DUE).await? {
+        if let Err(problem) = end(state, booking, now).await {
+            tracing::warn!(?problem, %booking, "the offer to {booking} ends in the next round");
+        }
+    }
+    Ok(())
+}
+
+async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
+    let mut tx = state.pg.begin().await?;
+    let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
+    let offer = lock_offer(&mut tx, booking).await?;
+    let Some(OfferRow { move_id, .. }) = offer.filter(|offer| from_utc(offer.answer_until) <= now) else {
+        return Ok(());
+    };
+    let stands = row.machine.state == BookingState::Confirmed;
+    // Someone who was let in with the ticket has accepted the place.
+    let is_in_use = stands && tickets::in_use(&mut tx, booking, None).await?;
+    answered(&mut tx, move_id, booking, if is_in_use { "taken" } else { "lapsed" }, now).await?;
+    if stands && !is_in_use {
+        let words = "The show moved to another screen, and we heard nothing from you about the other seats.";
+        undo_in_full(&mut tx, &row, Cause::of("system", words), now).await?;
+    }
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(())
+}
+
+/// Places that are offered to the buyer of a booking.
+#[derive(sqlx::FromRow)]
+struct OfferRow {
+    move_id: Uuid,
+    before: Vec<String>,
+    after: Vec<String>,
+    answer_until: DateTime<Utc>,
+    reason: String,
+    from_name: String,
+    to_name: String,
+}
+
+macro_rules! offers {
+    ($end:literal) => {
+        concat!(
+            "SELECT moved.move_id, moved.before, moved.after, moved.answer_until, move.reason,
+                    (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
+                    (SELECT name FROM screens WHERE id = move.to_screen) AS to_name
+             FROM moved_bookings moved JOIN show_moves move ON move.id = moved.move_id
+             WHERE moved.booking_id = $1 AND moved.state = 'offered'",
+            $end
+        )
+    };
+}
+
+/// The offer to a booking.
+async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
+    sqlx::query_as(offers!("")).bind(booking).fetch_optional(tx).await
+}
+
+/// The same, locked; the booking is locked already.
+async fn lock_offer(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
+    sqlx::query_as(offers!(" FOR UPDATE OF moved")).bind(booking).fetch_optional(tx).await
+}
+
+/// The offer is over: `taken`, `declined` or `lapsed`.
+async fn answered(
+    tx: &mut PgConnection,
+    move_id: Uuid,
+    booking: Uuid,
+    how: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE moved_bookings SET state = $3, answered_at = $4
+         WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'",
+    )
+    .bind(move_id)
+    .bind(booking)
+    .bind(how)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
+}
+
+/// Bookings whose buyers have not answered in time, or that are over already.
+async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1
+         ORDER BY answer_until LIMIT $2",
+    )
+    .bind(to_utc(now))
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}

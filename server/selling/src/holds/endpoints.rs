@@ -1,0 +1,272 @@
+//! Endpoints of holds.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use domain::api::{AreaQuantity, HoldChange, HoldRequest, HoldView, ProblemView};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::service;
+use crate::{SellingState, bookings, waiting_list};
+use admission::fairness::Trying;
+use admission::{puzzles, waiting_room};
+use catalogue::Show;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::problem::ApiResult;
+use http::refusals::KeyReused;
+use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
+use identity::{Visitor, accounts};
+use platform::ids;
+use seats::seat_locks::is_offer;
+use seats::seat_locks::{Asked, Lot, Refusal, with_map};
+
+/// The routes of holds, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<SellingState> {
+    OpenApiRouter::new()
+        .routes(routes!(take))
+        .routes(routes!(mine))
+        .routes(routes!(change, release))
+        .routes(routes!(extend))
+        .routes(routes!(leave))
+}
+
+/// Take seats, or places in an area: all or none.
+#[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
+    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
+        ("Puzzle-Solution" = Option<String>, Header, description = "Where a puzzle was asked for")),
+    responses((status = 201, body = HoldView), KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat, unknown_area, puzzle_wrong"),
+        (status = 404, body = ProblemView),
+        (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed, puzzle_spent"),
+        (status = 423, body = ProblemView, description = "seats_locked"),
+        (status = 428, body = ProblemView, description = "puzzle_wanted"),
+        (status = 429, body = ProblemView, description = "person_limit, waiting_room, too_many_attempts"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
+async fn take(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    address: ClientAddress,
+    ApiPath(show): ApiPath<Uuid>,
+    headers: HeaderMap,
+    key: IdempotencyKey,
+    ApiJson(wish): ApiJson<HoldRequest>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        let asked = asked(&visitor, &show, &intent);
+        let granted = async {
+            waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
+            let lot = wish_of(&show, &wish)?;
+            // Checked before a puzzle is asked for.
+            catalogue::on_sale(&show, state.clock.now())?;
+            let mut trying = Trying::new(show.id, &visitor, &address);
+            trying.once(&state, &show, Some(asked.id)).await?;
+            let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
+            proven.inspect_err(|why| trying.refused(&state, why))?;
+            trying.goes_on(&state, &show, Some(asked.id)).await?;
+            let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
+            trying.held(&state);
+            Ok::<_, Problem>(held)
+        };
+        let held = match granted.await {
+            Ok(held) => held,
+            Err(refusal) => {
+                Box::pin(service::unless_granted(&state, &show, &visitor.owner, asked, asked.id, refusal)).await?
+            }
+        };
+        Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
+    });
+    let answer = answer.await;
+    // Refused or not: what is asked of somebody new is asked of the visitor they are from now on.
+    Ok(match answer {
+        Ok(answer) => (visitor, answer).into_response(),
+        Err(problem) => (visitor, problem).into_response(),
+    })
+}
+
+/// Seats, places in one area, or both.
+fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Lot, Problem> {
+    let places = match (wish.area, wish.quantity) {
+        (Some(area), Some(quantity)) => vec![AreaQuantity { area, quantity }],
+        (None, None) => vec![],
+        _ => return Err(Problem::new(Code::Malformed, "Send `area` and `quantity` together.")),
+    };
+    service::check_lot(show, &wish.seats, &places, 1)
+}
+
+/// What a request is known by in the lock store, which gives the same answer to it again. Its effect is
+/// there and nowhere else, so its key is as well (docs/decisions/0004).
+fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> Asked {
+    let id = ids::derived_id(&[&visitor.owner, &show.id.to_string(), intent.key()]);
+    Asked { id, digest: intent.digest() }
+}
+
+/// The answer this process has, or the lock store's, which is then kept here as well: asking again gives the
+/// same answer also when the hold is over, and costs the store nothing.
+async fn once(
+    state: &SellingState,
+    intent: &Intent,
+    ask: impl Future<Output = Result<Answer, Problem>>,
+) -> Result<Answer, Problem> {
+    let now = state.clock.now();
+    if let Some(answer) = state.idempotency.known(intent, now)? {
+        state.idempotency.note_wording(intent);
+        return Ok(answer);
+    }
+    let answer = ask.await?;
+    state.idempotency.keep(intent, &answer, now);
+    Ok(answer)
+}
+
+/// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
+#[utoipa::path(get, path = "/shows/{show}/hold", tag = "holds", params(("show" = Uuid, Path)),
+    responses((status = 200, body = HoldView), (status = 204, description = "You hold nothing"),
+        (status = 404, body = ProblemView, description = "No such show")))]
+async fn mine(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
+    let held = match held {
+        Some(held) if !is_anothers_offer(&state, &visitor, held.hold).await? => held,
+        // Most visitors hold nothing, and a browser prints a 404 where its owner sees it.
+        _ => return Ok((visitor, StatusCode::NO_CONTENT).into_response()),
+    };
+    let booking = bookings::of_hold(&state, &visitor.owner, held.hold).await?;
+    let body = axum::Json(service::view(&show, &held, booking));
+    Ok((visitor, body).into_response())
+}
+
+/// Add seats and places and let others go, in one step. Never moves the expiry.
+#[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
+    params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = HoldView), (status = 204, description = "Nothing is left: the hold is over"),
+        KeyReused,
+        (status = 409, body = ProblemView, description = "seats_taken, hold_paying, waiting_list_first, sales_closed"),
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
+        (status = 423, body = ProblemView, description = "seats_locked"),
+        (status = 429, body = ProblemView, description = "person_limit, waiting_room, too_many_attempts")))]
+async fn change(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    address: ClientAddress,
+    ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+    headers: HeaderMap,
+    key: IdempotencyKey,
+    ApiJson(wish): ApiJson<HoldChange>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    if is_anothers_offer(&state, &visitor, hold).await? {
+        return Err(service::refused(&show, &Refusal::Gone));
+    }
+    let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        let asked = asked(&visitor, &show, &intent);
+        let changed = async {
+            let mut trying = Trying::new(show.id, &visitor, &address);
+            trying.count_change(&state, &show).await?;
+            if !wish.add.is_empty() || !wish.add_places.is_empty() {
+                waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
+                trying.once(&state, &show, None).await?;
+                trying.goes_on(&state, &show, None).await?;
+            }
+            service::change(&state, &show, &visitor.owner, asked, hold, &wish).await
+        };
+        let held = match changed.await {
+            Ok(held) => held,
+            Err(refusal) => {
+                Box::pin(service::unless_granted(&state, &show, &visitor.owner, asked, hold, refusal)).await?
+            }
+        };
+        // Nothing is left: it is over.
+        if held.lot.is_empty() {
+            return Ok(Answer::no_content());
+        }
+        Answer::json(StatusCode::OK, &service::view(&show, &held, None))
+    });
+    Ok(answer.await?.into_response())
+}
+
+/// Hold your seats a little longer, within the show's limit.
+#[utoipa::path(post, path = "/shows/{show}/holds/{hold}/extend", tag = "holds",
+    params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = HoldView), KeyReused,
+        (status = 409, body = ProblemView, description = "hold_capped, hold_not_extended, hold_paying, sales_closed"),
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
+        (status = 429, body = ProblemView, description = "too_many_attempts"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable, database_unavailable")))]
+async fn extend(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    address: ClientAddress,
+    ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+    key: IdempotencyKey,
+) -> ApiResult<Answer> {
+    let show = state.catalogue.known_show(show).await?;
+    if is_anothers_offer(&state, &visitor, hold).await? {
+        return Err(service::refused(&show, &Refusal::Gone));
+    }
+    let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        Trying::new(show.id, &visitor, &address).count_change(&state, &show).await?;
+        let asked = asked(&visitor, &show, &intent);
+        let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
+        Answer::json(StatusCode::OK, &service::view(&show, &held, None))
+    });
+    answer.await
+}
+
+/// Let a hold go. Others see its seats free at once. It takes no key: a repeat finds the hold gone, which is what was
+/// wished for, and is answered the same.
+#[utoipa::path(delete, path = "/shows/{show}/holds/{hold}", tag = "holds",
+    params(("show" = Uuid, Path), ("hold" = Uuid, Path)),
+    responses((status = 204, description = "You do not have it any more, or never had: another's is left alone"),
+        (status = 404, body = ProblemView, description = "No such show"),
+        (status = 409, body = ProblemView, description = "hold_paying"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
+async fn release(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+) -> ApiResult<StatusCode> {
+    let show = state.catalogue.known_show(show).await?;
+    if is_anothers_offer(&state, &visitor, hold).await? {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    let asked = with_map(&state, &show, || state.locks.release(show.id, hold, &visitor.owner));
+    match asked.await? {
+        Ok(()) if is_offer(hold) => waiting_list::given_back(&state, hold).await,
+        Ok(()) | Err(Refusal::Gone) => {}
+        Err(refusal) => return Err(service::refused(&show, &refusal)),
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The tab was closed: the hold ends after a grace unless its owner comes back. For `sendBeacon`.
+#[utoipa::path(post, path = "/shows/{show}/holds/{hold}/leave", tag = "holds",
+    params(("show" = Uuid, Path), ("hold" = Uuid, Path)), responses((status = 204)))]
+async fn leave(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+) -> ApiResult<StatusCode> {
+    // An offer is told by mail and lasts as long as it says, whatever happens to a tab.
+    if is_offer(hold) {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    let show = state.catalogue.known_show(show).await?;
+    let grace_ms = state.selling_settings.leave_grace_ms;
+    with_map(&state, &show, || state.locks.leave(show.id, hold, &visitor.owner, grace_ms)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Whether it is the offer of a place in a waiting list that the caller's cookie opens no more: as bookings are, such a
+/// place is an account's, and to let its hold go is to leave the line.
+async fn is_anothers_offer(state: &SellingState, visitor: &Visitor, hold: Uuid) -> ApiResult<bool> {
+    Ok(is_offer(hold) && !accounts::is_own_visitor(state, visitor).await?)
+}

@@ -1,0 +1,28 @@
+//! Settings of the sale.
+
+use clap::Args;
+
+use crate::bookings::CommitMode;
+
+/// Settings of the sale.
+#[derive(Clone, Debug, Args)]
+pub struct SellingSettings {
+    /// How sales are committed: many in a transaction, or each by itself.
+    #[arg(long, env = "COMMITS", value_enum, default_value_t = CommitMode::Batched)]
+    pub commits: CommitMode,
+    /// Sales that may wait to be committed at most; beyond, people are asked to come back.
+    #[arg(long, env = "COMMIT_QUEUE", default_value_t = 4_096)]
+    pub commit_queue: usize,
+    /// How long the first of a transaction waits for others, milliseconds.
+    #[arg(long, env = "COMMIT_GATHER_MS", default_value_t = 2)]
+    pub commit_gather_ms: u64,
+    /// Caps the length of every hold, milliseconds; shows have their own, five minutes by default.
+    #[arg(long, env = "HOLD_MS")]
+    pub hold_ms: Option<i64>,
+    /// How long a hold outlives a closed tab, milliseconds.
+    #[arg(long, env = "LEAVE_GRACE_MS", default_value_t = 30_000)]
+    pub leave_grace_ms: i64,
+    /// How long seats are held for the next in a waiting list, milliseconds.
+    #[arg(long, env = "WAITING_OFFER_MS", default_value_t = 600_000)]
+    pub waiting_offer_ms: i64,
+}

@@ -1,0 +1,91 @@
+//! The state of this crate's endpoints and background work.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use tokio::sync::Notify;
+
+use crate::SellingSettings;
+use crate::bookings::Commits;
+use crate::email_codes::EmailCodes;
+use crate::holds::{Latest, Tally};
+use crate::outbox::Wake;
+use crate::waiting_list::Open;
+use admission::AdmissionState;
+use http::HttpState;
+use identity::IdentityState;
+use payments::Gateways;
+
+/// Admission, and the sale. Cheap to clone.
+#[derive(Clone)]
+pub struct SellingState(Arc<SellingParts>);
+
+/// The parts of [`SellingState`].
+pub struct SellingParts {
+    /// The state of the crate above.
+    pub above: AdmissionState,
+    /// Payment gateways in their order.
+    pub gateways: Arc<Gateways>,
+    /// Holds as they were last granted or changed.
+    pub latest_holds: Latest,
+    /// Holds granted since they were last written down.
+    pub hold_tally: Tally,
+    /// Shows that have a waiting list.
+    pub waiting: Open,
+    /// Wakes the sender of offers.
+    pub offer_mails_wake: Notify,
+    /// Sales that wait for Postgres.
+    pub commits: Commits,
+    /// Codes before checkout, and their messenger.
+    pub email_codes: EmailCodes,
+    /// Wakes the outbox relay after a commit.
+    pub outbox_wake: Wake,
+    /// Settings of this crate.
+    pub selling_settings: SellingSettings,
+}
+
+impl SellingState {
+    /// Shares the parts.
+    #[must_use]
+    pub fn new(parts: SellingParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for SellingState {
+    type Target = SellingParts;
+
+    fn deref(&self) -> &SellingParts {
+        &self.0
+    }
+}
+
+impl Deref for SellingParts {
+    type Target = AdmissionState;
+
+    fn deref(&self) -> &AdmissionState {
+        &self.above
+    }
+}
+
+impl FromRef<SellingState> for HttpState {
+    fn from_ref(state: &SellingState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<SellingState> for IdentityState {
+    fn from_ref(state: &SellingState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}
+
+impl FromRef<SellingState> for AdmissionState {
+    fn from_ref(state: &SellingState) -> Self {
+        let above: &Self = state;
+        above.clone()
+    }
+}

@@ -1,0 +1,92 @@
+//! Endpoints of waiting lists.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api::waiting_list::{WaitingRequest, WaitingView};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::{join, view};
+use crate::SellingState;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::problem::ApiResult;
+use http::refusals::KeyReused;
+use http::{ApiJson, ApiPath, ClientAddress, Problem};
+use identity::{Visitor, accounts};
+
+/// The routes of waiting lists, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<SellingState> {
+    OpenApiRouter::new().routes(routes!(wait, place, leave))
+}
+
+/// Wait for seats of a show that is sold out.
+#[utoipa::path(post, path = "/shows/{show}/waiting-list", tag = "waiting list", request_body = WaitingRequest,
+    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = WaitingView), KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, person_invalid"),
+        (status = 404, body = ProblemView, description = "No such show; also for a guest's cookie from before they signed in"),
+        (status = 409, body = ProblemView, description = "seats_free, already_waiting, sales_closed, still_running"),
+        (status = 429, body = ProblemView, description = "waiting_list_full, too_many_attempts"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
+async fn wait(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    address: ClientAddress,
+    ApiPath(show): ApiPath<Uuid>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<WaitingRequest>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    own(&state, &visitor).await?;
+    let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/waiting-list", show.id), &request);
+    let answer = join::join(&state, &show, (&visitor.owner, &address), &request, &intent).await?;
+    Ok((visitor, answer).into_response())
+}
+
+/// Your place in line, and what is held for you.
+#[utoipa::path(get, path = "/shows/{show}/waiting-list", tag = "waiting list", params(("show" = Uuid, Path)),
+    responses((status = 200, body = WaitingView), (status = 204, description = "You are not in line"),
+        (status = 404, body = ProblemView, description = "No such show")))]
+async fn place(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
+    let view = if is_theirs { view::of_owner(&state, &show, &visitor.owner).await? } else { None };
+    Ok(match view {
+        Some(view) => (visitor, axum::Json(view)).into_response(),
+        // Most who look wait for nothing, and a browser prints a 404 where its owner sees it.
+        None => (visitor, StatusCode::NO_CONTENT).into_response(),
+    })
+}
+
+/// Wait no longer. What was held for you goes to the next.
+#[utoipa::path(delete, path = "/shows/{show}/waiting-list", tag = "waiting list",
+    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), KeyReused,
+        (status = 400, body = ProblemView, description = "key_missing, key_malformed"),
+        (status = 404, body = ProblemView, description = "You are not in line; also for a guest's cookie from before they signed in"),
+        (status = 409, body = ProblemView, description = "still_running")))]
+async fn leave(
+    State(state): State<SellingState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+    key: IdempotencyKey,
+) -> ApiResult<Answer> {
+    let show = state.catalogue.known_show(show).await?;
+    own(&state, &visitor).await?;
+    let intent = Intent::new(&visitor.owner, key, &format!("DELETE /shows/{}/waiting-list", show.id), &());
+    join::leave(&state, &show, &visitor.owner, &intent).await
+}
+
+/// A place in line names an address and is an account's as bookings are: whoever has but a copy of the cookie from before
+/// signing in finds none, and takes none in its name.
+async fn own(state: &SellingState, visitor: &Visitor) -> Result<(), Problem> {
+    let is_theirs = accounts::is_own_visitor(state, visitor).await?;
+    if is_theirs { Ok(()) } else { Err(Problem::not_found("place in the waiting list")) }
+}
