@@ -3,7 +3,7 @@
 //!
 //! Pure: rooms, prices and parties are arguments. A party stays whole: it gets places for all its members or none. No
 //! seat is assigned twice, and no party gets a cheaper seat than it had. The offer to buyers and the refund of parties
-//! without places are in `server/src/bookings/relocation`.
+//! without places are in `server/backoffice/src/relocation`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

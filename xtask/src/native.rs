@@ -10,10 +10,6 @@ use crate::paths::Paths;
 use crate::progress::Step;
 use crate::stop::Stop;
 
-/// Packages with tests or programs for this machine. `frontend` is excluded: cargo would unify its
-/// features with the server's, and `app` cannot have the features for hydration and rendering at once.
-pub const PACKAGES: [&str; 6] = ["domain", "app", "server", "simulator", "bench", "xtask"];
-
 /// Creates a cargo command in the checkout.
 pub fn cargo(paths: &Paths, verb: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -29,19 +25,18 @@ pub fn cargo(paths: &Paths, verb: &str) -> Command {
     command
 }
 
-/// Creates a cargo command for all of [`PACKAGES`].
+/// Creates a cargo command for all packages with tests or programs for this machine. `frontend` is excluded: cargo would
+/// unify its features with the server's, and `app` cannot have the features for hydration and rendering at once.
 pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
     let mut command = cargo(paths, verb);
-    for package in PACKAGES {
-        command.args(["--package", package]);
-    }
+    command.args(["--workspace", "--exclude", "frontend"]);
     command
 }
 
 /// Builds the server and the payment simulator.
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
     let step = Step::start("build the server");
-    command::run(cargo(paths, "build").args(["--package", "server", "--package", "simulator"]), stop)?;
+    command::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), stop)?;
     step.done();
     Ok(())
 }

@@ -19,7 +19,7 @@ use crate::fingerprint;
 /// Folders that pages load by version. The rest has fixed paths: the icon, and the workers, whose scope is their path.
 const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
 /// Part of a version's hash. Raise it when the server's headers of the files change, such as types and encodings
-/// (`server/src/web/files.rs`): browsers cache the headers with a file.
+/// (`server/rowlock/src/web/files.rs`): browsers cache the headers with a file.
 const HEADERS: &str = "headers 1";
 /// Previous versions that are always retained.
 const MIN_PREVIOUS: usize = 3;

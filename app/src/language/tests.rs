@@ -74,7 +74,7 @@ fn groups() -> BTreeSet<&'static str> {
 }
 
 /// Every literal that looks like a key of a group there is, by the file it stands in.
-fn keys_in_code(folders: &[&str]) -> BTreeMap<String, PathBuf> {
+fn keys_in_code(folders: &[PathBuf]) -> BTreeMap<String, PathBuf> {
     let groups = groups();
     let is_key = |text: &str| {
         let Some((group, name)) = text.split_once('.') else { return false };
@@ -84,8 +84,7 @@ fn keys_in_code(folders: &[&str]) -> BTreeMap<String, PathBuf> {
     };
     let mut files = Vec::new();
     for folder in folders {
-        let path = root().join(folder);
-        if path.is_dir() { sources(&path, &mut files) } else { files.push(path) }
+        sources(folder, &mut files);
     }
     let mut keys = BTreeMap::new();
     for file in files.iter().filter(|file| !file.ends_with("language/tests.rs")) {
@@ -168,7 +167,9 @@ fn what_is_not_english_is_translated() {
 
 #[test]
 fn the_code_uses_every_message_and_no_other() {
-    let used = keys_in_code(&["app/src", "server/src"]);
+    let server = std::fs::read_dir(root().join("server")).expect("the server's crates");
+    let server = server.map(|member| member.expect("a crate").path().join("src"));
+    let used = keys_in_code(&std::iter::once(root().join("app/src")).chain(server).collect::<Vec<_>>());
     for (key, file) in &used {
         assert!(of(Language::English).contains_key(key), "{key} of {} is no message", file.display());
     }

@@ -46,7 +46,7 @@ pub struct Options {
     #[arg(long, default_value_t = 1_024)]
     in_flight: u64,
     /// Folder of the server's waiting-room scripts, which are under test.
-    #[arg(long, default_value = "server/src/waiting_room/lua")]
+    #[arg(long, default_value = "server/admission/src/waiting_room/lua")]
     room_scripts: PathBuf,
 }
 

@@ -30,7 +30,7 @@ pub struct RunPaths {
     #[arg(long, env = "ROWLOCK_SIMULATOR", default_value = "target/release/payment-simulator", global = true)]
     pub simulator: PathBuf,
     /// Folder of the server's Lua scripts, which are under test.
-    #[arg(long, default_value = "server/src/seat_locks/lua", global = true)]
+    #[arg(long, default_value = "server/seats/src/seat_locks/lua", global = true)]
     pub scripts: PathBuf,
     /// Postgres URL; a database is created for the run and dropped after it.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, default_value = "", global = true)]

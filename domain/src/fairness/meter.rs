@@ -141,7 +141,7 @@ mod tests {
     const OF: Allowance = Allowance { burst: 12, each_ms: 1_000 };
     const START: Timestamp = Timestamp(1_000_000);
 
-    /// The shared bucket, as implemented in `server/src/fairness/lua/spend.lua`.
+    /// The shared bucket, as implemented in `server/admission/src/fairness/lua/spend.lua`.
     #[derive(Default)]
     struct Shared(i64);
 

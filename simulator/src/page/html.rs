@@ -8,12 +8,9 @@ use crate::payment::{Payment, Status};
 /// Renders the page of a payment: the form while it waits for its payer, else the outcome.
 pub fn payment(merchant: &str, payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
     match payment.status {
-        Status::RequiresPayer if payment.is_overdue(now_ms) => outcome_page(
-            merchant,
-            payment,
-            "Time is over",
-            "This payment was not made in time. Nothing was charged.",
-        ),
+        Status::RequiresPayer if payment.is_overdue(now_ms) => {
+            outcome_page(merchant, payment, "Time is over", "This payment was not made in time. Nothing was charged.")
+        }
         Status::RequiresPayer => {
             let declined = payment.failure.map(|_| "That card was declined. Nothing was charged; try another one.");
             page_frame(merchant, "Pay", &form(payment, now_ms, notice.or(declined)))

@@ -62,10 +62,7 @@ async fn submit(
     let Ok(payment) = simulator.ledger.get(&id) else { return not_found_page(&simulator) };
     let show_form_again = |words, status| page_of(&simulator, &payment, now_ms, Some(words), status);
     let Ok(Form(submitted)) = form else {
-        return show_form_again(
-            "We could not read your choice. Please choose again.",
-            StatusCode::BAD_REQUEST,
-        );
+        return show_form_again("We could not read your choice. Please choose again.", StatusCode::BAD_REQUEST);
     };
     let (outcome, answer) = if submitted.action == "cancel" {
         (simulator.cancel_by_payer(&id), AnswerTiming::Prompt)
@@ -88,10 +85,9 @@ async fn submit(
             let next = if open && !left { format!("/pay/{id}") } else { outcome.payment.back_url().to_owned() };
             (private_headers(), Redirect::to(&next)).into_response()
         }
-        Err(ChargingError::QueueFull) => show_form_again(
-            "Very many people are paying right now. Please try again.",
-            StatusCode::SERVICE_UNAVAILABLE,
-        ),
+        Err(ChargingError::QueueFull) => {
+            show_form_again("Very many people are paying right now. Please try again.", StatusCode::SERVICE_UNAVAILABLE)
+        }
         Err(ChargingError::Refused(_)) => not_found_page(&simulator),
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn run_load_generator(
 ) -> Result<bool> {
     let step = Step::start("build the server and the benchmarks, optimised");
     let mut build = native::cargo(paths, "build");
-    build.args(["--release", "--package", "server", "--package", "simulator", "--package", "bench"]);
+    build.args(["--release", "--package", "rowlock", "--package", "simulator", "--package", "bench"]);
     command::run(&mut build, stop)?;
     step.done();
     let mut run = native::release_program(paths, "rowlock-bench");

@@ -91,7 +91,7 @@ mod tests {
             "---- holds::two_people stdout ----",
             "seed 7",
             "",
-            "thread 'holds::two_people' (12) panicked at server/tests/it/holds.rs:7:5:",
+            "thread 'holds::two_people' (12) panicked at server/rowlock/tests/it/holds.rs:7:5:",
             "assertion failed: one of them has it",
             "stack backtrace:",
             "   0: rust_begin_unwind",
@@ -101,7 +101,7 @@ mod tests {
             failures.read_line(line);
         }
         let expected = [
-            "holds::two_people\n    thread 'holds::two_people' (12) panicked at server/tests/it/holds.rs:7:5:\n    \
+            "holds::two_people\n    thread 'holds::two_people' (12) panicked at server/rowlock/tests/it/holds.rs:7:5:\n    \
              assertion failed: one of them has it",
             "holds::a_late_one\n    Error: the store is away",
         ];

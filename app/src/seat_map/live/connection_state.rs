@@ -7,7 +7,7 @@ use crate::seat_map::telling::notices::Notice;
 /// Failed tries in a row after which people are told.
 pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// A line on which nothing came for longer than this, milliseconds, is dead: the server says something twice in that time
-/// (`BEAT` in `server/src/live/socket.rs`).
+/// (`BEAT` in `server/seats/src/live/socket.rs`).
 const LONGEST_SILENCE_MS: f64 = 60_000.0;
 
 /// The connection of a session.

@@ -29,6 +29,20 @@ use tracing_subscriber::{Layer, Registry, fmt};
 
 /// Target of the spans that are steps of a request.
 pub const STEP: &str = "rowlock_step";
+/// Crates of the server: their log lines belong to the span in which they are written.
+const CRATES: [&str; 11] = [
+    "platform",
+    "rowlock_http",
+    "payments",
+    "tickets",
+    "catalogue",
+    "identity",
+    "seats",
+    "admission",
+    "selling",
+    "backoffice",
+    "rowlock",
+];
 /// Name of ours among the services a collector knows, unless `OTEL_SERVICE_NAME` says another.
 const SERVICE: &str = "rowlock";
 /// Where the collector is.
@@ -81,7 +95,8 @@ where
         return Ok(Traces(None));
     };
     let lines: Box<dyn Layer<Registry> + Send + Sync> = if as_json { lines().json().boxed() } else { lines().boxed() };
-    let steps = Targets::new().with_target(STEP, Level::DEBUG).with_target(env!("CARGO_PKG_NAME"), Level::INFO);
+    let crates = CRATES.map(|name| (name, Level::INFO));
+    let steps = Targets::new().with_target(STEP, Level::DEBUG).with_targets(crates);
     let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer(SERVICE)).with_location(false);
     let layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> =
         vec![lines.with_filter(filter).boxed(), spans.with_filter(steps).boxed()];

@@ -1,7 +1,7 @@
 //! Who may call which address of the API: the one table of it.
 //!
 //! A test compares it with the description generated from the handlers: an address without a row fails, and so does a
-//! row without an address. Another sends every kind of person to every address (`server/tests/it/authorisation.rs`)
+//! row without an address. Another sends every kind of person to every address (`server/rowlock/tests/it/authorisation.rs`)
 //! and compares what they are answered with what stands here.
 
 use domain::roles::Role;
