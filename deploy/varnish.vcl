@@ -1,6 +1,6 @@
-# Varnish 7 in front of Rowlock, with the vmod xkey (package varnish-modules): what is for everybody is kept, and forgotten
-# when Rowlock says so. `CDN_PURGE_URL=http://varnish:6081/purge`; Varnish has the same `CDN_PURGE_TOKEN` in its environment.
-# TLS ends in front of it. Varnish adds whom it was asked by to X-Forwarded-For: one more of TRUSTED_PROXIES.
+# Varnish 7 in front of Rowlock, with the vmod xkey (package varnish-modules). It caches public pages until Rowlock purges
+# them. `CDN_PURGE_URL=http://varnish:6081/purge`; Varnish needs the same `CDN_PURGE_TOKEN` in its environment.
+# TLS ends in front of it. Varnish appends the client's address to X-Forwarded-For: add one to TRUSTED_PROXIES.
 vcl 4.1;
 
 import std;
@@ -13,7 +13,7 @@ backend rowlock {
 
 sub vcl_recv {
     if (req.url == "/purge") {
-        # Without a token nobody may.
+        # Purges are refused if no token is set.
         if (req.method != "POST" || !std.getenv("CDN_PURGE_TOKEN")
             || req.http.Authorization != "Bearer " + std.getenv("CDN_PURGE_TOKEN")) {
             return (synth(403));
@@ -27,11 +27,11 @@ sub vcl_recv {
     if (req.method != "GET" && req.method != "HEAD") {
         return (pass);
     }
-    # What is for everybody. Rowlock decides what of it is kept; all the rest never comes this far.
+    # Public pages. Rowlock's Cache-Control decides which of them are cached; all other requests are passed.
     if (req.url ~ "^/(\?|$)|^/(cities|theatres|films)/|^/(search|docs/problems)(\?|$)|^/(site|pkg|fonts|style)/"
         || req.url ~ "^/api/v1/(cities|shows)(\?|$)|^/api/v1/cities/[^/]+/theatres(\?|$)"
         || req.url ~ "^/api/v1/theatres/[^/]+/shows(\?|$)|^/api/v1/shows/[^/]+(/plan|/dots)?(\?|$)") {
-        # One page for each language: that of the cookie, else the first of the browser's that there is.
+        # One copy per language: that of the cookie, or the browser's first supported one.
         if (req.http.Cookie ~ "(^|;\s*)lang=(en|de|es|hi|ar)(;|$)") {
             set req.http.Accept-Language = regsub(req.http.Cookie, "^(.*;\s*)?lang=(en|de|es|hi|ar)(;.*)?$", "\2");
         } elsif (req.http.Accept-Language ~ "(?i)(^|,\s*)(en|de|es|hi|ar)\b") {
@@ -53,7 +53,7 @@ sub vcl_pipe {
 }
 
 sub vcl_backend_response {
-    # How long, and how long while it is asked for again, Varnish reads in Cache-Control by itself.
+    # Varnish itself reads max-age and stale-while-revalidate from Cache-Control.
     set beresp.http.xkey = beresp.http.Surrogate-Key;
 }
 

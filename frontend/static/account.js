@@ -1,6 +1,6 @@
-// Says who is signed in, in the header: pages themselves are the same for everybody and kept by caches.
+// Shows the name of the signed-in account in the header. Pages are the same for all visitors, so that caches keep them.
 //
-// Guests are not asked about: the cookie that says it is worth asking holds no name and opens nothing.
+// The request is skipped for guests: a cookie without any secret or name marks browsers that have a session.
 const name = document.querySelector("[data-account-name]");
 
 if (name && document.cookie.split("; ").includes("rowlock_signed_in=1")) {
@@ -11,10 +11,10 @@ if (name && document.cookie.split("; ").includes("rowlock_signed_in=1")) {
       name.textContent = account.name;
       name.closest("a")?.setAttribute("data-signed-in", "true");
     } else if (answer.status === 401) {
-      // The session is over; the next page need not ask.
+      // The session has expired; later pages skip the request.
       document.cookie = "rowlock_signed_in=; path=/; max-age=0; samesite=lax";
     }
   } catch {
-    // Offline: the word that stands there is right as well.
+    // Offline: the default label is correct too.
   }
 }

@@ -1,45 +1,45 @@
-// Starts the browser half: loads the module that the page's islands are in, then wakes them.
+// Starts the client: loads the WebAssembly module of each island of the page and hydrates the islands.
 //
-// A file of its own because the content security policy allows no inline scripts. Islands are woken
-// in document order, one after another: an inner one may count on its outer one. A page whose module
-// does not load stays what the server rendered, and says so on <html data-live="failed">.
+// This is a separate file because the content security policy forbids inline scripts. Islands are hydrated one after
+// another in document order: an inner island may use context of its outer one. If a module does not load, the page
+// stays as the server rendered it and sets <html data-live="failed">.
 //
-// While replicas are renewed, one of another version may be asked for this page's module. It says that it has none, as
-// parts of two modules do not fit together, and whoever is asked next may have it (docs/decisions/0054).
+// During a rolling upgrade a request for a module may reach a replica of another version. That replica answers 404,
+// because parts of two builds do not fit together; a retry may reach a replica that has it (docs/decisions/0054).
 const page = document.documentElement;
 const islands = [...document.querySelectorAll("leptos-island")];
-// How often a file is asked for, and how much longer each pause is than the one before.
-const TRIES = 5;
+// Attempts per file. The pause before attempt n + 1 is n times PAUSE_MS.
+const MAX_ATTEMPTS = 5;
 const PAUSE_MS = 150;
-// Where it stands that this page was loaded anew because its files were gone.
-const ANEW = "rowlock-loaded-anew";
-// Islands find files of this page's version by it.
+// Key in sessionStorage that is set after the page reloaded itself because its files were gone.
+const RELOADED = "rowlock-loaded-anew";
+// Base address of the files of this page's version; islands read it.
 page.dataset.site = new URL("..", import.meta.url).href.slice(0, -1);
-/** The module an island is in, by its name. */
-const half = (island) => {
+/** Returns the name of the module that contains an island. */
+const moduleOf = (island) => {
   if (island.dataset.component.startsWith("Staff")) return "staff";
   return island.dataset.component.startsWith("SeatMap") ? "show" : "pages";
 };
 
-/** Does it again for a while where it fails. */
-async function insist(load) {
-  for (let failed = 0; ; ) {
+/** Calls `load` until it succeeds, at most MAX_ATTEMPTS times, and passes the number of failures so far. */
+async function retry(load) {
+  for (let failures = 0; ; ) {
     try {
-      return await load(failed);
+      return await load(failures);
     } catch (error) {
-      failed += 1;
-      if (failed === TRIES) throw error;
-      await new Promise((resolve) => setTimeout(resolve, failed * PAUSE_MS));
+      failures += 1;
+      if (failures === MAX_ATTEMPTS) throw error;
+      await new Promise((resolve) => setTimeout(resolve, failures * PAUSE_MS));
     }
   }
 }
 
-/** Wakes some islands by the module of this name. */
-async function wake(name, some) {
+/** Loads the module of this name and hydrates the given islands with it. */
+async function hydrate(name, some) {
   if (some.length === 0) return;
-  // A browser need not ask again for a script that failed once, so it gets another address.
-  const module = await insist((failed) => import(failed ? `./${name}.js?${failed}` : `./${name}.js`));
-  await insist(() => module.default({ module_or_path: wasm(name) }));
+  // Browsers may cache the failure of a module script, so each retry uses another address.
+  const module = await retry((failures) => import(failures ? `./${name}.js?${failures}` : `./${name}.js`));
+  await retry(() => module.default({ module_or_path: wasm(name) }));
   module.hydrate();
   for (const island of some) {
     const start = module[island.dataset.component];
@@ -55,49 +55,50 @@ function wasm(name) {
   return new URL(`./${name}_bg.wasm`, import.meta.url);
 }
 
-/** Whether the server has no such module any more, and not only no answer: then this page is of a version that is gone. */
+/** Returns whether the server answers 404 for a module: the version of this page is gone. False for a network error. */
 async function isGone(name) {
-  // Not the address that the page has preloaded: browsers warn when such a file is asked for in another way.
+  // The query avoids the preloaded address: browsers warn if a preloaded file is requested in another mode.
   const answer = await fetch(`${wasm(name)}?gone`, { method: "HEAD", cache: "no-store" }).catch(() => undefined);
   return answer?.status === 404;
 }
 
 /**
- * Loads the page anew, of the version that there is now; once, and again only after a page came to life. Whether it does.
+ * Reloads the page to get the current version if a module of this one is gone. Returns whether it did.
+ * It reloads once, and again only after some page has started successfully.
  */
-async function replaced() {
+async function reloadIfGone() {
   try {
-    const gone = await Promise.all([...new Set(islands.map(half))].map(isGone));
-    if (!gone.includes(true) || sessionStorage.getItem(ANEW)) return false;
-    // What a form was answered with may be nothing that one can ask for; then it stays. And no cache gives this page again.
+    const gone = await Promise.all([...new Set(islands.map(moduleOf))].map(isGone));
+    if (!gone.includes(true) || sessionStorage.getItem(RELOADED)) return false;
+    // The answer to a POST may have no address of its own; then the page stays. "reload" also refreshes the HTTP cache.
     const answer = await fetch(location.href, { cache: "reload" });
     if (!answer.ok) return false;
     await answer.text();
-    sessionStorage.setItem(ANEW, "once");
+    sessionStorage.setItem(RELOADED, "once");
   } catch {
-    // Nobody answers; or nothing can be noted here, so nobody could tell how often it was done.
+    // Either there is no network, or sessionStorage is not available and a reload loop could not be detected.
     return false;
   }
-  // A reload asks whether to send again what a form sent. To an address with a place in the page there is no other way.
+  // `reload` prompts before it sends a form again, so `replace` is preferred. With a fragment, `replace` only scrolls.
   if (location.href.includes("#")) location.reload();
   else location.replace(location.href);
   return true;
 }
 
-/** A page has come to life: another that does not may be loaded anew. */
-function settle() {
+/** Clears the mark after a successful start, so that a later page may reload itself. */
+function clearReloaded() {
   try {
-    sessionStorage.removeItem(ANEW);
+    sessionStorage.removeItem(RELOADED);
   } catch {
-    // Then nothing is noted there either.
+    // Without sessionStorage the mark was never set.
   }
 }
 
 try {
-  for (const name of ["show", "pages", "staff"]) await wake(name, islands.filter((island) => half(island) === name));
+  for (const name of ["show", "pages", "staff"]) await hydrate(name, islands.filter((island) => moduleOf(island) === name));
   page.dataset.live = "ready";
-  settle();
+  clearReloaded();
 } catch (error) {
   page.dataset.live = "failed";
-  if (!(await replaced())) throw error;
+  if (!(await reloadIfGone())) throw error;
 }

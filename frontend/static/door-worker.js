@@ -1,35 +1,35 @@
-// Opens the page of a show's door where there is no network. That page and what it runs on, nothing else: never the
-// API, never anybody else's page. The list of tickets the page keeps itself.
+// Service worker: opens the door page of a show offline, with the files it needs. It handles no other requests: not the
+// API, no other pages. The page itself stores the list of tickets.
 //
-// What is kept is a set: a page and the scripts, the module and the style it was opened with, which fit together. It
-// is kept whole, under a name made from its scripts and module, and then sets of other builds go. The page asks for its
-// files by the version of the site it is of (/site/…), so a page of one version is not kept with files of another, and a
-// copy of such a file is as good as the file: a server that was renewed may not have it any more.
+// The cache holds sets: pages with the scripts, module and style of one build, which fit together. A set is stored
+// completely or not at all, under a digest of its scripts and module; sets of other builds are deleted then. Pages request
+// files by the version of their site (/site/…), so files of two versions never mix. A cached copy of such a file equals
+// the file, and an upgraded server may no longer have it.
 importScripts("/pkg/kept-pages.js");
 
-// Names of sets begin so; another number forgets all sets of the one before.
+// Prefix of cache names. A new number discards all sets of the previous one.
 const SET = "rowlock-door-1-";
-// Doors kept at most; the one opened longest ago goes first.
-const MOST_DOORS = 4;
-// Files kept at most.
-const MOST_FILES = 32;
-// Pages that are remembered as opened from a set, at most.
-const MOST_OPENED = 16;
+// Maximum number of cached doors; the one opened longest ago is deleted first.
+const MAX_DOORS = 4;
+// Maximum number of files in a set.
+const MAX_FILES = 32;
+// Maximum number of entries in `setOfClient`.
+const MAX_CLIENTS = 16;
 
 const DOOR = /^\/staff\/[\w-]+\/door\/[0-9a-f-]{36}$/;
 const FILE =
   /^(?:\/site\/[0-9a-f]{16})?\/(?:(?:style|fonts)\/[\w.-]+|pkg\/(?:account|boot|keep|keep-door|staff)\.js|pkg\/staff_bg\.wasm|pkg\/staff-parts\/\w+\.(?:js|wasm))$|^\/favicon\.svg$/;
-// The script that every page of a door asks for first, under the address of the page's own version.
+// The script that every door page loads first, with the version of the page in its address.
 const ENTRY = "/pkg/boot.js";
 
-// Pages that were opened from a set, and from which: the rest of what they need comes from there as well. A worker
-// that the browser has put to sleep meanwhile forgets this, and asks the network first.
-const opened = new Map();
+// The set from which each open page (by client ID) was served; its files come from the same set. The map is lost when the
+// browser stops the worker; then files come from the network first.
+const setOfClient = new Map();
 
 self.addEventListener("install", () => self.skipWaiting());
 
 self.addEventListener("activate", (event) => {
-  event.waitUntil(forgetOtherNumbers().then(() => self.clients.claim()));
+  event.waitUntil(deleteOtherNumbers().then(() => self.clients.claim()));
 });
 
 self.addEventListener("fetch", (event) => {
@@ -37,9 +37,9 @@ self.addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== self.location.origin) return;
   if (request.mode === "navigate") {
-    if (DOOR.test(pathname)) event.respondWith(page(event, pathname));
+    if (DOOR.test(pathname)) event.respondWith(servePage(event, pathname));
   } else if (FILE.test(pathname)) {
-    event.respondWith(file(event, pathname));
+    event.respondWith(serveFile(event, pathname));
   }
 });
 
@@ -47,8 +47,8 @@ self.addEventListener("message", (event) => {
   const { keep, assets } = event.data ?? {};
   if (typeof keep !== "string" || !DOOR.test(keep) || !Array.isArray(assets)) return;
   const files = assets.filter((path) => FILE.test(path)).sort();
-  // What a page from a set runs on is in the set; what the network has now need not fit to it.
-  const mayKeep = !opened.has(event.source?.id) && files.length <= MOST_FILES;
+  // A page that was served from a set is already cached, and files from the network may be of another build.
+  const mayKeep = !setOfClient.has(event.source?.id) && files.length <= MAX_FILES;
   const work = (mayKeep ? keepSet(keep, files) : Promise.resolve())
     .catch(() => undefined)
     .then(() => find(keep))
@@ -56,59 +56,59 @@ self.addEventListener("message", (event) => {
   event.waitUntil(work);
 });
 
-async function page(event, path) {
+async function servePage(event, path) {
   let found;
-  const kept = async () => (found = await find(path))?.answer;
-  const fresh = fetch(event.request).then((answer) => noted(path, answer));
-  const answer = await freshOrKept(fresh, kept);
+  const cached = async () => (found = await find(path))?.answer;
+  const fresh = fetch(event.request).then((answer) => deleteIfGone(path, answer));
+  const answer = await freshOrKept(fresh, cached);
   if (answer === found?.answer && event.resultingClientId) {
-    opened.set(event.resultingClientId, found.name);
-    if (opened.size > MOST_OPENED) opened.delete(opened.keys().next().value);
+    setOfClient.set(event.resultingClientId, found.name);
+    if (setOfClient.size > MAX_CLIENTS) setOfClient.delete(setOfClient.keys().next().value);
   }
   return answer;
 }
 
-async function file(event, path) {
-  const set = opened.get(event.clientId);
+async function serveFile(event, path) {
+  const set = setOfClient.get(event.clientId);
   if (set) return (await find(path, set))?.answer ?? fetch(event.request);
-  // The page is the network's. A replica of another version has none of this one's module; a copy of this very file does.
-  const kept = (await find(path))?.answer;
-  if (kept && isExact(path, kept)) return kept;
-  // Any other copy may be of another build, and is only better than nothing.
+  // The page came from the network. A replica of another version lacks its module, but an exact copy may be cached.
+  const copy = (await find(path))?.answer;
+  if (copy && isExact(path, copy)) return copy;
+  // Another copy may be of another build; it is the last resort.
   try {
     const answer = await fetch(event.request);
-    return answer.ok ? answer : (kept ?? answer);
+    return answer.ok ? answer : (copy ?? answer);
   } catch (cause) {
-    if (kept) return kept;
+    if (copy) return copy;
     throw cause;
   }
 }
 
 /**
- * Whether a copy is what this address means, to the last byte: it names a version, and the server that gave the copy had
- * that version. One that has another gives a style of its own, and says that nobody may keep it.
+ * Returns whether a copy is byte for byte the file of the version in its address. A server of another version answers
+ * with its own style and forbids caching, so only answers marked `immutable` are exact.
  */
 function isExact(path, copy) {
   return path.startsWith("/site/") && /\bimmutable\b/.test(copy.headers.get("cache-control"));
 }
 
-/** What is kept under a path, and in which set; nothing where the browser keeps nothing for us. */
+/** Returns the cached answer for a path and the name of its set; undefined if there is none or no storage. */
 async function find(path, set) {
   try {
-    // The newest first.
+    // Newest set first.
     const names = set ? [set] : (await caches.keys()).filter((name) => name.startsWith(SET)).reverse();
     for (const name of names) {
       const answer = await caches.match(path, { cacheName: name });
       if (answer) return { name, answer };
     }
   } catch {
-    // As good as nothing.
+    // No storage: same as no copy.
   }
   return undefined;
 }
 
-/** Forgets a door that is gone; and everything where the server wants to know first who we are. */
-async function noted(path, answer) {
+/** Deletes the copy of a door that is gone; deletes all sets if the server redirects to the sign-in. Returns the answer. */
+async function deleteIfGone(path, answer) {
   try {
     if (answer.type === "opaqueredirect") {
       await forgetCaches(SET);
@@ -117,42 +117,42 @@ async function noted(path, answer) {
       await Promise.all(names.map(async (name) => (await caches.open(name)).delete(path)));
     }
   } catch {
-    // The answer is good all the same.
+    // The answer does not depend on the cache.
   }
   return answer;
 }
 
-/** Keeps a page with its files, all of them or none, in place of whatever was kept of another build. */
+/** Stores a page with its files in a set, completely or not at all, and deletes the sets of other builds. */
 async function keepSet(path, files) {
-  // The page has them a moment ago: what it runs on is taken, not what a server has that was renewed since.
+  // "force-cache": takes the files the page has just loaded, even if the server was upgraded since.
   const answers = await Promise.all(files.map((file) => fetch(file, { cache: "force-cache" })));
-  const page = await noted(path, await fetch(path, { redirect: "manual" }));
+  const page = await deleteIfGone(path, await fetch(path, { redirect: "manual" }));
   if (![page, ...answers].every(isGood)) return;
-  // Renewed since, the server gives a page that none of these files is for.
+  // If the server was upgraded since, its page does not fit these files.
   if (!(await isMadeWith(page, files))) return;
   const name = SET + (await digestOf(files, answers));
   const isNew = !(await caches.has(name));
   try {
     const cache = await caches.open(name);
     await Promise.all(files.map((file, number) => cache.put(file, answers[number])));
-    // Last: a set that has a page has everything.
+    // Last: a set with a page is complete.
     await cache.put(path, page);
-    await forgetOldest(cache, DOOR, MOST_DOORS);
+    await forgetOldest(cache, DOOR, MAX_DOORS);
   } catch (cause) {
-    // No room: half a set is none.
+    // No space: an incomplete set is useless.
     if (isNew) await caches.delete(name);
     throw cause;
   }
   await forgetCaches(SET, name);
 }
 
-/** Whether a page asks for files of the version that these are of. */
+/** Returns whether a page loads the entry script that is in these files: page and files are of one version. */
 async function isMadeWith(page, files) {
   const entry = files.find((file) => file.endsWith(ENTRY));
   return entry !== undefined && (await page.clone().text()).includes(`"${entry}"`);
 }
 
-/** A name for the build that these files are of. Which icon or font a page happens to use is no matter of builds. */
+/** Returns a digest of the scripts and modules, which identifies the build. Icons and fonts are not part of it. */
 async function digestOf(files, answers) {
   const sums = await Promise.all(answers.map(async (answer) => sha256(await answer.clone().arrayBuffer())));
   const lines = files.map((file, number) => `${file} ${sums[number]}`).filter((line) => line.includes("/pkg/"));
@@ -164,7 +164,7 @@ async function sha256(bytes) {
   return [...sum].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-async function forgetOtherNumbers() {
+async function deleteOtherNumbers() {
   const others = (await caches.keys()).filter((name) => name.startsWith("rowlock-door-") && !name.startsWith(SET));
   await Promise.all(others.map((name) => caches.delete(name)));
 }

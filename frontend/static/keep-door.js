@@ -1,22 +1,22 @@
-// Keeps the page of a show's door, so that it opens again where there is no network: a reload, a phone that dropped it.
-// What it knows of the tickets the page keeps itself.
+// Caches the door page of a show, so that it opens again without a network, after a reload or a restart of the browser.
+// The page itself stores the list of tickets.
 //
-// A file of its own because the content security policy allows no inline scripts. Where a browser keeps
-// nothing (a private window, no worker), the page is what it was and promises nothing.
+// This is a separate file because the content security policy forbids inline scripts. If a browser has no service
+// worker or no storage (a private window), the page works as usual and does not say that it is available offline.
 import { filesInUse, keep, workerFor } from "./keep.js";
 
-// The part of the module that reads codes, by the name that `wasm_split` gives it in app/src/staff/door/reader.rs.
+// Name of the module part that decodes QR codes, from `wasm_split` in app/src/staff/islands/door/reader.rs.
 const READER = "reader";
 
 async function keepDoor() {
-  // A page that did not come to life is not worth keeping.
+  // A page that failed to start is not cached.
   if (!(await isLive())) return;
   const scope = location.pathname.replace(/[^/]*$/, "");
   const worker = await workerFor("/door-worker.js", scope);
-  if (worker) keep(worker, [...(await filesInUse()), ...(await filesToCome())], "door-kept");
+  if (worker) keep(worker, [...(await filesInUse()), ...(await readerFiles())], "door-kept");
 }
 
-/** Whether the page's islands are awake, once that is known. */
+/** Waits until the islands are hydrated or have failed, and returns whether they are hydrated. */
 function isLive() {
   const page = document.documentElement;
   return new Promise((resolve) => {
@@ -31,8 +31,8 @@ function isLive() {
   });
 }
 
-/** What the page asks for when the camera is first used: there may be no network by then. */
-async function filesToCome() {
+/** Returns the files that the page loads when the camera is first used, possibly without a network by then. */
+async function readerFiles() {
   const formats = (await globalThis.BarcodeDetector?.getSupportedFormats?.()) ?? [];
   if (formats.includes("qr_code")) return [];
   const folder = new URL("./staff-parts/", import.meta.url);
@@ -40,11 +40,11 @@ async function filesToCome() {
     const parts = await (await fetch(new URL("parts.json", folder))).json();
     return (parts[READER] ?? []).map((part) => new URL(`${part}.wasm`, folder).pathname);
   } catch {
-    // Opened without a network: what was kept then is kept.
+    // Opened offline: the cache of the earlier visit has the parts.
     return [];
   }
 }
 
 keepDoor().catch(() => {
-  // Not kept: nothing was promised.
+  // Not cached; the page has not said that it is.
 });

@@ -1,7 +1,7 @@
-// Keeps the ticket that is open, so that it opens again where there is no network: in a cellar, at a door.
+// Caches the open ticket page, so that it opens again without a network.
 //
-// A file of its own because the content security policy allows no inline scripts. Where a browser keeps
-// nothing (a private window, no worker), the page is what it was and promises nothing.
+// This is a separate file because the content security policy forbids inline scripts. If a browser has no service
+// worker or no storage (a private window), the page works as usual and does not say that it is available offline.
 import { filesInUse, keep, workerFor } from "./keep.js";
 
 const SCOPES = ["/bookings/", "/tickets/"];
@@ -13,5 +13,5 @@ async function keepTicket() {
 }
 
 keepTicket().catch(() => {
-  // Not kept: nothing was promised.
+  // Not cached; the page has not said that it is.
 });

@@ -1,47 +1,47 @@
-// What pages have in common that open again where there is no network (keep-ticket.js, keep-door.js).
+// Shared by pages that open offline (keep-ticket.js, keep-door.js).
 
-// How long it may take to learn of a newer worker, and again until that works: a dead network says nothing.
-const PATIENCE_MS = 3_000;
+// Timeout for the update check, and again for the activation of a new worker. A dead network raises no error.
+const TIMEOUT_MS = 3_000;
 
 /**
- * The worker of the pages below `scope`, once it works; nobody where the browser has none. The newest: one of before knows
- * other rules, and may throw away what a page of now is kept with.
+ * Registers a service worker for pages below `scope` and returns it once it is active; undefined without browser support.
+ * Prefers the newest version: an older worker has other cache rules and may delete what this page needs.
  */
 export async function workerFor(script, scope) {
   if (!("serviceWorker" in navigator)) return undefined;
   const registration = await navigator.serviceWorker.register(script, { scope });
   const { active } = registration;
-  // Nobody else is there to wait for.
+  // First registration: there is no older worker to fall back to.
   if (!active) return activated(registration.installing ?? registration.waiting);
-  await inTime(registration.update());
+  await withTimeout(registration.update());
   const next = registration.installing ?? registration.waiting;
-  return (next && (await inTime(activated(next)))) ?? registration.active ?? active;
+  return (next && (await withTimeout(activated(next)))) ?? registration.active ?? active;
 }
 
-/** The files this page was made with, once it is known which fonts it really uses. */
+/** Returns the paths of the files this page has loaded, after the fonts it uses are loaded. */
 export async function filesInUse() {
   await Promise.all([document.fonts.ready, loaded()]);
   const own = performance.getEntriesByType("resource").map((entry) => new URL(entry.name));
   return [...new Set(own.filter((url) => url.origin === location.origin).map((url) => url.pathname))];
 }
 
-/** Has the worker keep this page with these files. Where it did, the element of this id says so. */
+/** Asks the worker to cache this page with these files. On success, the element with this id shows its data-words. */
 export function keep(worker, assets, id) {
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = ({ data }) => {
-    const words = document.getElementById(id);
-    if (data === "kept" && words) words.textContent = words.dataset.words;
+    const status = document.getElementById(id);
+    if (data === "kept" && status) status.textContent = status.dataset.words;
     port1.close();
   };
   worker.postMessage({ keep: location.pathname, assets }, [port2]);
 }
 
-/** What is promised; nothing where that fails, or does not come in time. */
-function inTime(promise) {
-  return Promise.race([promise.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
+/** Resolves like the promise, or to undefined on failure or after TIMEOUT_MS. */
+function withTimeout(promise) {
+  return Promise.race([promise.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, TIMEOUT_MS))]);
 }
 
-/** The worker, once it works. */
+/** Waits until the worker is active. Rejects if another worker replaces it. */
 function activated(worker) {
   return new Promise((resolve, reject) => {
     const look = () => {

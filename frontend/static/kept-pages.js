@@ -1,12 +1,14 @@
-// What our workers have in common that keep pages (ticket-worker.js, door-worker.js): the network comes first, and
-// what the server says is gone is forgotten.
+// Shared by the service workers that cache pages (ticket-worker.js, door-worker.js): network first, then the cache.
+// A page is deleted from the cache when the server says that it is gone.
+//
+// The names of functions are stable: in a rolling upgrade a worker may load this file from a replica of another version.
 
-// A network that has not answered after this many milliseconds is no network: people wait behind you.
-const PATIENCE_MS = 3_000;
+// Timeout for the network before the cached copy is used. Staff and guests wait at a door meanwhile.
+const TIMEOUT_MS = 3_000;
 
-/** The network's answer, which is on its way; what `kept` finds where the network has none, or none in time. */
+/** Returns the answer of the `fresh` request; the copy from `kept` if it fails, answers 5xx or takes too long. */
 async function freshOrKept(fresh, kept) {
-  const late = pause(PATIENCE_MS).then(kept).then((answer) => answer ?? fresh);
+  const late = pause(TIMEOUT_MS).then(kept).then((answer) => answer ?? fresh);
   try {
     const answer = await Promise.race([fresh, late]);
     return answer.status >= 500 ? ((await kept()) ?? answer) : answer;
@@ -17,27 +19,27 @@ async function freshOrKept(fresh, kept) {
   }
 }
 
-/** Whether an answer is what was asked for. */
+/** Returns whether an answer may be cached: a success from this origin without a redirect. */
 function isGood(answer) {
   return answer.ok && answer.type === "basic" && !answer.redirected;
 }
 
-/** Whether the server says that it is not there, or not for us. Trouble that passes is neither good nor gone. */
+/** Returns whether a page is gone or forbidden: a redirect, or 4xx except 429. Other errors are transient. */
 function isGone(answer) {
   return answer.type === "opaqueredirect" || (answer.status >= 400 && answer.status < 500 && answer.status !== 429);
 }
 
-/** Forgets what is kept under names that begin so, but for one. */
+/** Deletes all caches whose names start with `start`, except one. */
 async function forgetCaches(start, except) {
   const names = (await caches.keys()).filter((name) => name.startsWith(start) && name !== except);
   await Promise.all(names.map((name) => caches.delete(name)));
 }
 
-/** Forgets the pages that were kept longest ago, so that so many are left. */
-async function forgetOldest(cache, isPage, most) {
-  // In the order they were kept last.
+/** Deletes the pages that were cached longest ago until at most `max` are left. */
+async function forgetOldest(cache, isPage, max) {
+  // `keys` returns them in the order of their last `put`.
   const pages = (await cache.keys()).filter((request) => isPage.test(new URL(request.url).pathname));
-  for (const request of pages.slice(0, Math.max(0, pages.length - most))) await cache.delete(request);
+  for (const request of pages.slice(0, Math.max(0, pages.length - max))) await cache.delete(request);
 }
 
 function pause(ms) {

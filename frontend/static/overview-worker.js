@@ -1,49 +1,49 @@
-// Paints the seats of a large room as dots, on a canvas of the page that was handed over to it: the page says which dots
-// changed, and what a frame costs is not spent on the page's own thread (docs/decisions/0055).
+// Worker that paints the seats of a large room as dots on a canvas transferred from the page. The page sends changed dots,
+// and the cost of a frame stays off the page's own thread (docs/decisions/0055).
 //
-// Told are, in this order, what the picture is like (with the first of these the canvas), and dots: three numbers each, its
-// place right and down on the plan and which of the colours it has. Each is answered: `true` when it was taken, `false` when
-// nothing can be painted here; without waiting for a frame, of which a page that is hidden has none. The page says no more
-// before it has its answer, so that nothing piles up. The same picture is made by app/src/seat_map/large_rooms/raster.rs where nobody can
-// hand over a canvas; a test of the browser compares the two.
+// Messages are either the layout of a new picture (the first one carries the canvas), or dots: three numbers each, x and y
+// on the plan and an index into the colours. Each message is answered: `true` if it was accepted, `false` if this worker
+// cannot paint. The answer does not wait for a frame, because hidden pages have none. The page sends the next message
+// after the answer, so messages do not pile up. app/src/seat_map/large_rooms/raster.rs paints the same picture in browsers
+// without transferable canvases; a browser test compares the two.
 
-// What changed is noted for bands of this many rows of pixels each.
+// Height in pixels of the bands by which changes are tracked.
 const BAND_PX = 32;
 
 let canvas = null;
 let context = null;
-// The picture in memory, its pixels as whole numbers, the colours alike, and which part of it the canvas does not show yet.
+// The picture in memory, its pixels and colours as 32-bit integers, and the changed area per band that is not shown yet.
 let picture = null;
 let pixels = null;
 let colours = null;
 let bands = [];
-// Whether no dot of this picture came yet.
-let bare = true;
-// Pixels in a unit of the plan, and pixels across a dot.
+// True until this picture has received dots.
+let isEmpty = true;
+// Pixels per unit of the plan, and width of a dot in pixels.
 let scale = 1;
 let side = 1;
-// Whether the next frame will show what changed.
-let asked = false;
+// Whether a frame is requested.
+let isFrameRequested = false;
 
 self.onmessage = ({ data }) => {
   if (data instanceof Uint8Array) paintAll(new Int32Array(data.buffer));
-  else become(data);
+  else startPicture(data);
   self.postMessage(Boolean(context));
 };
 
-/** Begins another picture. The canvas shows the one before until dots of this one come: never an empty one between. */
-function become(looks) {
-  if (looks.canvas) {
-    canvas = looks.canvas;
+/** Starts a new picture. The canvas shows the previous one until dots arrive, so that it never flashes empty. */
+function startPicture(layout) {
+  if (layout.canvas) {
+    canvas = layout.canvas;
     context = canvas.getContext("2d");
     canvas.addEventListener("contextrestored", showAll);
   }
-  picture = new ImageData(looks.width, looks.height);
-  // As bytes come, in whatever order this machine has them.
+  picture = new ImageData(layout.width, layout.height);
+  // Colours arrive as bytes, so both have this machine's byte order.
   pixels = new Uint32Array(picture.data.buffer);
-  colours = new Uint32Array(looks.colours.buffer);
-  ({ scale, side } = looks);
-  bare = true;
+  colours = new Uint32Array(layout.colours.buffer);
+  ({ scale, side } = layout);
+  isEmpty = true;
   bands = [whole()];
 }
 
@@ -53,16 +53,16 @@ function whole() {
 
 function paintAll(dots) {
   if (!picture) return;
-  bare = false;
+  isEmpty = false;
   for (let at = 0; at + 2 < dots.length; at += 3) paint(dots[at], dots[at + 1], colours[dots[at + 2]]);
   show();
 }
 
-/** Paints a dot over whatever was there. What lies outside is left out. */
+/** Paints a dot over the previous pixels, clipped to the picture. */
 function paint(x, y, colour) {
   const { width, height } = picture;
-  const [left, right] = within(x, width);
-  const [top, bottom] = within(y, height);
+  const [left, right] = clippedRange(x, width);
+  const [top, bottom] = clippedRange(y, height);
   if (colour === undefined || left >= right || top >= bottom) return;
   for (let row = top; row < bottom; row += 1) pixels.fill(colour, row * width + left, row * width + right);
   for (let number = Math.floor(top / BAND_PX); number <= Math.floor((bottom - 1) / BAND_PX); number += 1) {
@@ -72,35 +72,35 @@ function paint(x, y, colour) {
   }
 }
 
-/** From where to where a dot is, of so many pixels. */
-function within(centre, limit) {
-  // As raster.rs rounds: `Math.round` and Rust's part where a dot ends half a pixel outside.
+/** Returns the first pixel of a dot and the one after its last, clipped to `limit`. */
+function clippedRange(centre, limit) {
+  // Rounds like raster.rs: `Math.round` and Rust's `round` differ for negative halves.
   const start = Math.floor(centre * scale - side / 2 + 0.5);
   return [Math.min(Math.max(start, 0), limit), Math.min(Math.max(start + side, 0), limit)];
 }
 
-/** Shows what changed in the next frame, once for all that happens until then. */
+/** Requests a frame that shows all changes until then. */
 function show() {
-  if (asked) return;
-  asked = true;
+  if (isFrameRequested) return;
+  isFrameRequested = true;
   self.requestAnimationFrame(() => {
-    asked = false;
-    if (bare) return;
-    // Setting them empties the canvas, and comes with a picture that is new as a whole.
+    isFrameRequested = false;
+    if (isEmpty) return;
+    // Setting the size clears the canvas; the whole new picture is shown then.
     if (canvas.width !== picture.width) canvas.width = picture.width;
     if (canvas.height !== picture.height) canvas.height = picture.height;
-    for (const { top, bottom, left, right } of areas()) context.putImageData(picture, 0, 0, left, top, right - left, bottom - top);
+    for (const { top, bottom, left, right } of takeAreas()) context.putImageData(picture, 0, 0, left, top, right - left, bottom - top);
   });
 }
 
-/** The browser had lost what the canvas showed. */
+/** Shows the whole picture, after the browser has lost the content of the canvas. */
 function showAll() {
   bands = [whole()];
   show();
 }
 
-/** What changed since this was asked last: neighbouring bands are one area. */
-function areas() {
+/** Returns and clears the changed areas; adjacent bands are merged. */
+function takeAreas() {
   const found = [];
   for (const band of bands.filter(Boolean)) {
     const above = found.at(-1);

@@ -1,4 +1,4 @@
-// Reads the file of a room into its form: without this, its text is pasted. The form itself is sent by the browser.
+// Reads the file of a seating plan into the form's text field. Without this script the text is pasted by hand.
 const form = document.querySelector("[data-plan-form]");
 const chosen = form?.querySelector("[data-plan-file]");
 const text = form?.querySelector("[data-plan-text]");
@@ -10,7 +10,7 @@ if (chosen && text) {
     const file = chosen.files[0];
     text.value = "";
     if (!file) return;
-    // Nobody sends half a file.
+    // Prevents that an incomplete text is sent.
     send.disabled = true;
     try {
       text.value = await file.text();

@@ -1,18 +1,18 @@
-// Shows tickets that were opened before where there is no network. Ticket pages and what they are drawn with,
-// nothing else: never the seat map, never the API, never anything that changes something.
+// Service worker: shows ticket pages offline that were opened before, with their styles, fonts and scripts. It handles
+// no other requests: not the seat map, not the API, nothing that changes state.
 //
-// The network comes first: a ticket that was given back is forgotten as soon as the server says so.
+// Network first: a returned ticket is deleted from the cache as soon as the server says so.
 //
-// Pages ask for files by the version of the site they are of (/site/…). What is kept of a file is the last one there was,
-// for all tickets, by its plain name: any version's looks do for any ticket, and none piles up.
+// Pages request files by the version of their site (/site/…). The cache has one copy per file, under its plain name
+// without the version, shared by all tickets: a style of any version fits a ticket, and old versions do not pile up.
 importScripts("/pkg/kept-pages.js");
 
-// Another number forgets everything kept under the one before.
+// A new number in the name discards everything cached under the previous one.
 const CACHE = "rowlock-tickets-1";
-// Tickets kept at most; the one opened longest ago goes first.
-const MOST_TICKETS = 40;
-// Files kept at most for one ticket.
-const MOST_ASSETS = 12;
+// Maximum number of cached tickets; the one opened longest ago is deleted first.
+const MAX_TICKETS = 40;
+// Maximum number of files cached for one ticket.
+const MAX_ASSETS = 12;
 
 const TICKET = /^\/(?:bookings\/[0-9a-f-]{36}\/ticket|tickets\/[0-9A-Z]{1,64})$/;
 const ASSET = /^\/(?:(?:style|fonts)\/[\w.-]+|pkg\/keep(?:-ticket)?\.js|favicon\.svg)$/;
@@ -28,59 +28,59 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   const wanted = request.mode === "navigate" ? TICKET : ASSET;
-  const name = plain(pathname);
+  const name = plainPath(pathname);
   if (request.method === "GET" && origin === self.location.origin && wanted.test(name)) {
-    const fresh = fetch(request).then((answer) => noted(name, answer));
-    event.respondWith(freshOrKept(fresh, () => kept(name)));
+    const fresh = fetch(request).then((answer) => updateCache(name, answer));
+    event.respondWith(freshOrKept(fresh, () => cached(name)));
   }
 });
 
 self.addEventListener("message", (event) => {
   const { keep, assets } = event.data ?? {};
   if (typeof keep !== "string" || !TICKET.test(keep) || !Array.isArray(assets)) return;
-  const files = assets.filter((path) => ASSET.test(plain(path))).slice(0, MOST_ASSETS);
-  const work = Promise.all([keep, ...files].map(isKept)).then((kept) => {
-    event.ports[0]?.postMessage(kept.every(Boolean) ? "kept" : "not kept");
+  const files = assets.filter((path) => ASSET.test(plainPath(path))).slice(0, MAX_ASSETS);
+  const work = Promise.all([keep, ...files].map(cachePath)).then((results) => {
+    event.ports[0]?.postMessage(results.every(Boolean) ? "kept" : "not kept");
   });
   event.waitUntil(work);
 });
 
-/** Keeps a page or a file, or finds that it is kept already. */
-async function isKept(path) {
+/** Fetches a page or file into the cache. Returns whether the cache has a copy afterwards, new or old. */
+async function cachePath(path) {
   try {
-    // A ticket that leads elsewhere is none any more.
-    await noted(plain(path), await fetch(path, { redirect: "manual" }));
+    // "manual": a ticket page that redirects is no longer a ticket.
+    await updateCache(plainPath(path), await fetch(path, { redirect: "manual" }));
   } catch {
-    // No network: what is there counts.
+    // No network: an existing copy is enough.
   }
-  return (await kept(plain(path))) !== undefined;
+  return (await cached(plainPath(path))) !== undefined;
 }
 
-/** The name of a file, whichever version of it is asked for. */
-function plain(path) {
+/** Returns the path without the version of the site. */
+function plainPath(path) {
   return path.replace(VERSION, "");
 }
 
-/** What is kept; nothing where the browser keeps nothing for us. */
-function kept(path) {
+/** Returns the cached answer; undefined if there is none or the browser has no storage for this site. */
+function cached(path) {
   return caches.open(CACHE).then((cache) => cache.match(path)).catch(() => undefined);
 }
 
 /**
- * Remembers an answer, or forgets what is gone. Trouble of the server's that passes changes nothing, and a
- * browser that has no room left takes no answer away.
+ * Caches a good answer, deletes the copy of a page that is gone, and returns the answer. A transient error of the
+ * server changes nothing. If storage fails or is full, the answer is returned all the same.
  */
-async function noted(path, answer) {
+async function updateCache(path, answer) {
   try {
     const cache = await caches.open(CACHE);
     if (isGood(answer)) {
       await cache.put(path, answer.clone());
-      await forgetOldest(cache, TICKET, MOST_TICKETS);
+      await forgetOldest(cache, TICKET, MAX_TICKETS);
     } else if (isGone(answer)) {
       await cache.delete(path);
     }
   } catch {
-    // The answer is good all the same.
+    // The answer does not depend on the cache.
   }
   return answer;
 }
