@@ -98,7 +98,7 @@ def main():
     if view.get("number") is not None and view.get("place") is not None:
         check("your place matches the draw", place_of(view["number"]) == view["place"])
     if people <= MAX_SAMPLES:
-        check("each ticket has a place of its own", sorted(map(place_of, range(people))) == list(range(people)))
+        check("each ticket has exactly one place", sorted(map(place_of, range(people))) == list(range(people)))
     if people >= 5 * GROUPS**2:
         check("places do not depend on the order of arrival", abs(chi_square(place_of, people)) < 5)
     for ticket in arguments.tickets:
