@@ -16,6 +16,8 @@ mod checkouts;
 mod ci;
 mod command;
 mod dev;
+#[cfg(test)]
+mod documents;
 mod fingerprint;
 mod guard;
 mod minify;
