@@ -13,15 +13,15 @@ use http::HttpState;
 use identity::IdentityState;
 use selling::SellingState;
 
-/// The sale, and the work of staff. Cheap to clone.
+/// The state of the back office. Cheap to clone.
 #[derive(Clone)]
 pub struct BackofficeState(Arc<BackofficeParts>);
 
 /// The parts of [`BackofficeState`].
 pub struct BackofficeParts {
-    /// The state of the crate above.
+    /// The state of the `selling` crate.
     pub above: SellingState,
-    /// Turns at reading reports.
+    /// Slots for reports.
     pub reports: Reports,
     /// The HTTP client of webhooks.
     pub webhooks: Client,
@@ -30,7 +30,7 @@ pub struct BackofficeParts {
 }
 
 impl BackofficeState {
-    /// Shares the parts.
+    /// Wraps the parts.
     #[must_use]
     pub fn new(parts: BackofficeParts) -> Self {
         Self(Arc::new(parts))

@@ -1,12 +1,20 @@
-//! Who is asking, and what they may do.
+//! Identity: who is calling, and what they may do.
 //!
+//! Modules:
 //! - [`Visitor`]: the extractor of an endpoint's caller, signed in or not.
-//! - [`accounts`]: passwords, sessions, tokens, roles in a theatre, PINs of managers. Tables `accounts`, `account_visitors`,
-//!   `sessions`, `staff_grants` and those of their mails.
+//! - [`accounts`]: passwords, sessions, tokens, roles in a theatre, PINs of managers. Tables `accounts`,
+//!   `account_visitors`, `account_links`, `account_mails`, `sessions`, `staff_grants` and `manager_pins`.
 //! - [`api_keys`]: keys with which other systems read a theatre's data. Table `api_keys`.
-//! - [`audit`]: the list of who did what, when and why. Table `audit`.
+//! - [`audit`]: the actor, action, time and reason of each action of staff. Table `audit_list`.
 //!
-//! What an account bought is not known here (`selling`).
+//! Dependencies: this crate may use `catalogue`, `tickets` and the crates below them. The crates above it use
+//! [`Visitor`], [`accounts::Staff`] and [`api_keys::Caller`] as extractors, and insert audit entries in their own
+//! transactions. It reads bookings for [`api_keys`] and never writes them; `selling` knows which bookings an account
+//! owns.
+//!
+//! To add an endpoint: write the handler in the module's `endpoints`, the rule beside it, and the query in its `sql`.
+//! To add a role: `domain::roles`. To add an audited action in a theatre: its name in [`domain::api::accounts::THEATRE_ACTS`],
+//! and its text on the audit page.
 
 pub mod accounts;
 pub mod api_keys;

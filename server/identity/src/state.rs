@@ -10,22 +10,22 @@ use catalogue::CatalogueState;
 use http::HttpState;
 use tickets::Mailer;
 
-/// The programme, and who is asking. Cheap to clone.
+/// The state of identity. Cheap to clone.
 #[derive(Clone)]
 pub struct IdentityState(Arc<IdentityParts>);
 
 /// The parts of [`IdentityState`].
 pub struct IdentityParts {
-    /// The state of the crate above.
+    /// The state of the `catalogue` crate.
     pub above: CatalogueState,
     /// Password hashing, cached sessions and the tokens of programs.
     pub accounts: Accounts,
-    /// The way of mails.
+    /// Sends mails.
     pub mailer: Mailer,
 }
 
 impl IdentityState {
-    /// Shares the parts.
+    /// Wraps the parts.
     #[must_use]
     pub fn new(parts: IdentityParts) -> Self {
         Self(Arc::new(parts))

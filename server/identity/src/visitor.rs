@@ -1,9 +1,9 @@
-//! Who is asking: an opaque cookie, or somebody who is signed in.
+//! The caller of a request: a guest with an opaque cookie, or a signed-in account.
 //!
-//! Who signs in hands their visitor over to the session (`accounts`), and the browser has a new, empty visitor for when
-//! the session is over. So whoever uses the browser next finds nothing. The cookie from before opens none of the
-//! visitor's bookings and no place in a waiting list any more; whoever kept a copy of it still holds seats as that visitor:
-//! the way to seats asks only whose a hold is (decision 31).
+//! A sign-in hands the visitor over to the session (`accounts`), and the browser gets a new, empty visitor for the time
+//! after the session. The next user of the browser therefore finds nothing. The old guest cookie gives no access to the
+//! visitor's bookings or waiting-list places any more. A copy of it can still hold seats as that visitor, because
+//! requests for seats check only the owner of a hold (decision 31).
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderValue;
@@ -16,13 +16,13 @@ use uuid::Uuid;
 
 use crate::{IdentityState, accounts};
 
-/// The caller. A handler takes it as an argument and returns it in front of the body: that sets the
-/// cookie when it is new. Pages a CDN may keep do not ask for it.
+/// The caller. A handler takes it as an argument and returns it before the body, which sets a new cookie. Pages that a
+/// CDN may cache do not use it.
 #[derive(Clone, Debug)]
 pub struct Visitor {
-    /// Owner of holds and bookings: a hash of the cookie, so that what the stores hold opens nothing.
+    /// Owner of holds and bookings: a hash of the cookie, so that stored values give no access.
     pub owner: String,
-    /// The account they are signed in to.
+    /// The account of the session.
     pub account: Option<Uuid>,
     set_cookie: Option<HeaderValue>,
 }
@@ -32,7 +32,7 @@ impl Visitor {
         Self { owner: owner_of(secret), account: None, set_cookie: None }
     }
 
-    /// A new visitor, with the cookie that makes a browser be it.
+    /// Creates a new visitor with its cookie.
     #[must_use]
     pub fn unseen(https: bool) -> Self {
         let secret = new_secret();

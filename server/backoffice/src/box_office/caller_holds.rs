@@ -1,7 +1,7 @@
-//! Seats held for somebody at the telephone: longer than a moviegoer's, under a name, and only so many in a show.
+//! Holds for callers at the telephone: longer than a moviegoer's hold, under a name, and limited in number per show.
 //!
-//! The lock store holds them, as it holds all others: should it lose them, they are free, and whoever comes for them is
-//! told. Whose they are and until when is written down beside it.
+//! The lock store holds the seats, as it holds all others. If the lock store loses them, the seats are free and a sale
+//! of them is refused. Postgres records the caller's name and the expiry.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
@@ -26,16 +26,16 @@ use platform::ids;
 use seats::seat_locks::{Asked, Attempt, Lot, Refusal, Terms, with_map};
 use selling::holds;
 
-/// How long such a hold may last, minutes.
+/// Duration of a caller's hold, minutes.
 const MINUTES: std::ops::RangeInclusive<u32> = 5..=240;
-/// Callers for whom seats of one show are held at a time, at most.
+/// Maximum number of callers with holds in one show at a time.
 const MAX_CALLERS: i64 = 30;
 
 /// Holds seats for a caller.
 ///
 /// # Errors
-/// 404 for another theatre's show, 400 for what cannot be read, 409 or 423 for seats that are not free, when others
-/// wait in line, or when as many callers as may have seats.
+/// 404 for another theatre's show. 400 for an invalid request. 409 or 423 for seats that are not free, when customers
+/// are on the waiting list, or when the show has the maximum number of callers' holds.
 pub(super) async fn take(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -55,7 +55,7 @@ pub(super) async fn take(
     if state.waiting.has(show.id) {
         return Err(Problem::new(Code::WaitingListFirst, "Others wait for seats of this show: they come first."));
     }
-    // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
+    // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.
     with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     let hold = ids::derived_id(&["caller", &counter.account().to_string(), &show.id.to_string(), intent.key()]);
     let owner = format!("caller-{}", hold.simple());
@@ -63,7 +63,7 @@ pub(super) async fn take(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    // Two at once are counted one after the other.
+    // The row lock serialises concurrent requests, so that each counts the other's hold.
     sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR NO KEY UPDATE").bind(show.id).execute(&mut *tx).await?;
     if open_of(&mut tx, show.id, now).await?.len() as i64 >= MAX_CALLERS {
         return Err(Problem::new(
@@ -78,7 +78,8 @@ pub(super) async fn take(
     let act = Act::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view(&show, &row))?;
-    // Not committed with its answer yet: the seats are locked in between, so that no row is there without them.
+    // The row and its answer are not committed yet: the seats are locked first, so that no row exists without its
+    // seats.
     intent.complete(&mut tx, &answer, now).await?;
 
     let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
@@ -87,7 +88,7 @@ pub(super) async fn take(
     let granted = match state.locks.lock(show.id, terms, std::slice::from_ref(&attempt)).await {
         Ok(mut granted) => granted.pop(),
         Err(cause) => {
-            // Perhaps only the answer is lost: without a row nobody could let these seats go.
+            // The answer may be lost although the lock was granted: without a row no request could release these seats.
             let _ends_by_itself = state.locks.release(show.id, hold, &owner).await;
             return Err(cause.into());
         }
@@ -111,7 +112,7 @@ fn name_of(text: &str) -> Result<&str, Problem> {
     personal_name(text).ok_or_else(|| Problem::new(Code::PersonInvalid, "Say whom the seats are for."))
 }
 
-/// How long it lasts, milliseconds: as asked for, and not beyond the end of sales.
+/// Duration of the hold, milliseconds: as requested, but not beyond the end of sales.
 fn length(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem> {
     if !MINUTES.contains(&minutes) {
         let detail = format!("Seats are held for {} to {} minutes.", MINUTES.start(), MINUTES.end());
@@ -121,7 +122,7 @@ fn length(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem> {
     Ok((i64::from(minutes) * MINUTE_MS).min(left.max(1)))
 }
 
-/// What is held for callers in a show, by name.
+/// Lists the holds for callers in a show, by name.
 ///
 /// # Errors
 /// 404 for another theatre's show.
@@ -135,10 +136,10 @@ pub(super) async fn list(
     Ok(rows.iter().map(|row| view(&show, row)).collect())
 }
 
-/// Lets the seats of a caller go.
+/// Releases the seats of a caller.
 ///
 /// # Errors
-/// 404 for another theatre's show, 409 when nothing is held like that (any more).
+/// 404 for another theatre's show, 409 when no such hold is open.
 pub(super) async fn release(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -173,9 +174,9 @@ pub(super) async fn release(
     let act = Act::by(counter.account(), "caller_let_go", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::no_content();
-    // Not committed with its answer yet: the seats are let go in between, and when they are being sold nothing is.
+    // The transaction is not committed yet: the seats are released first. If they are being sold, nothing is committed.
     intent.complete(&mut tx, &answer, now).await?;
-    // One that ran out meanwhile is as good as let go.
+    // An expired hold counts as released.
     match state.locks.release(show.id, hold, &owner).await? {
         Ok(()) | Err(Refusal::Gone) => {}
         Err(Refusal::Paying) => return Err(Problem::new(Code::HoldPaying, "These seats are being sold.")),
@@ -185,7 +186,7 @@ pub(super) async fn release(
     Ok(answer)
 }
 
-/// Whose a hold is in the lock store, if it is a caller's of this show.
+/// Returns the owner of a caller's hold in the lock store; `None` when the show has no such hold.
 pub(super) async fn owner_of(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -203,7 +204,7 @@ pub(super) async fn owner_of(
     .await
 }
 
-/// Takes note that what was held for a caller is sold; nothing for any other hold.
+/// Marks a caller's hold as sold; does nothing for any other hold.
 pub(super) async fn note_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE caller_holds SET ended_as = 'sold' WHERE hold_id = $1 AND ended_as IS NULL")
         .bind(hold)
@@ -212,7 +213,7 @@ pub(super) async fn note_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), s
     Ok(())
 }
 
-/// Whether seats of a show are held for somebody at the telephone.
+/// Returns `true` when seats of a show are held for callers.
 ///
 /// # Errors
 /// When the database fails.
@@ -230,7 +231,7 @@ pub async fn is_held_for_callers(
     .await
 }
 
-/// For which caller a seat is held.
+/// Returns the name of the caller a seat is held for.
 pub(super) async fn name_at(
     connection: &mut PgConnection,
     show: Uuid,
@@ -302,7 +303,7 @@ fn labels(show: &Show, seats: &[SeatIndex]) -> String {
 }
 
 fn view(show: &Show, row: &HoldRow) -> CallerHoldView {
-    // A room that was changed since has none of the others.
+    // Seats that a changed layout no longer has are left out.
     let seats: Vec<_> = row
         .seats
         .iter()

@@ -1,4 +1,5 @@
-//! Other seats for a sold booking, and the difference in price into the till or out of it, in one transaction.
+//! Exchanges a sold booking for other seats and books the difference in price into or out of the till, in one
+//! transaction.
 
 use axum::http::StatusCode;
 use domain::api::box_office::{CounterBooking, ExchangeRequest};
@@ -20,29 +21,29 @@ use seats::seat_locks::Held;
 use selling::bookings::{self, CounterSale, Exchanged, Given, Unsold};
 use selling::outbox;
 
-/// What is exchanged for what, on whose word.
+/// An exchange, validated, with its approval.
 struct Wish<'a> {
     /// The booking that ends.
     given: Given,
     /// The show of the new seats.
     show: &'a Show,
-    /// The seller's hold of them, closed.
+    /// The seller's hold of the new seats, closed.
     held: &'a Held,
-    /// What the customer was told the new seats cost, minor units.
+    /// Price of the new seats quoted to the customer, minor units.
     told_minor: i64,
     reason: &'a str,
-    /// Who stands for money that goes back.
+    /// The manager who approved a refund of the difference.
     manager: Option<Uuid>,
 }
 
-/// Exchanges a booking for what the seller holds, in the same show or another of the theatre. Where that costs less, a
-/// manager stands with their PIN for the money that goes back, as they do for a refund.
+/// Exchanges a booking for the seats the seller holds, in the same show or another of the theatre. If the new seats
+/// cost less, a manager approves the refund with their PIN.
 ///
 /// # Errors
-/// 404 for another theatre's booking or show; 409 when it is not sold, somebody came in with it, money of it is on its way
-/// back, it or the new seats cost another sum than was told, it was paid online and they cost more, or there is no till for
-/// the difference, or too little in it; 410 when the hold is over; 422 when money goes back without the PIN of a manager,
-/// 429 after too many tries.
+/// 404 for another theatre's booking or show. 409 when the booking is not sold, a ticket of it was used, or a refund of
+/// it is pending; when a price differs from the quoted one; when it was paid online and the new seats cost more; or
+/// when no till is open for the difference or it holds too little cash. 410 when the hold has expired. 422 for a refund
+/// without the PIN of a manager. 429 after too many attempts.
 pub(super) async fn exchange(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -55,7 +56,8 @@ pub(super) async fn exchange(
     }
     match exchange_once(state, counter, booking, request, intent).await {
         Ok(answer) => Ok(answer),
-        // A repeat is in its own way: the booking has ended, the hold is used up.
+        // A retry of a completed request fails here: the booking has ended and the hold is used up. Its stored answer
+        // is returned.
         Err(refused) => intent.unless_answered(&state.pg, state.clock.now(), refused).await,
     }
 }
@@ -90,7 +92,7 @@ async fn exchange_once(
     exchanged
 }
 
-/// The manager who stands for money that goes back; nobody is asked where none does.
+/// Checks the PIN of the manager who approves a refund; `None` when nothing is refunded.
 async fn who_stands(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -134,7 +136,7 @@ async fn commit(
     write_act(&mut tx, counter, &exchanged, wish, now).await?;
     let found = bookings::find_by_id(&mut tx, exchanged.sold.booking).await?;
     let found = found.ok_or_else(|| Problem::internal(&"an exchange without a booking"))?;
-    // Whoever hands it out or takes it reads it here, and nowhere else.
+    // The difference is part of this answer only; the booking does not store it.
     let view = CounterBooking { difference: Some(exchanged.difference), ..found.view(&mut tx, show).await? };
     let answer = Answer::json(StatusCode::CREATED, &view)?;
     let answer = intent.commit(tx, answer, now).await?;
@@ -143,8 +145,8 @@ async fn commit(
     Ok(answer)
 }
 
-/// What was paid at the counter and what changes hands there now has its line, also when that is nothing. Nobody pays out
-/// what is not in the till.
+/// Adds the difference of a booking paid at the counter to the till's ledger, also when it is zero. A refund in cash
+/// needs that much cash in the till.
 async fn write_difference(
     tx: &mut PgConnection,
     counter: Counter<'_>,

@@ -1,4 +1,4 @@
-//! A booking at the counter: found by the name people read aloud, or by whose it is, and only where its show is.
+//! Finds bookings at the counter by reference or by customer, only for shows of the theatre.
 
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ use identity::audit::{self, Entry as Act};
 use platform::clock::{from_utc, to_utc};
 use selling::bookings::{self, CounterFound};
 
-/// Characters of a name or an address that is looked for, at least and at most.
+/// Minimum and maximum length of a searched name or address, characters.
 pub const ASKED_CHARS: (usize, usize) = (2, 100);
-/// Shows that started longer ago than this, two months, are not looked at, milliseconds.
+/// Age of the oldest shows that are searched: two months, milliseconds.
 const BACK_MS: i64 = 60 * 24 * 60 * MINUTE_MS;
-/// Shows whose bookings are looked at, at most.
+/// Maximum number of shows whose bookings are searched.
 const MAX_SHOWS: i64 = 10_000;
-/// What takes longer than this is given up: the tables are the same that people buy by.
+/// The timeout bounds the load of a search: sales use the same tables.
 const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = '3s'";
 
 fn nothing() -> Problem {
     Problem::not_found("booking")
 }
 
-/// The booking of that reference.
+/// Returns the booking with this reference.
 ///
 /// # Errors
-/// 404 when there is none of a show of this theatre.
+/// 404 when no show of this theatre has such a booking.
 pub async fn by_reference(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -45,20 +45,20 @@ pub async fn by_reference(
     view(state, counter, found).await
 }
 
-/// The booking of that id.
+/// Returns the booking with this id.
 ///
 /// # Errors
-/// 404 when there is none of a show of this theatre.
+/// 404 when no show of this theatre has such a booking.
 pub async fn by_id(state: &BackofficeState, counter: Counter<'_>, booking: Uuid) -> Result<CounterBooking, Problem> {
     let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?;
     view(state, counter, found).await
 }
 
-/// Bookings of somebody, by a part of their name or address, the newest first. Which were shown is in the audit list,
-/// by their references: a name that was looked for would stand there for good.
+/// Finds bookings by a part of the customer's name or address, the newest first. The audit list records the references
+/// of the results, not the searched name: audit entries are never deleted.
 ///
 /// # Errors
-/// 400 for what is no part of a name or an address, 503 when it takes too long.
+/// 400 for a search text that is too short or too long, 503 on a timeout.
 pub async fn by_person(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -90,7 +90,7 @@ pub async fn by_person(
     Ok(told.collect())
 }
 
-/// Shows of a theatre that started then or later.
+/// Returns the shows of a theatre that started at `since` or later.
 async fn shows_since(tx: &mut PgConnection, theatre: &str, since: DateTime<Utc>) -> Result<Vec<Uuid>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT show.id FROM shows show JOIN screens screen ON screen.id = show.screen_id
@@ -126,10 +126,10 @@ async fn view(
     Ok(view)
 }
 
-/// The show of a booking, if it is one of the theatre's.
+/// Returns the show of a booking, if it is one of the theatre's.
 ///
 /// # Errors
-/// 404 when there is no such booking here.
+/// 404 when the theatre has no such booking.
 pub(super) async fn show_of(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -139,7 +139,7 @@ pub(super) async fn show_of(
     show_here(state, counter, found.show).await
 }
 
-/// A show, if it is one of the theatre's.
+/// Returns a show, if it is one of the theatre's.
 ///
 /// # Errors
 /// 404 when it is not.

@@ -1,11 +1,12 @@
-//! A seat the house keeps, given straight to its guest: a seller holds it, and it was never on sale.
+//! House seats given to a guest: a seller holds them without their ever being on sale.
 //!
-//! Postgres first says that the house keeps it no more. The map still says that it does, so nobody can take it; then one
-//! call to the lock store makes it the seller's (`Attempt::takes_kept`). From there on it is a hold like any other. Where
-//! that call is refused, or fails, the map follows Postgres: the seat is on sale, and the seller is told so.
+//! Two steps. First Postgres stops keeping the seats for the house; the map still shows them as kept, so no other
+//! request can take them. Then one call to the lock store turns them into the seller's hold (`Attempt::takes_kept`), a
+//! hold like any other. If that call is refused or fails, the map is rebuilt from Postgres: the seats are on sale, and
+//! the seller gets an error that says so.
 //!
-//! What the key stands for in Postgres is the first half. The second is known to the lock store by the same key, which
-//! tells the same hold again: a repeat goes on where the first request ended (docs/decisions/0058).
+//! The idempotency key in Postgres covers the first step. The lock store stores the same key for the second step and
+//! returns the same hold again. A retry therefore continues after the last completed step (docs/decisions/0058).
 
 use std::sync::Arc;
 
@@ -26,11 +27,11 @@ use platform::ids;
 use seats::seat_locks::{Asked, Attempt, Held, Lot, Refusal, with_map};
 use selling::holds;
 
-/// Holds seats the house keeps for the seller; all or none.
+/// Holds house seats for the seller; all or none.
 ///
 /// # Errors
-/// 404 for another theatre's show, 400 for what cannot be read, 409 for seats the house does not keep, for whoever holds
-/// others in this show, or when nothing is sold. After the seats were lifted also whatever the lock store refuses.
+/// 404 for another theatre's show. 400 for an invalid request. 409 for seats the house does not keep, when the seller
+/// holds other seats of the show, or when sales are closed. After the first step also every refusal of the lock store.
 pub(super) async fn take(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -61,7 +62,7 @@ pub(super) async fn take(
     }
 }
 
-/// What would refuse the hold is looked at before anything is lifted for it.
+/// Checks the conditions of the hold before the seats are released from the house.
 async fn may_hold(state: &BackofficeState, show: &Show, attempt: &Attempt) -> Result<(), Problem> {
     catalogue::on_sale(show, state.clock.now())?;
     if attempt.lot.seats.len() > show.per_person {
@@ -74,7 +75,8 @@ async fn may_hold(state: &BackofficeState, show: &Show, attempt: &Attempt) -> Re
     }
 }
 
-/// The house keeps these seats no more; all or none. Nobody can take them yet, as the map says that it does.
+/// Releases these seats from the house in Postgres; all or none. The map still shows them as kept, so no other request
+/// can take them yet.
 async fn lift(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -101,18 +103,18 @@ async fn lift(
     Ok(())
 }
 
-/// What was lifted becomes the seller's, where the house has not kept it again since: until the lock store has answered,
-/// nobody keeps these seats or puts them back.
+/// Turns released seats into the seller's hold, unless the house keeps them again. The row lock prevents changes of
+/// house seats until the lock store has answered.
 async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &Attempt) -> Result<Held, Problem> {
-    // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
+    // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
-    // Before asking: a grant whose answer gets lost must end in time as well.
+    // Added before the call: a hold that is granted without an answer must expire as well.
     state.watched.add(show.id);
     let mut tx = state.pg.begin().await?;
     let (kept_again, _) = kept_among(&mut tx, show.id, &attempt.lot.seats).await?;
     let attempt = Attempt { takes_kept: kept_again.is_empty(), ..attempt.clone() };
     let told = state.locks.lock(show.id, holds::terms(state, show), std::slice::from_ref(&attempt)).await;
-    // Nothing was written in it.
+    // The transaction wrote nothing: it only held the row lock.
     let _ends_either_way = tx.rollback().await;
     let answer = told?.pop().ok_or_else(|| Problem::internal(&"an attempt without an answer"))?;
     answer.map_err(|refusal| match refusal {
@@ -124,7 +126,7 @@ async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &Attempt) -> R
     })
 }
 
-/// Puts the map right, and says what became of the seats.
+/// Corrects the map and adds the state of the seats to the problem.
 async fn lifted_in_vain(state: &BackofficeState, show: &Show, seats: &[SeatIndex], refused: Problem) -> Problem {
     if let Err(problem) = follow(state, show.id, seats).await {
         let why = problem.detail();

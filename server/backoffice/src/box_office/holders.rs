@@ -1,4 +1,4 @@
-//! Whose a seat is, for staff of its theatre and nobody else.
+//! Holders of seats, visible only to staff of the theatre.
 
 use domain::api::box_office::SeatHolder;
 use domain::seats::{SeatIndex, SeatState};
@@ -11,10 +11,10 @@ use http::{Code, Problem};
 use seats::seat_locks::map_or_claims;
 use selling::bookings::{self, Holder};
 
-/// Whose this seat is at the moment.
+/// Returns the current holder of this seat.
 ///
 /// # Errors
-/// 404 for another theatre's show, 400 for a seat the room has not.
+/// 404 for another theatre's show, 400 for an unknown seat.
 pub(super) async fn of_seat(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -28,7 +28,7 @@ pub(super) async fn of_seat(
     let map = map_or_claims(state, &show).await?;
     let byte = map.map.get(seat as usize).copied().unwrap_or_default();
     let mut connection = state.pg.acquire().await?;
-    // Who pays has a claim, whatever the map says; who bought as well.
+    // A claim in Postgres, of a sale or a running payment, takes precedence over the map.
     let now = state.clock.now();
     let known = bookings::holder_of_seat(&mut connection, show.id, seat, now).await?;
     let known = match known {

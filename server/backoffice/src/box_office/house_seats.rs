@@ -1,8 +1,8 @@
-//! Seats the house keeps: off sale, with a reason, and back on sale.
+//! House seats: seats kept off sale, with a reason, and put back on sale.
 //!
-//! `shows.blocked` is what the map is built from. The lock store hears of seats to be kept before that is committed, and
-//! of those put back after it, so that nobody can take a seat the house has. Where anything fails, the map follows
-//! Postgres. One that goes straight to its guest is never on sale: `guest_seats`.
+//! The map is built from `shows.blocked`. The lock store blocks seats before the commit and unblocks them after it, so
+//! that no request can take a seat the house keeps. After a failure the map is corrected from Postgres. A seat given
+//! straight to a guest is never on sale: see `guest_seats`.
 
 use std::collections::BTreeSet;
 
@@ -24,13 +24,13 @@ use platform::clock::to_utc;
 use seats::seat_locks::{Refusal, with_map};
 use selling::{bookings, holds};
 
-/// Seats kept or put back at once, at most.
+/// Maximum number of seats per request.
 const MAX_SEATS: usize = 200;
 
 /// Keeps seats off sale, or puts them back; all or none.
 ///
 /// # Errors
-/// 404 for another theatre's show, 400 for what cannot be read, 409 or 423 for seats to be kept that are sold or held.
+/// 404 for another theatre's show. 400 for an invalid request. 409 or 423 when seats to be kept are sold or held.
 pub(super) async fn keep(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -45,7 +45,7 @@ pub(super) async fn keep(
     let show = find::show_here(state, counter, show).await?;
     let reason = reason_of(&request.reason)?;
     let seats = known_seats(&show, &request.seats, MAX_SEATS)?;
-    // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
+    // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.
     with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -76,7 +76,7 @@ pub(super) async fn keep(
     done.map(|()| answer)
 }
 
-/// Seats to be kept are off the map first.
+/// Commits; blocks seats to be kept on the map first.
 async fn commit(
     state: &BackofficeState,
     show: &Show,
@@ -91,14 +91,14 @@ async fn commit(
     Ok(())
 }
 
-/// Puts these seats on the map as Postgres has them, whether the last change of it came through or not. Where that fails
-/// they stay off sale, which harms nobody.
+/// Corrects these seats on the map from Postgres, whether the last change was committed or not. If this fails, the
+/// seats stay off sale: an error on the safe side.
 ///
 /// # Errors
 /// When the database or the lock store fails.
 pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
     let mut tx = state.pg.begin().await?;
-    // Nobody keeps them, or puts them back, until the map agrees.
+    // The row lock prevents changes of house seats until the map agrees.
     let (on, off) = kept_among(&mut tx, show, seats).await?;
     for (mut those, is_kept) in [(on, true), (off, false)] {
         if those.is_empty() {
@@ -106,7 +106,7 @@ pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) ->
         }
         let told = state.locks.block(show, &those, is_kept).await?;
         if let Err(Refusal::Taken(taken)) = told {
-            // All or none: without those that are somebody's, and so were not kept.
+            // The call is all or none: retry without the seats that are held or sold, which the house does not keep.
             those.retain(|seat| taken.iter().all(|(other, _)| other != seat));
             if !those.is_empty() {
                 let _as_good_as_it_gets = state.locks.block(show, &those, is_kept).await?;
@@ -117,7 +117,7 @@ pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) ->
     Ok(())
 }
 
-/// Which of these seats the house keeps, and which it does not, for as long as the transaction lasts.
+/// Splits these seats into those the house keeps and those it does not, and locks the show until the transaction ends.
 pub(super) async fn kept_among(
     tx: &mut PgConnection,
     show: Uuid,
@@ -130,8 +130,8 @@ pub(super) async fn kept_among(
     Ok(seats.iter().copied().partition(|seat| kept.contains(&seat.cast_signed())))
 }
 
-/// Notes why the house keeps seats of shows since they were planned there; `shows.blocked` has them already, written by
-/// whoever writes the shows. Nobody has seen these shows: there is no map to be told.
+/// Records the reasons of house seats for newly planned shows. The caller has written `shows.blocked` together with the
+/// shows. The shows are new, so no map needs an update.
 ///
 /// # Errors
 /// When the database fails.
@@ -157,7 +157,7 @@ pub async fn keep_from_start(
     Ok(())
 }
 
-/// Seats of the room, each once, in order.
+/// Validates seats of a layout: sorted, without duplicates.
 pub(super) fn known_seats(show: &Show, seats: &[SeatIndex], most: usize) -> Result<Vec<SeatIndex>, Problem> {
     if seats.is_empty() || seats.len() > most {
         return Err(Problem::new(Code::Malformed, format!("Name 1 to {most} seats.")));
@@ -179,7 +179,7 @@ fn refused(show: &Show, refusal: &Refusal) -> Problem {
     }
 }
 
-/// Notes in Postgres that the house keeps these seats, or keeps them no more.
+/// Records in Postgres that the house keeps these seats, or no longer keeps them.
 ///
 /// # Errors
 /// When the database fails.

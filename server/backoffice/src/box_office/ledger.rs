@@ -1,4 +1,4 @@
-//! Tills as people see them: the ledger's sums.
+//! Views of tills with the sums of their ledgers.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use super::sql::{self, LineRow, SumRow, TillRecord};
 use http::Problem;
 use platform::clock::{from_utc, rfc3339};
 
-/// Lines of a ledger that are told.
+/// Maximum number of ledger lines in a view.
 const MAX_LINES: i64 = 200;
 
-/// These tills with their sums, in their order.
+/// Returns these tills with their sums, in their order.
 pub(super) async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> Result<Vec<TillView>, Problem> {
     let ids: Vec<Uuid> = tills.iter().map(|till| till.id).collect();
     let mut lines: HashMap<Uuid, Vec<Line>> = HashMap::new();
@@ -25,7 +25,7 @@ pub(super) async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> Result
     tills.iter().map(|till| view(till, lines.remove(&till.id).unwrap_or_default())).collect()
 }
 
-/// One till with its latest lines.
+/// Returns one till with its sums and latest lines.
 pub(super) async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView, Problem> {
     let mut view = one(tx, till).await?;
     let currency = view.float.currency;
@@ -34,7 +34,7 @@ pub(super) async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> Resu
     Ok(view)
 }
 
-/// One till with its sums.
+/// Returns one till with its sums.
 pub(super) async fn one(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView, Problem> {
     let views = views(tx, std::slice::from_ref(till)).await?;
     views.into_iter().next().ok_or_else(|| Problem::internal(&"a till without a view"))
@@ -89,7 +89,7 @@ fn told(row: LineRow, currency: Currency) -> Result<TillRow, Problem> {
     })
 }
 
-/// A row that cannot be is an error that names it, never a default.
+/// An invalid stored value is an error that names it, never a default.
 fn corrupt(column: &str, value: &str) -> Problem {
     Problem::internal(&format!("{column} is {value:?}"))
 }

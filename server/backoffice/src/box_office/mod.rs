@@ -1,14 +1,13 @@
-//! The box office: people at the counter of a theatre, their tills, what they sell and what they take back.
+//! The box office: tills, sales and refunds at the counter of a theatre.
 //!
-//! A till is a person's drawer in a theatre, from its float to its cash-up (`tills`); its ledger is only ever added to
-//! (`ledger`), in the transaction of what it is about. Seats are held as everybody holds them, and sold by the booking
-//! machine like all others (`bookings::sell`); this room adds the money (`sell`, `take_back`), who sees whose seat is
-//! whose (`holders`), and seats the house keeps (`house_seats`) or gives straight to a guest (`guest_seats`). Every act is
-//! in the audit list.
+//! A till belongs to one person in one theatre, from its float to its cash-up (`tills`). Its ledger is append-only
+//! (`ledger`); each line is written in the transaction it belongs to. Seats are held and sold like online seats
+//! (`bookings::sell`). This module adds the money (`sell`, `take_back`), the holders of seats (`holders`), house seats
+//! (`house_seats`) and guests' seats (`guest_seats`). Every action is recorded in the audit list.
 //!
-//! Locks are taken in one order: the till first, then the booking, its payment, its claims.
+//! Lock order: the till first, then the booking, its payment, its claims.
 //!
-//! What is not here: how a booking moves (`bookings`), who may do what (`accounts`), and what the pages look like.
+//! Elsewhere: the states of a booking (`bookings`), roles (`accounts`), and the pages.
 
 mod caller_holds;
 mod endpoints;
@@ -43,22 +42,22 @@ use crate::BackofficeState;
 use http::Problem;
 use identity::accounts::Staff;
 
-/// Somebody at the counter of a theatre.
+/// A member of staff at the counter of a theatre.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<'a> {
-    /// Who.
+    /// The member of staff.
     pub staff: &'a Staff,
-    /// Where; they work there.
+    /// The theatre; the member of staff has a role there.
     pub theatre: &'a str,
 }
 
 impl Counter<'_> {
-    /// Their account.
+    /// The account of the member of staff.
     const fn account(&self) -> uuid::Uuid {
         self.staff.session.account
     }
 
-    /// What the theatre's money is.
+    /// Returns the currency of the theatre.
     ///
     /// # Errors
     /// 404 when there is no such theatre.

@@ -1,4 +1,4 @@
-//! Selling at the counter: what the seller holds becomes a booking, and its price lies in the till, in one transaction.
+//! Sells the seller's hold and adds its price to the till, in one transaction.
 
 use axum::http::StatusCode;
 use domain::api::box_office::SaleRequest;
@@ -20,8 +20,8 @@ use selling::outbox;
 /// Sells the seller's hold in a show.
 ///
 /// # Errors
-/// 404 for another theatre's show, 409 without an open till, for another total or when sales are closed, 410 when the
-/// hold is over, 400 for what cannot be read.
+/// 404 for another theatre's show. 409 without an open till, for another total, or when sales are closed. 410 when the
+/// hold has expired. 400 for an invalid request.
 pub(super) async fn sell(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -34,7 +34,7 @@ pub(super) async fn sell(
     }
     match sell_once(state, counter, show, request, intent).await {
         Ok(answer) => Ok(answer),
-        // A repeat is in its own way: the hold is used up.
+        // A retry of a completed request fails here: the hold is used up. Its stored answer is returned.
         Err(refused) => intent.unless_answered(&state.pg, state.clock.now(), refused).await,
     }
 }
@@ -50,11 +50,11 @@ async fn sell_once(
     let reason = why(request)?;
     let show = find::show_here(state, counter, show).await?;
     catalogue::sales_open(&show, now)?;
-    // Looked at before the hold is closed; what counts is the till's row in the transaction.
+    // An early check, before the hold is closed. The row lock in the transaction decides.
     if sql::open_till(&mut *state.pg.acquire().await?, counter.theatre, counter.account()).await?.is_none() {
         return Err(tills::no_till());
     }
-    // What is held for somebody at the telephone is nobody's session.
+    // A caller's hold has its own owner, not the seller's session.
     let caller = caller_holds::owner_of(state, counter, show.id, request.hold).await?;
     let owner = caller.as_deref().unwrap_or(&counter.staff.session.owner);
     let held = bookings::close_hold(state, &show, owner, request.hold).await?;
@@ -65,7 +65,7 @@ async fn sell_once(
     sold
 }
 
-/// Why it is free; for a sale, how it was paid.
+/// The reason of the sale: why it is free, or the means of payment.
 fn why(request: &SaleRequest) -> Result<String, Problem> {
     match (request.means, request.reason.trim()) {
         (Means::Free, _) => Ok(format!("For free at the counter: {}", reason_of(&request.reason)?)),

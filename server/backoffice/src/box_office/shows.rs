@@ -1,4 +1,4 @@
-//! The shows of a day, and how full each is at this moment.
+//! The shows of a day with their current occupancy.
 
 use chrono::NaiveDate;
 use domain::api::box_office::{CounterShow, Occupancy};
@@ -11,8 +11,8 @@ use catalogue::{Show, today_in};
 use http::Problem;
 use seats::seat_locks::{MapSnapshot, map_or_claims};
 
-/// The shows of a theatre on `date`, today where none is given, in the order of their start. The numbers are the lock
-/// store's, as of now. While it is away, seats that are only held count as free.
+/// Returns the shows of a theatre on `date` (default: today), in the order of their start. The numbers are current,
+/// from the lock store. Without the lock store, held seats count as free.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! Queries of `tills`, `till_rows` and `day_closes`. A till's row is locked by whoever writes into it.
+//! Queries of `tills`, `till_rows` and `day_closes`. Every writer locks the till's row first.
 
 use chrono::{DateTime, Utc};
 use domain::till::{Entry, Means};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// A till as stored, with whose it is.
+/// A till as stored, with the name of its person.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct TillRecord {
     pub(super) id: Uuid,
@@ -17,7 +17,7 @@ pub(super) struct TillRecord {
     pub(super) opened_at: DateTime<Utc>,
     pub(super) closed_at: Option<DateTime<Utc>>,
     pub(super) counted_minor: Option<i64>,
-    /// Who counted it in place of that person.
+    /// The manager who counted the till in place of its person.
     pub(super) counted_by: Option<String>,
     pub(super) counted_why: Option<String>,
 }
@@ -34,12 +34,12 @@ macro_rules! select_till {
     };
 }
 
-/// The currency of a theatre.
+/// Returns the currency of a theatre.
 pub(super) async fn currency(tx: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(tx).await
 }
 
-/// The open till of a person in a theatre.
+/// Returns the open till of a person in a theatre.
 pub(super) async fn open_till(
     tx: &mut PgConnection,
     theatre: &str,
@@ -52,7 +52,7 @@ pub(super) async fn open_till(
         .await
 }
 
-/// The same, locked until the transaction ends.
+/// Returns the open till, locked until the transaction ends.
 pub(super) async fn lock_open_till(
     tx: &mut PgConnection,
     theatre: &str,
@@ -67,7 +67,7 @@ pub(super) async fn lock_open_till(
     .await
 }
 
-/// A till of a theatre, open or not, locked until the transaction ends.
+/// Returns a till of a theatre, open or closed, locked until the transaction ends.
 pub(super) async fn lock_till(
     tx: &mut PgConnection,
     theatre: &str,
@@ -80,7 +80,7 @@ pub(super) async fn lock_till(
         .await
 }
 
-/// The last till a person opened in a theatre.
+/// Returns the till a person opened last in a theatre.
 pub(super) async fn last_till(
     tx: &mut PgConnection,
     theatre: &str,
@@ -95,7 +95,7 @@ pub(super) async fn last_till(
     .await
 }
 
-/// Tills of a theatre that are in no closed day yet, the oldest first; locked until the transaction ends.
+/// Returns the tills of a theatre that belong to no closed day, the oldest first, locked until the transaction ends.
 pub(super) async fn lock_of_the_day(
     tx: &mut PgConnection,
     theatre: &str,
@@ -110,7 +110,7 @@ pub(super) async fn lock_of_the_day(
     .await
 }
 
-/// The same, not locked.
+/// Returns the tills of a theatre that belong to no closed day, the oldest first.
 pub(super) async fn of_the_day(
     tx: &mut PgConnection,
     theatre: &str,
@@ -125,7 +125,7 @@ pub(super) async fn of_the_day(
     .await
 }
 
-/// Tills of a closed day.
+/// Returns the tills of a closed day.
 pub(super) async fn of_close(
     tx: &mut PgConnection,
     theatre: &str,
@@ -142,7 +142,7 @@ pub(super) async fn of_close(
     .await
 }
 
-/// Opens a till; `false` when the person has an open one there.
+/// Opens a till; `false` when the person already has an open one in the theatre.
 pub(super) async fn insert_till(
     tx: &mut PgConnection,
     id: Uuid,
@@ -164,8 +164,8 @@ pub(super) async fn insert_till(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Closes a locked till with what was counted, and by whom and why where it was not its person; `false` when it is closed
-/// already.
+/// Closes a locked till with the counted sum; `in_place` is the manager who counted it for its person, and the reason.
+/// Returns `false` when the till is already closed.
 pub(super) async fn close_till(
     tx: &mut PgConnection,
     id: Uuid,
@@ -188,13 +188,13 @@ pub(super) async fn close_till(
     Ok(closed.rows_affected() == 1)
 }
 
-/// A line of a ledger to be written.
+/// A new line of a ledger.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewLine<'a> {
     pub(super) till: Uuid,
     pub(super) entry: Entry,
     pub(super) means: Means,
-    /// What came in; below zero: what went out.
+    /// Money in; negative: money out.
     pub(super) amount_minor: i64,
     pub(super) booking: Option<Uuid>,
     pub(super) actor: Uuid,
@@ -229,7 +229,7 @@ pub(super) struct SumRow {
     pub(super) amount_minor: i64,
 }
 
-/// The sums of these tills' lines, by kind and means.
+/// Returns the sums of these tills' lines, by kind and means.
 pub(super) async fn sums(tx: &mut PgConnection, tills: &[Uuid]) -> Result<Vec<SumRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT till_id, kind, means, sum(amount_minor)::bigint AS amount_minor FROM till_rows
@@ -253,7 +253,7 @@ pub(super) struct LineRow {
     pub(super) at: DateTime<Utc>,
 }
 
-/// The latest lines of a till, the last first.
+/// Returns the latest lines of a till, the newest first.
 pub(super) async fn lines(tx: &mut PgConnection, till: Uuid, limit: i64) -> Result<Vec<LineRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT line.number, line.kind, line.means, line.amount_minor, line.booking_id, booking.reference, line.reason,
@@ -267,7 +267,7 @@ pub(super) async fn lines(tx: &mut PgConnection, till: Uuid, limit: i64) -> Resu
     .await
 }
 
-/// Which till took the money of a booking, by whom and when.
+/// Returns the till that took the money of a booking, the seller and the time.
 pub(super) async fn sale_of(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -278,7 +278,7 @@ pub(super) async fn sale_of(
         .await
 }
 
-/// Writes that a day was closed, with these tills in it; its number.
+/// Records a closed day with these tills; returns its number.
 pub(super) async fn close_day(
     tx: &mut PgConnection,
     theatre: &str,
@@ -287,7 +287,7 @@ pub(super) async fn close_day(
     reason: &str,
     now: Timestamp,
 ) -> Result<i32, sqlx::Error> {
-    // Two at once, each with other tills, are numbered one after the other.
+    // The row lock serialises concurrent closes, so that each gets its own number.
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
     let number: i32 = sqlx::query_scalar(
         "INSERT INTO day_closes (theatre_id, number, closed_by, closed_at, reason)
@@ -312,7 +312,7 @@ pub(super) async fn close_day(
     Ok(number)
 }
 
-/// The last day that was closed: its number and when.
+/// Returns the number and the time of the last closed day.
 pub(super) async fn last_close(
     tx: &mut PgConnection,
     theatre: &str,

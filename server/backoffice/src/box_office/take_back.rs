@@ -1,4 +1,5 @@
-//! What the counter takes back: a refund a manager stands for, a sale of a moment ago, and money that waits.
+//! Refunds at the counter: a refund approved by a manager, the undo of a recent sale, and the pay-out of a waiting
+//! refund.
 
 use axum::http::StatusCode;
 use domain::api::box_office::{Reason, RefundRequest};
@@ -18,11 +19,11 @@ use platform::clock::from_utc;
 use selling::bookings::{self, TakenBack};
 use selling::outbox;
 
-/// Takes back all of a booking, or some seats, in full. A manager of the theatre stands for it with their PIN.
+/// Refunds a booking, or some of its seats, in full. A manager of the theatre approves it with their PIN.
 ///
 /// # Errors
-/// 404 for another theatre's booking, 422 for a PIN that is not the manager's, 429 after too many tries, 409 when it is
-/// not sold, or when the money would have to come out of a till that is not open or has too little.
+/// 404 for another theatre's booking. 422 for a wrong PIN. 429 after too many attempts. 409 when the booking is not
+/// sold, or when the till for the money is not open or holds too little cash.
 pub async fn refund(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -33,10 +34,11 @@ pub async fn refund(
     perform(state, counter, booking, Way::Refund(request), &request.reason, intent).await
 }
 
-/// Undoes a sale the caller made a moment ago, out of the same till.
+/// Undoes a recent sale of the caller, out of the same till.
 ///
 /// # Errors
-/// 404 for another theatre's booking, 409 when it is too late, somebody else's, of another till, or in use.
+/// 404 for another theatre's booking. 409 when it is too late, the sale is another seller's or of another till, or a
+/// ticket was used.
 pub async fn undo(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -47,10 +49,10 @@ pub async fn undo(
     perform(state, counter, booking, Way::Undo, &request.reason, intent).await
 }
 
-/// Pays out what waits at the counter for a booking that was undone elsewhere: its show was called off.
+/// Pays out the waiting refund of a booking whose show was called off.
 ///
 /// # Errors
-/// 404 for another theatre's booking, 409 when nothing waits, or the till is not open or has too little.
+/// 404 for another theatre's booking. 409 when no refund waits, or when the till is not open or holds too little cash.
 pub async fn pay_out(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -61,7 +63,7 @@ pub async fn pay_out(
     perform(state, counter, booking, Way::PayOut, &request.reason, intent).await
 }
 
-/// How money goes back.
+/// The kind of a refund.
 #[derive(Clone, Copy)]
 enum Way<'a> {
     Refund(&'a RefundRequest),
@@ -98,7 +100,7 @@ async fn perform(
     };
     pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
     let found = bookings::find_by_id(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
-    // It was read before this transaction began, and is in memory.
+    // The show was loaded before this transaction began and is cached.
     let show = state.catalogue.known_show(found.show).await?;
     let view = found.view(&mut tx, &show).await?;
     let (act, words) = match way {
@@ -116,7 +118,7 @@ async fn perform(
     Ok(answer)
 }
 
-/// Takes back the caller's own sale, as long as it may be undone.
+/// Takes back the caller's own sale within the undo period.
 async fn undo_own(
     tx: &mut PgConnection,
     counter: Counter<'_>,
@@ -137,7 +139,8 @@ async fn undo_own(
         return Err(Problem::new(Code::UndoTooLate, detail));
     }
     let back = bookings::take_back(tx, booking, None, reason, now).await?;
-    // Only now is the booking locked. Whoever is in keeps the seat, unless a manager stands for it.
+    // The booking is locked only since the statement above. A used ticket keeps its seat, unless a manager approves the
+    // refund.
     if tickets::in_use(tx, booking, None).await? {
         let detail = "Somebody came in with these tickets already. A manager can refund them.";
         return Err(Problem::new(Code::UndoTooLate, detail));
@@ -145,7 +148,7 @@ async fn undo_own(
     Ok(back)
 }
 
-/// Takes what goes back at the counter out of the till; what a gateway has concerns no till.
+/// Books a refund at the counter out of the till; a gateway refund concerns no till.
 async fn pay(
     tx: &mut PgConnection,
     counter: Counter<'_>,

@@ -1,4 +1,5 @@
-//! Tickets on paper, the first time and again. Each print is in the audit list: paper can be given to two people.
+//! Prints tickets, the first time and again. Each print is recorded in the audit list: paper copies can be given to two
+//! people.
 
 use axum::http::StatusCode;
 use domain::api::box_office::PrintedTicket;
@@ -10,10 +11,10 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::audit::{self, Entry as Act};
 
-/// The tickets of a booking, to be printed.
+/// Returns the tickets of a booking for printing.
 ///
 /// # Errors
-/// 404 for another theatre's booking, 409 when it has no tickets (any more).
+/// 404 for another theatre's booking, 409 when it has no valid tickets.
 pub async fn print(
     state: &BackofficeState,
     counter: Counter<'_>,

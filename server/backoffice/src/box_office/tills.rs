@@ -1,4 +1,4 @@
-//! A shift at a till: float, drops, cash-up; and the day, which a manager closes.
+//! The shifts at tills: float, drops and cash-up; and the close of the day by a manager.
 
 use axum::http::StatusCode;
 use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayView, DropRequest, OpenTill, TillView};
@@ -17,20 +17,20 @@ use identity::audit::{self, Entry as Act};
 use platform::clock::{from_utc, rfc3339};
 use platform::ids;
 
-/// Tills of a day, at most.
+/// Maximum number of tills per day.
 const MAX_TILLS: i64 = 200;
 
-/// What one is told who has no open till.
+/// The problem of a request without an open till.
 pub(super) fn no_till() -> Problem {
     Problem::new(Code::TillClosed, "Open your till first: say how much cash is in it.")
 }
 
-/// A till as the audit list names it.
+/// The audit subject of a till.
 fn subject(till: &TillRecord) -> String {
     format!("till {}", till.id)
 }
 
-/// A sum somebody counted.
+/// Validates a counted sum.
 fn counted(minor: i64) -> Result<i64, Problem> {
     if can_be_counted(minor) {
         Ok(minor)
@@ -39,7 +39,7 @@ fn counted(minor: i64) -> Result<i64, Problem> {
     }
 }
 
-/// The caller's open till with its ledger.
+/// Returns the caller's open till with its ledger.
 ///
 /// # Errors
 /// When the database fails.
@@ -54,7 +54,7 @@ pub async fn mine(state: &BackofficeState, counter: Counter<'_>) -> Result<Optio
 /// Opens the caller's till with its float.
 ///
 /// # Errors
-/// 409 when they have an open one here, 400 for a sum that cannot be.
+/// 409 when the caller already has an open till here, 400 for an invalid sum.
 pub async fn open(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -90,15 +90,15 @@ pub async fn open(
     intent.commit(tx, answer, now).await
 }
 
-/// The caller's open till, locked.
+/// Returns the caller's open till, locked.
 pub(super) async fn lock(tx: &mut PgConnection, counter: Counter<'_>) -> Result<TillRecord, Problem> {
     sql::lock_open_till(tx, counter.theatre, counter.account()).await?.ok_or_else(no_till)
 }
 
-/// Cash goes from the caller's till to the safe.
+/// Moves cash from the caller's till to the safe.
 ///
 /// # Errors
-/// 409 when they have none open, or less cash than that in it; 400 for a sum or a reason that cannot be.
+/// 409 when the caller has no open till, or less cash in it. 400 for an invalid sum or reason.
 pub async fn drop_cash(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -135,7 +135,7 @@ pub async fn drop_cash(
     intent.commit(tx, answer, now).await
 }
 
-/// Nobody takes out of a till what is not in it.
+/// Fails when the till holds less cash than `amount`, minor units.
 pub(super) fn has_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
     if till.expected.minor >= amount {
         return Ok(());
@@ -144,10 +144,10 @@ pub(super) fn has_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
     Err(Problem::new(Code::TillShort, detail))
 }
 
-/// The end of a shift: what was counted is written down beside what should be there, and the till is closed.
+/// Ends a shift: stores the counted sum beside the expected sum and closes the till.
 ///
 /// # Errors
-/// 409 when none is open; 400 for a sum that cannot be, or a difference without a reason.
+/// 409 when no till is open. 400 for an invalid sum, or a difference without a reason.
 pub async fn cash_up(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -179,11 +179,11 @@ pub async fn cash_up(
     intent.commit(tx, answer, now).await
 }
 
-/// A manager counts the till of somebody who went without counting it, so that the day can be closed. Whose it was is
-/// told who did it and why.
+/// Counts the till of a person who left without counting it, so that the day can be closed. The person sees the
+/// manager's name and reason (`counted_for_me`).
 ///
 /// # Errors
-/// 404 for another theatre's till, 409 when it was counted already, 400 for a sum that cannot be or no reason.
+/// 404 for another theatre's till. 409 when it is already counted. 400 for an invalid sum or without a reason.
 pub async fn cash_up_for(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -220,7 +220,7 @@ pub async fn cash_up_for(
     intent.commit(tx, answer, now).await
 }
 
-/// The caller's last till, if somebody else counted it: they are told so until they open another.
+/// Returns the caller's last till if a manager counted it. The page shows it until the caller opens another.
 ///
 /// # Errors
 /// When the database fails.
@@ -232,7 +232,7 @@ pub async fn counted_for_me(state: &BackofficeState, counter: Counter<'_>) -> Re
     }
 }
 
-/// Tills that are in no closed day yet.
+/// Returns the tills that belong to no closed day.
 ///
 /// # Errors
 /// When the database fails.
@@ -242,10 +242,10 @@ pub async fn of_the_day(state: &BackofficeState, counter: Counter<'_>) -> Result
     ledger::views(&mut connection, &tills).await
 }
 
-/// Closes the day: every till is counted, and goes into one sum.
+/// Closes the day: all tills must be counted; their sums are added up.
 ///
 /// # Errors
-/// 409 while a till is open, or when there is none to close.
+/// 409 while a till is open, or when there is no till to close.
 pub async fn close_day(
     state: &BackofficeState,
     counter: Counter<'_>,
@@ -287,7 +287,7 @@ fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, 
     Ok(DayView { number: number.cast_unsigned(), closed_at, cash, card, difference, tills })
 }
 
-/// The last day that was closed.
+/// Returns the last closed day.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! What the books say of a ticket at the door of a show.
+//! Looks up tickets scanned at the door of a show.
 
 use std::collections::HashMap;
 
@@ -13,26 +13,26 @@ use ::tickets::{Signed, judge};
 use catalogue::Show;
 use http::Problem;
 
-/// Characters of a code that are told, for people to compare with the ticket in their hand.
+/// Number of last characters of a code in an answer, for people to compare with the ticket in their hand.
 const TOLD_CHARS: usize = 4;
 
-/// Whether a ticket lets somebody in, if nobody is in with it.
+/// The validity of a ticket, apart from earlier admissions with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// It does.
+    /// Valid for this show.
     Good,
-    /// It is for this show.
+    /// Valid for this other show.
     OtherShow(Uuid),
-    /// It is none any more.
+    /// No longer valid.
     NotValid(NotValid),
-    /// There is no such ticket in this theatre.
+    /// This theatre has no such ticket.
     Unknown,
-    /// We never signed it.
+    /// The signature is invalid.
     Forged,
 }
 
 impl Finding {
-    /// What it comes to for somebody who is not let in.
+    /// The outcome of a scan that is not admitted.
     pub(super) const fn outcome(&self) -> Outcome {
         match self {
             Self::Good => Outcome::AlreadyUsed,
@@ -44,24 +44,24 @@ impl Finding {
     }
 }
 
-/// What is known of the tickets of a theatre by these codes.
+/// The tickets of a theatre, by code.
 pub(super) struct Books {
     rows: HashMap<String, TicketRow>,
 }
 
 impl Books {
-    /// Opens the books at these codes, and keeps their bookings from changing until the transaction is over.
+    /// Loads the tickets of these codes, and locks their bookings against change until the transaction ends.
     pub(super) async fn open(tx: &mut PgConnection, theatre: &str, codes: &[String]) -> Result<Self, sqlx::Error> {
         let rows = tickets::of_codes(tx, theatre, codes).await?;
         Ok(Self { rows: rows.into_iter().map(|row| (row.code.clone(), row)).collect() })
     }
 
-    /// What they say of a code at the door of a show.
+    /// Judges a code at the door of a show.
     pub(super) fn finding(&self, code: &Code, show: Uuid) -> Finding {
         find(self.rows.get(code.as_str()), || judge(code), show)
     }
 
-    /// The seat or area of a ticket.
+    /// Returns the seat or area of a ticket.
     pub(super) fn seat(&self, code: &Code) -> Option<&str> {
         self.rows.get(code.as_str())?.seat.as_deref()
     }
@@ -83,12 +83,12 @@ fn find(row: Option<&TicketRow>, signed: impl FnOnce() -> Signed, show: Uuid) ->
     if row.show_id == show { Finding::Good } else { Finding::OtherShow(row.show_id) }
 }
 
-/// The last characters of a code.
+/// Returns the last characters of a code.
 pub(super) fn ends_of(code: &str) -> String {
     code.get(code.len().saturating_sub(TOLD_CHARS)..).unwrap_or_default().to_owned()
 }
 
-/// An answer that says nothing but the outcome.
+/// Builds an answer with the outcome and nothing else.
 pub(super) fn plain(code: &Code, outcome: Outcome, seat: Option<&str>) -> TicketAnswer {
     TicketAnswer {
         ends: ends_of(code.as_str()),
@@ -102,7 +102,7 @@ pub(super) fn plain(code: &Code, outcome: Outcome, seat: Option<&str>) -> Ticket
     }
 }
 
-/// Adds to an answer what helps whoever has such a ticket.
+/// Adds the details that help the holder of such a ticket.
 pub(super) async fn explain(
     state: &BackofficeState,
     answer: &mut TicketAnswer,
@@ -148,7 +148,7 @@ mod tests {
             (TicketRow { is_returned: true, ..revoked.clone() }, Finding::NotValid(NotValid::Refunded)),
             (revoked, Finding::NotValid(NotValid::Exchanged)),
         ] {
-            // Of a ticket that is there the signature says nothing: its secret may have been replaced.
+            // The signature does not matter for a stored ticket: its secret may have been replaced.
             for signed in [Signed::ByUs, Signed::Never, Signed::Forged] {
                 assert_eq!(find(Some(&row), || signed, show), expected, "{row:?}");
             }

@@ -1,4 +1,4 @@
-//! The tickets of a show for a device that may lose its network: digests, and what each is good for.
+//! Lists the tickets of a show for a device that may lose its network: digests and their validity.
 
 use domain::api::door::{DoorList, UsedTicket};
 use domain::door::digest;
@@ -12,10 +12,10 @@ use catalogue::Show;
 use http::{Code, Problem};
 use platform::clock::from_utc;
 
-/// Tickets on a list at most: beyond, a telephone has better things to do than to hold it.
+/// Maximum number of tickets on a list: the limit of the memory of a telephone.
 const MAX_LISTED: i64 = 100_000;
 
-/// A list of the show as it is now.
+/// Builds the current list of the show.
 pub(super) async fn list(state: &BackofficeState, show: &Show, device: Uuid) -> Result<DoorList, Problem> {
     let now = state.clock.now();
     open_door(show, now)?;

@@ -1,13 +1,13 @@
-//! The door: tickets are looked at, and whoever has a good one is let in once.
+//! The door: scans tickets and admits each valid ticket once.
 //!
-//! That once is Postgres' (`door_admissions_once`): one admission that stands for each ticket, whatever devices and
-//! replicas believe. A device names its scans, so that a scan it has no answer to can be sent again (`scan`). It may
-//! have a list of the show's tickets (`list`), sealed by us (`seal`), and let people in by it while it has no network;
-//! what it did is settled later (`settle`) by the rule of [`domain::door::settle`]: the earliest scan of a ticket is
-//! its admission, and every other is a conflict, told at the door and written into the audit list.
+//! Postgres guarantees the single admission: the unique index `door_admissions_once` allows one active admission per
+//! ticket, whatever devices and replicas assume. A device chooses the ids of its scans, so that it can retry a scan
+//! without an answer (`scan`). A device may get a signed list (`seal`) of the show's tickets (`list`) and admit people
+//! by it without a network. Its scans are settled later (`settle`) by the rule of [`domain::door::settle`]: the
+//! earliest scan of a ticket is its admission. Every other scan is a conflict, which the door and the audit list show.
 //!
-//! It reads tickets, bookings and shows (`sql/tickets.rs`) and writes none of them. Not here: whether a code is signed
-//! (`tickets`), and who may do this (`accounts`): the box office, and so its manager.
+//! The module reads tickets, bookings and shows (`sql/tickets.rs`) and never writes them. Elsewhere: the signature of a
+//! code (`tickets`) and roles (`accounts`). The box office and managers may use the door.
 
 mod books;
 mod endpoints;
@@ -33,14 +33,14 @@ use catalogue::Show;
 use http::{Code, Problem};
 use identity::accounts::Staff;
 
-/// Who works at the door.
+/// Roles that may work at the door.
 pub const WORKERS: &[Role] = &[Role::BoxOffice];
 
-/// Acts as the audit list names them.
+/// Names of audit actions.
 const CONFLICT: &str = "door_conflict";
 const UNDONE: &str = "door_admission_undone";
 
-/// A show of the theatre in which somebody works.
+/// Returns a show of the theatre, for its staff.
 ///
 /// # Errors
 /// As [`Staff::at`]; 404 when the theatre has no such show.
@@ -50,7 +50,7 @@ pub async fn show_at(state: &BackofficeState, staff: &Staff, theatre: &str, show
     show.ok_or_else(|| Problem::not_found("show"))
 }
 
-/// A device with a name that can be kept.
+/// Validates the name of a device.
 fn named(device: &DoorDevice) -> Result<&str, Problem> {
     domain::door::device_name(&device.name).ok_or_else(|| {
         let detail = format!("A device has a name of one line, up to {} characters.", domain::door::MAX_DEVICE_CHARS);

@@ -1,4 +1,4 @@
-//! How doors stand: which shows' are open, how many came, what went wrong.
+//! The state of doors: shows with open doors, admissions and conflicts.
 
 use domain::api::door::{ConflictView, DoorCounts, DoorShow, DoorView};
 use domain::door::{CLOSES_AFTER_MS, OPENS_BEFORE_MS};
@@ -10,7 +10,7 @@ use catalogue::Show;
 use http::Problem;
 use platform::clock::from_utc;
 
-/// Shows of a theatre whose doors are open, in the order they start. The caller has checked who asks.
+/// Returns the shows of a theatre whose doors are open, in the order of their start. The caller has checked the role.
 ///
 /// # Errors
 /// When the database fails.
@@ -29,7 +29,7 @@ pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorSho
     Ok(rows.into_iter().map(view).collect())
 }
 
-/// How the door of a show stands. The caller has checked who asks.
+/// Returns the state of the door of a show. The caller has checked the role.
 ///
 /// # Errors
 /// When the database fails.

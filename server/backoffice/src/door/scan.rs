@@ -1,4 +1,4 @@
-//! A ticket is looked at with the network there: whoever has it is let in, or told why not.
+//! Scans tickets online: admits their holders, or explains the refusal.
 
 use axum::http::StatusCode;
 use domain::api::door::{Outcome, ScanAnswer, ScanRequest, TicketAnswer};
@@ -18,10 +18,10 @@ use http::idempotency::{Answer, Intent};
 use identity::accounts::Staff;
 use platform::ids;
 
-/// A ticket whose admission is undone and made anew at this very moment is looked at so often.
+/// Maximum attempts at a ticket whose admission is concurrently undone and made again.
 const MAX_LOOKS: u32 = 3;
 
-/// Looks at the tickets of a scan, and lets in whoever has good ones. The scan's id is the intent's key.
+/// Checks the tickets of a scan and admits the valid ones. The scan's id is the intent's key.
 pub(super) async fn scan(
     state: &BackofficeState,
     staff: &Staff,
@@ -42,7 +42,7 @@ pub(super) async fn scan(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    // Locked in the order of the codes, told in the order of the ticket.
+    // Locked in the order of the codes, answered in the order of the scan.
     let mut sorted: Vec<&Code> = codes.iter().collect();
     sorted.sort_unstable();
     let texts: Vec<String> = sorted.iter().map(ToString::to_string).collect();
@@ -85,7 +85,7 @@ async fn look(
     }
     Ok(match admit(tx, entrance, now).await? {
         None => books::plain(code, Outcome::Admitted, seat),
-        // An answer that was never heard, and is not kept under its key any more.
+        // A retry of a scan whose answer was lost and whose key has expired.
         Some(stands) if stands.let_in().scan == entrance.let_in.scan => books::plain(code, Outcome::Admitted, seat),
         Some(stands) => TicketAnswer {
             used_at: Some(show.local_iso(stands.let_in().at)),
@@ -96,7 +96,7 @@ async fn look(
     })
 }
 
-/// Lets somebody in; or the admission that stands, locked.
+/// Admits a ticket; otherwise returns its active admission, locked.
 pub(super) async fn admit(
     tx: &mut PgConnection,
     entrance: &Entrance<'_>,
@@ -113,7 +113,7 @@ pub(super) async fn admit(
     Err(Problem::new(http::Code::Overloaded, "Others are busy with this very ticket. Please scan it again."))
 }
 
-/// The scan's id, which is its key.
+/// Parses the scan's id from the idempotency key.
 fn id_of(intent: &Intent) -> Result<Uuid, Problem> {
     Uuid::parse_str(intent.key()).map_err(|_| {
         Problem::new(
@@ -123,7 +123,7 @@ fn id_of(intent: &Intent) -> Result<Uuid, Problem> {
     })
 }
 
-/// Nothing of a show is looked at long before it or after it.
+/// Fails long before and long after a show.
 pub(super) fn open_door(show: &Show, now: Timestamp) -> Result<(), Problem> {
     if door::is_open(show.starts_at, now) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What says that a device's list is ours, for whom it was made, and until when it is good.
+//! Seals of devices' lists: the signature, the device and the expiry.
 
 use domain::api::door::ListSeal;
 use domain::door::LIST_LIFE_MS;
@@ -9,17 +9,17 @@ use uuid::Uuid;
 
 use http::{Code, Problem};
 
-/// What is signed begins with it: nothing else that the secret signs does.
+/// Prefix of the signed bytes: separates this use of the secret from all others.
 const PURPOSE: &[u8] = b"rowlock door list 1\n";
 
-/// Of which show a list is.
+/// The scope of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About<'a> {
     pub(super) theatre: &'a str,
     pub(super) show: Uuid,
 }
 
-/// Seals a list of these digests. The first secret signs.
+/// Seals a list of these digests with the first secret.
 pub(super) fn seal<'a>(
     about: About<'_>,
     device: Uuid,
@@ -44,8 +44,8 @@ pub(super) fn seal<'a>(
     seal
 }
 
-/// When the list was made, if its seal is ours, for this device and this show. A list that is over is still ours: who was
-/// let in by it is in.
+/// Verifies a seal for this device and show; returns the time the list was made. An expired list is accepted: its
+/// admissions have happened.
 ///
 /// # Errors
 /// 400 `list_invalid`.
@@ -62,7 +62,7 @@ pub(super) fn check(about: About<'_>, device: Uuid, seal: &ListSeal, secrets: &[
 fn mac(about: About<'_>, seal: &ListSeal, secret: &[u8]) -> Hmac<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("any length is a key");
     mac.update(PURPOSE);
-    // Each of a fixed length, but for the theatre, which comes last, and the content, whose length says itself.
+    // All fields have a fixed length, except the theatre, which comes last, and the content, which has a length prefix.
     mac.update(about.show.as_bytes());
     mac.update(seal.device.as_bytes());
     mac.update(&seal.made_at_ms.to_be_bytes());

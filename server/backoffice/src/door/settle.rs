@@ -1,5 +1,5 @@
-//! What a device did while it had no network: who was let in by its list is in, and whoever should not have been is
-//! reported, at the door and to the manager.
+//! Settles scans a device made without a network: records valid admissions, and reports the others at the door and to
+//! the manager.
 
 use std::collections::HashMap;
 
@@ -24,13 +24,13 @@ use http::idempotency::{Answer, Intent};
 use identity::accounts::Staff;
 use identity::audit::{self, Entry};
 
-/// A code of a scan, and when it was made.
+/// A scanned code and the time of its scan.
 struct Piece {
     code: Code,
     let_in: LetIn,
 }
 
-/// Settles scans that were made without a network, all of them or none.
+/// Settles scans made without a network; all or none.
 pub(super) async fn settle(
     state: &BackofficeState,
     staff: &Staff,
@@ -57,8 +57,8 @@ pub(super) async fn settle(
     intent.commit(tx, answer, now).await
 }
 
-/// The codes of all scans in the order in which they are settled: each ticket by itself, so that two calls lock tickets
-/// in one order, and of each ticket the scans in the order of their times.
+/// Returns the codes of all scans in settling order: by code, so that concurrent calls lock tickets in the same order,
+/// then by time of the scan.
 fn pieces(request: &SettleRequest, now: Timestamp, made_at: Timestamp) -> Result<Vec<Piece>, Problem> {
     let malformed = |detail: &str| Problem::new(http::Code::Malformed, detail);
     if request.scans.is_empty() || request.scans.len() > MAX_SETTLED_SCANS {
@@ -79,7 +79,7 @@ fn pieces(request: &SettleRequest, now: Timestamp, made_at: Timestamp) -> Result
     Ok(pieces)
 }
 
-/// What each code of each scan came to.
+/// Answers by scan and code.
 type CameTo = HashMap<(Uuid, String), TicketAnswer>;
 
 fn answer_of(scan: &QueuedScan, came_to: &CameTo) -> ScanAnswer {
@@ -88,7 +88,7 @@ fn answer_of(scan: &QueuedScan, came_to: &CameTo) -> ScanAnswer {
     ScanAnswer { scan: scan.scan, tickets: scan.codes.iter().filter_map(ticket).collect() }
 }
 
-/// Where and by whom it is settled.
+/// The context of a settlement.
 struct Settling<'a> {
     state: &'a BackofficeState,
     staff: &'a Staff,
@@ -127,7 +127,7 @@ impl Settling<'_> {
         Ok(came_to)
     }
 
-    /// Somebody is in by this scan: rightly, or it is reported.
+    /// Settles one scanned code: an admission or a conflict.
     async fn one(
         &self,
         tx: &mut PgConnection,
@@ -187,13 +187,13 @@ impl Settling<'_> {
         format!("{} ({})", self.show.local(entrance.let_in.at), entrance.device)
     }
 
-    /// Managers read the audit list.
+    /// Records a conflict in the audit list, which managers read.
     async fn tell_manager(&self, tx: &mut PgConnection, code: &Code, why: &str) -> Result<(), Problem> {
         let subject = format!("ticket …{} of show {}", books::ends_of(code.as_str()), self.show.id);
         let entry = Entry::by(self.staff.session.account, door::CONFLICT, subject, why).at(&self.show.theatre_id);
         audit::record(tx, &entry, self.now).await?;
-        // Why, with the names of devices, is the audit list's.
-        tracing::warn!(show = %self.show.id, "somebody was let in who should not have been, at show {}", self.show.id);
+        // The reason, which contains names of devices, belongs to the audit list only.
+        tracing::warn!(show = %self.show.id, "settled a door scan of show {} with a conflict", self.show.id);
         Ok(())
     }
 }

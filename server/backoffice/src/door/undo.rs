@@ -1,4 +1,4 @@
-//! An admission is undone: somebody was scanned by mistake, or turned back at the door.
+//! Undoes admissions: a ticket was scanned by mistake, or its holder was turned away.
 
 use domain::api::door::UndoRequest;
 use domain::door::Code as TicketCode;
@@ -12,8 +12,8 @@ use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
 use identity::audit::{self, Entry};
 
-/// Undoes whatever a scan let in, or one ticket of it; the tickets are good again. Where another scan has turned out to be
-/// the admission meanwhile, nothing is undone.
+/// Undoes the admissions of a scan, or of one ticket of it; the tickets are valid again. An admission that another scan
+/// has since replaced is not undone.
 pub(super) async fn undo(
     state: &BackofficeState,
     staff: &Staff,

@@ -1,4 +1,4 @@
-//! Films: whoever shows one first writes it down; all theatres may show it then.
+//! Films: any theatre may add one; all theatres may show it.
 
 use axum::http::StatusCode;
 use domain::api::organiser::{FilmChoice, FilmRequest};
@@ -9,14 +9,14 @@ use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
 
-/// The longest a film or concert may be, minutes.
+/// Maximum running time of a film or concert, minutes.
 pub(super) const MAX_RUNNING_MINUTES: u32 = 24 * 60;
-/// Films in the list to choose from.
+/// Maximum number of films in the list.
 const MAX_CHOICES: i64 = 1_000;
-/// Hues of posters: degrees of a circle.
+/// Number of poster hues: degrees of a circle.
 const HUES: u16 = 360;
 
-/// Films to choose from, by title.
+/// Lists all films, by title.
 ///
 /// # Errors
 /// When the database fails.
@@ -27,7 +27,7 @@ pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
 /// Adds a film.
 ///
 /// # Errors
-/// 400 when something about it cannot be.
+/// 400 for an invalid title, text or running time.
 pub async fn add(state: &BackofficeState, act: &Act<'_>, request: &FilmRequest) -> Result<Answer, Problem> {
     let title = title_of(&request.title)?;
     let text = |text, what| text_of(text, MAX_TEXT_CHARS, what);
@@ -48,7 +48,7 @@ pub async fn add(state: &BackofficeState, act: &Act<'_>, request: &FilmRequest) 
     begun.done("film_added", format!("film {}", choice.id), answer).await
 }
 
-/// The hue of the poster we draw: the same for the same title.
+/// Derives the hue of the generated poster from the title.
 fn hue_of(title: &str) -> i16 {
     let digest = Sha256::digest(title.as_bytes());
     let number = u16::from_be_bytes([digest[0], digest[1]]);

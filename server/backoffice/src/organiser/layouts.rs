@@ -1,4 +1,4 @@
-//! Rooms from files and from the drawing board, which sends a file like any other: read, told about, kept; drawn and written out again.
+//! Layouts: import from a file or the editor, which sends the same format; validate, store, load and export.
 
 use std::time::Duration;
 
@@ -20,34 +20,35 @@ use http::idempotency::Answer;
 use http::{Code, Problem, unreadable};
 use platform::ids;
 
-/// Largest file of a room, bytes: 100,000 seats with all that editors write about them.
+/// Maximum size of a layout file, bytes: 100,000 seats with the attributes that editors add.
 pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
-/// Why a room came in is said when a screen gets it.
+/// Audit reason of an import. The reason for using a layout is given when a screen gets it.
 pub const REASON: &str = "Imported from a file or drawn.";
-/// Files read at a time by one replica: a large one takes half a second of a core, and ten times its size in memory.
+/// Limits parsing to one file at a time per replica: a large one takes half a second of a core, and ten times its size
+/// in memory.
 static READING: Semaphore = Semaphore::const_new(1);
-/// Nobody waits longer than this for their file's turn.
+/// Maximum wait for the parsing slot.
 const TURN_DEADLINE: Duration = Duration::from_secs(10);
-/// Objects and lists in a file: two of a seat, and as much again for rows and zones. Each takes half a kilobyte or more
-/// once it is read, however few bytes it is written in.
+/// Maximum number of JSON objects and arrays in a file: two per seat, and as many again for rows and zones. Each takes
+/// half a kilobyte or more of memory once parsed, however short its text.
 const MAX_NODES: usize = 4 * MAX_SEATS_PER_SHOW;
-/// Commas in a file: what editors write about a seat is seldom half of that.
+/// Maximum number of commas in a file: twice what editors commonly write per seat.
 const MAX_COMMAS: usize = 20 * MAX_SEATS_PER_SHOW;
-/// Rooms a theatre may have imported and not used; the oldest go.
+/// Maximum number of unused layouts per theatre; an import deletes the oldest.
 const MAX_UNPUBLISHED: i64 = 50;
-/// Findings told in the sentence of a problem; the list has all.
+/// Maximum number of findings in a problem's detail; `findings` lists all.
 const MAX_IN_WORDS: usize = 5;
 
-/// A room in a file, as it was sent: nothing of it is read before it is its turn.
+/// An uploaded layout file, not parsed yet.
 #[derive(Debug)]
 pub enum File {
     /// A [`LayoutImport`] in JSON.
     Request(Bytes),
-    /// Of a form.
+    /// A submitted form.
     Form {
-        /// The room's name where the file has none.
+        /// Name of the layout, for a file without one.
         name: String,
-        /// Whether what is printed on seats may be changed.
+        /// Allows the import to change printed seat labels.
         mend: bool,
         /// The plan, JSON.
         plan: String,
@@ -55,7 +56,7 @@ pub enum File {
 }
 
 impl File {
-    /// The file with what makes two of them the same: a digest of its very bytes.
+    /// Returns the file with the SHA-256 digest of its bytes, which identifies it in the idempotency intent.
     ///
     /// # Errors
     /// When the server stops.
@@ -66,7 +67,7 @@ impl File {
                 Self::Request(bytes) => hash.update(bytes),
                 Self::Form { name, mend, plan } => {
                     hash.update([u8::from(*mend)]);
-                    // The length goes in as well: ("ab", "c") is not ("a", "bc").
+                    // The length prefix separates the fields: ("ab", "c") and ("a", "bc") differ.
                     hash.update((name.len() as u64).to_le_bytes());
                     hash.update(name);
                     hash.update(plan);
@@ -78,7 +79,7 @@ impl File {
         hashing.await.map_err(|cause| Problem::internal(&cause))
     }
 
-    /// What is in it, if that is little enough to be read.
+    /// Parses the file, after a check of its number of objects and commas.
     fn read(self) -> Result<LayoutImport, Problem> {
         let bytes = match &self {
             Self::Request(bytes) => &bytes[..],
@@ -100,21 +101,21 @@ impl File {
     }
 }
 
-/// A room with what is known about it.
+/// A layout with its facts.
 #[derive(Debug)]
 pub struct Room {
-    /// The room itself.
+    /// The layout.
     pub layout: Layout,
     /// Its facts.
     pub view: LayoutView,
-    /// Whether it was imported in this theatre, and so may be given to a screen.
+    /// The layout was imported in this theatre, and may be given to a screen.
     pub is_own: bool,
 }
 
-/// Imports a room. Nothing is kept of one that is refused.
+/// Imports a layout. A refused file is not stored.
 ///
 /// # Errors
-/// 400 with everything that is wrong with the file.
+/// 400 with all errors of the file.
 pub async fn import(state: &BackofficeState, act: &Act<'_>, file: File) -> Result<Answer, Problem> {
     if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
@@ -134,14 +135,14 @@ pub async fn import(state: &BackofficeState, act: &Act<'_>, file: File) -> Resul
     begun.done("layout_imported", format!("layout {id}"), answer).await
 }
 
-/// Reads a file on a thread of its own, a file at a time.
+/// Parses a file on a blocking thread, one file at a time.
 async fn read(file: File) -> Result<Imported, Problem> {
     let turn = tokio::time::timeout(TURN_DEADLINE, READING.acquire()).await;
     let turn = turn
         .map_err(|_| Problem::new(Code::Overloaded, "Another file is being read. Please try again in a moment."))?
         .map_err(|cause| Problem::internal(&cause))?;
     let reading = tokio::task::spawn_blocking(move || {
-        // Over when the file is read, also when whoever sent it has left before.
+        // The permit is held until parsing ends, even if the client disconnects earlier.
         let _turn = turn;
         let LayoutImport { name, mend, plan } = file.read()?;
         let name = if name.trim().is_empty() { "Room".to_owned() } else { name };
@@ -150,7 +151,7 @@ async fn read(file: File) -> Result<Imported, Problem> {
     reading.await.map_err(|cause| Problem::internal(&cause))?
 }
 
-/// A plan as text, as forms have it.
+/// Parses a plan sent as the text of a form.
 fn take_plan(text: &str) -> Result<Value, Problem> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|cause| {
         let place = format!("it is no JSON (line {} column {})", cause.line(), cause.column());
@@ -196,14 +197,14 @@ fn view_of(id: Uuid, layout: &Layout, remarks: Vec<Finding>, published: bool) ->
     }
 }
 
-/// A room that was imported in this theatre, or that one of its screens has.
+/// Returns a layout that was imported in this theatre, or that one of its screens has.
 ///
 /// # Errors
 /// 404 when there is none.
 pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<Room, Problem> {
     let found = sql::layouts::of_theatre(&mut *state.pg.acquire().await?, theatre, layout).await?;
     let found = found.ok_or_else(|| Problem::not_found("layout"))?;
-    // An arena takes long enough to read that it would hold up every request on this thread.
+    // Parsing the layout of an arena is slow: a blocking thread keeps the other requests of this thread responsive.
     let reading = tokio::task::spawn_blocking(move || serde_json::from_str::<Layout>(&found.plan));
     let read = reading.await.map_err(|cause| Problem::internal(&cause))?;
     let read = read.map_err(|cause| Problem::internal(&cause))?;
@@ -211,11 +212,11 @@ pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Resul
     Ok(Room { layout: read, view, is_own: found.is_own })
 }
 
-/// Seats of a room that are sold in shows of this theatre to come, by index. For looking: such a show keeps its room,
-/// whatever becomes of the next one.
+/// Returns the indices of seats of a layout that are sold in future shows of this theatre. For information only: those
+/// shows keep their layout.
 ///
 /// # Errors
-/// When the database does not answer.
+/// When the database fails.
 pub async fn sold_seats(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<Vec<u32>, Problem> {
     let now = state.clock.now();
     Ok(sql::layouts::sold_seats(&mut *state.pg.acquire().await?, theatre, layout, now, MAX_SEATS_PER_SHOW as i64)

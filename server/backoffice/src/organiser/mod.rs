@@ -1,13 +1,13 @@
-//! Organisers: rooms from files and from the drawing board, weeks of shows, prices, how shows are sold, and shows that will not take place.
+//! Organisers: layouts, screens, prices, shows and their terms, cancellations, and theatres.
 //!
-//! A room is imported whole or not at all (`layouts`; what is read and refused decides `domain::layout::import`), and
-//! never changed: a screen gets another one for shows planned from then on, while those that are planned keep theirs,
-//! so no seat that was sold can vanish. Weeks are planned by a pattern on the theatre's clocks (`shows::pattern`, pure)
-//! under the lock of the screen, so that no two shows overlap there. How a show is sold is told to every replica
-//! within a second (`told`). Seats a screen keeps for the house are kept in every show from its planning on (`standing`).
+//! A layout is imported whole or refused (`layouts`; `domain::layout::import` validates it), and never changed. A
+//! screen gets a new layout for future plans; planned shows keep theirs, so no sold seat disappears. Weeks of shows are
+//! planned from a pattern in the theatre's time zone (`shows::pattern`, pure). The lock of the screen prevents
+//! overlapping shows. Changed terms reach every replica within a second (`told`). Standing house seats of a screen are
+//! kept off sale in each show from its planning on (`standing`).
 //!
-//! What is not here: undoing the bookings of a show that was called off (`bookings`), what customers see of all this
-//! (`catalogue`), and prices of single bookings.
+//! Elsewhere: the refunds of a cancelled show (`bookings`), the customers' view of shows (`catalogue`), and prices of
+//! single bookings.
 
 mod endpoints;
 mod films;
@@ -46,39 +46,39 @@ use http::{Code, Problem};
 use identity::accounts::Staff;
 use identity::audit::{self, Entry};
 
-/// Who may do all of this.
+/// Roles that may use this module.
 pub const ROLES: &[Role] = &[Role::Manager, Role::Organiser];
-/// Longest name of a screen, a film or a language, characters.
+/// Maximum length of the name of a screen, a film or a language, characters.
 const MAX_NAME_CHARS: usize = 120;
-/// Longest title of a film, characters: the longest real ones have about 150.
+/// Maximum length of a film title, characters: the longest real ones have about 150.
 const MAX_TITLE_CHARS: usize = 200;
-/// Longest text about a film, characters.
+/// Maximum length of a text about a film, characters.
 const MAX_TEXT_CHARS: usize = 2_000;
 
-/// An act of an organiser: who, where, with which key, and why.
+/// An action of an organiser.
 pub struct Act<'a> {
-    /// Whoever does it; that they may was asked before.
+    /// The member of staff; the caller has checked the role.
     pub staff: &'a Staff,
     /// The theatre.
     pub theatre: &'a str,
-    /// The key and the request.
+    /// The idempotency key and the request.
     pub intent: &'a Intent,
-    /// As it was written, not checked yet.
+    /// The reason as entered, not validated.
     pub reason: &'a str,
 }
 
-/// An act under way: its transaction, with the key claimed in it.
+/// A running action: its transaction, with the idempotency key claimed in it.
 pub(crate) struct Begun<'a> {
     act: &'a Act<'a>,
     reason: &'a str,
-    /// Everything is written here.
+    /// All writes of the action use this transaction.
     tx: Transaction<'static, Postgres>,
-    /// When it began, on the lock store's clock.
+    /// Start of the action, on the lock store's clock.
     now: Timestamp,
 }
 
 impl<'a> Act<'a> {
-    /// Begins it; the other side is the answer that was given before.
+    /// Begins the transaction; `Err` is the stored answer of an earlier request with the same key.
     async fn begin(&'a self, state: &BackofficeState) -> Result<Result<Begun<'a>, Answer>, Problem> {
         let now = state.clock.now();
         if let Some(answer) = self.intent.replay(&state.pg, now).await? {
@@ -94,7 +94,7 @@ impl<'a> Act<'a> {
 }
 
 impl Begun<'_> {
-    /// Writes the line in the audit list and the answer down, and commits.
+    /// Records the audit entry and the answer, and commits.
     async fn done(mut self, name: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
         let entry = Entry::by(self.act.staff.session.account, name, subject, self.reason).at(self.act.theatre);
         audit::record(&mut self.tx, &entry, self.now).await?;
@@ -102,12 +102,12 @@ impl Begun<'_> {
     }
 }
 
-/// A name people read, without the white space around it.
+/// Validates and trims a name.
 fn name_of<'a>(text: &'a str, what: &str) -> Result<&'a str, Problem> {
     named(text, MAX_NAME_CHARS, what)
 }
 
-/// A film's title, likewise.
+/// Validates and trims a film title.
 fn title_of(text: &str) -> Result<&str, Problem> {
     named(text, MAX_TITLE_CHARS, "the title")
 }
@@ -119,7 +119,7 @@ fn named<'a>(text: &'a str, most: usize, what: &str) -> Result<&'a str, Problem>
     }
 }
 
-/// A text people read; may be empty.
+/// Validates and trims a text, which may be empty.
 fn text_of<'a>(text: &'a str, most: usize, what: &str) -> Result<&'a str, Problem> {
     let text = text.trim();
     let is_unreadable = |letter: char| (letter.is_control() && letter != '\n') || is_bidi_override(letter);
@@ -132,8 +132,7 @@ fn text_of<'a>(text: &'a str, most: usize, what: &str) -> Result<&'a str, Proble
     Ok(text)
 }
 
-/// A name in addresses made from one for people: `kino-1`; what is no Latin letter or digit is left out. Never
-/// another's: some of an id follows.
+/// Makes a unique URL slug from a name, such as `kino-1-3f9c2a7b`: ASCII letters and digits, and a random suffix.
 fn slug_of(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.chars().take(MAX_NAME_CHARS) {
@@ -145,7 +144,7 @@ fn slug_of(name: &str) -> String {
     }
     let id = platform::ids::new_id().simple().to_string();
     let slug = slug.trim_matches('-');
-    // The end of an id is its random part.
+    // The last characters of an id are random.
     let tail = &id[id.len() - 8..];
     if slug.is_empty() {
         tail.to_owned()

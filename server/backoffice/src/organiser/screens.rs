@@ -1,4 +1,4 @@
-//! Screens, and which room each has.
+//! Screens and their layouts.
 
 use axum::http::StatusCode;
 use domain::api::organiser::{PublishRequest, ScreenRequest, ScreenView};
@@ -9,10 +9,10 @@ use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
 
-/// Screens a theatre may have.
+/// Maximum number of screens per theatre.
 const MAX_SCREENS: i64 = 200;
 
-/// The screens of a theatre, by name.
+/// Lists the screens of a theatre, by name.
 ///
 /// # Errors
 /// When the database fails.
@@ -21,10 +21,10 @@ pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<ScreenVi
     Ok(sql::screens::of_theatre(&mut *state.pg.acquire().await?, theatre, now, MAX_SCREENS).await?)
 }
 
-/// A new screen with a room that was imported here.
+/// Creates a screen with a layout that was imported here.
 ///
 /// # Errors
-/// 404 for a room of others, 400 for a name that cannot be used, 409 when there are too many screens.
+/// 404 for another theatre's layout, 400 for an invalid name or too many screens.
 pub async fn create(state: &BackofficeState, act: &Act<'_>, request: &ScreenRequest) -> Result<Answer, Problem> {
     let name = name_of(&request.name, "the screen's name")?;
     let mut begun = match act.begin(state).await? {
@@ -44,11 +44,11 @@ pub async fn create(state: &BackofficeState, act: &Act<'_>, request: &ScreenRequ
     begun.done("screen_created", format!("screen {id} with layout {}", request.layout), answer).await
 }
 
-/// Gives a screen another room. Shows that are planned keep theirs. The house keeps the seats of the same names, and the
-/// answer names those the room has not.
+/// Gives a screen another layout. Planned shows keep theirs. House seats carry over by label; the answer lists labels
+/// that the new layout lacks.
 ///
 /// # Errors
-/// 404 for a screen or a room of others.
+/// 404 for another theatre's screen or layout.
 pub async fn publish(
     state: &BackofficeState,
     act: &Act<'_>,
@@ -72,7 +72,7 @@ pub async fn publish(
     begun.done("layout_published", format!("screen {screen} with layout {}", request.layout), answer).await
 }
 
-/// A room of this theatre is about to be used.
+/// Locks a layout of this theatre and marks it as used.
 async fn take_room(begun: &mut Begun<'_>, theatre: &str, layout: Uuid) -> Result<(), Problem> {
     if !sql::layouts::lock(&mut begun.tx, theatre, layout).await? {
         return Err(Problem::not_found("layout"));

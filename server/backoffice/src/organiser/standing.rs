@@ -1,9 +1,10 @@
-//! Seats a screen keeps for the house in every show planned there: for the house itself, for the press, for a doctor.
+//! Standing house seats: seats that a screen keeps off sale in each show planned there, for the house, the press or a
+//! doctor.
 //!
-//! They are named by what is printed on them, for each room the screen has had. A show that is planned has them off sale
-//! from its first moment, with their reasons, and the box office puts them back on sale as any seat the house keeps;
-//! shows that are planned already stay as they are. Another room of the screen finds them by name, and names those it
-//! has not. What is not here: seats the house keeps in one show alone (`box_office`).
+//! They are stored by seat label, for each layout the screen has had. A new show has them off sale from its creation,
+//! with their reasons; the box office can put them back on sale like other house seats. Shows planned before stay
+//! unchanged. A new layout of the screen takes them over by label, and lists labels it lacks. Elsewhere: house seats of
+//! a single show (`box_office`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,25 +22,25 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::reason_of;
 
-/// Seats a screen keeps for the house at most: each is a row of each of up to 500 shows that are planned at once.
+/// Maximum number of standing seats per screen: each is a row in each of up to 500 shows per plan.
 const MAX_STANDING: usize = 200;
-/// Seats the room has not that are named in one refusal.
+/// Maximum number of unknown seats in a problem's detail.
 const MAX_NAMED: usize = 10;
 
-/// A seat the house keeps in shows of a screen.
+/// A standing house seat of a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScreenHouseSeat {
-    /// Its number in the room.
+    /// Seat number in the layout.
     pub seat: SeatIndex,
-    /// Its name.
+    /// Seat label.
     pub label: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Who said so.
+    /// The account that decided it.
     pub by: Uuid,
 }
 
-/// The seats a screen of a theatre keeps for the house.
+/// Lists the standing seats of a screen.
 ///
 /// # Errors
 /// 404 when the theatre has no such screen.
@@ -51,11 +52,10 @@ pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> Resul
     Ok(view_of(screen, place.name, place.layout_id, rows))
 }
 
-/// Keeps seats for the house in shows planned from now on, or puts them back.
+/// Adds standing seats for future plans, or removes them.
 ///
 /// # Errors
-/// 404 for a screen of others, 400 for seats the room has not and for too many, 409 for another room than the screen
-/// has by now.
+/// 404 for another theatre's screen. 400 for unknown or too many seats. 409 when the screen has another layout by now.
 pub async fn keep(
     state: &BackofficeState,
     act: &Act<'_>,
@@ -67,8 +67,8 @@ pub async fn keep(
     }
     reason_of(act.reason)?;
     let wanted = wanted(&request.seats)?;
-    // Both take a connection, which the transaction must not wait for. A room that the screen had before may not be the
-    // theatre's any more.
+    // Both take a connection, which the transaction must not wait for. A former layout of the screen may no longer
+    // belong to the theatre.
     let place = queries::shows::screen(&mut *state.pg.acquire().await?, act.theatre, screen).await?;
     let place = place.ok_or_else(|| Problem::not_found("screen"))?;
     if place.layout_id != request.layout {
@@ -121,21 +121,22 @@ fn another_room() -> Problem {
     Problem::new(Code::WrongState, detail)
 }
 
-/// Those a room of this screen has, by their numbers: what shows planned in it keep from the start.
+/// Returns a screen's standing seats that a layout has, with their seat numbers. Shows planned with it keep them off
+/// sale.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn of_room(tx: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<ScreenHouseSeat>, sqlx::Error> {
     let rows = sql::of_room(tx, screen, layout).await?;
     let standing = |row: StandingRow| {
-        // Checked by the table to be none below 0.
+        // A table constraint excludes negative numbers.
         let seat = row.seat_no?.cast_unsigned();
         Some(ScreenHouseSeat { seat, label: row.label, reason: row.reason, by: row.kept_by })
     };
     Ok(rows.into_iter().filter_map(standing).collect())
 }
 
-/// A locked screen of a theatre has another room: the house keeps the seats of the same names there.
+/// Carries standing seats over to the new layout of a locked screen, by label.
 pub(super) async fn carry_over(
     tx: &mut PgConnection,
     (theatre, screen): (&str, &str),
@@ -158,7 +159,7 @@ pub(super) async fn carry_over(
     Ok(sql::carry_over(tx, screen, (before, after), (&labels, &numbers)).await?)
 }
 
-/// What is kept and why, as the audit list has it: `A1, A2: Press; B1: House`.
+/// Formats standing seats and reasons for the audit list: `A1, A2: Press; B1: House`.
 pub(super) fn in_words(standing: &[ScreenHouseSeat]) -> String {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for kept in standing {
@@ -168,10 +169,10 @@ pub(super) fn in_words(standing: &[ScreenHouseSeat]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// Which of these names no seat of the room has.
+/// Returns the labels that the layout lacks.
 ///
 /// # Errors
-/// 404 when the theatre has no such room.
+/// 404 when the theatre has no such layout.
 pub async fn unknown(
     state: &BackofficeState,
     theatre: &str,
@@ -184,7 +185,7 @@ pub async fn unknown(
     Ok(wanted.into_iter().filter(|label| !known.contains_key(label)).collect())
 }
 
-/// The names somebody sent, each once.
+/// Validates seat labels and rejects duplicates.
 fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
     let named: BTreeSet<String> = seats.iter().map(|label| label.trim().to_owned()).collect();
     if seats.is_empty() || seats.len() > MAX_STANDING {
@@ -196,8 +197,8 @@ fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
     Ok(named)
 }
 
-/// The seats of these names, as far as the room has them. Looks at every seat: an arena takes long enough that it would
-/// hold up every request on this thread.
+/// Returns the seat numbers of these labels, as far as the layout has them. Scans all seats on a blocking thread: for
+/// an arena that is slow.
 pub(super) async fn numbers(room: Layout, labels: BTreeSet<String>) -> Result<BTreeMap<String, SeatIndex>, Problem> {
     let looking = tokio::task::spawn_blocking(move || {
         let seats = (0..).zip(room.seats()).filter(|(_, seat)| labels.contains(&seat.label));

@@ -1,4 +1,4 @@
-//! What a theatre asks for its seats.
+//! The prices of a theatre.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
 
-/// Categories a tariff may name.
+/// Maximum number of categories in a tariff.
 const MAX_CATEGORIES: usize = 500;
 
-/// The tariff of a theatre; empty before the first.
+/// Returns the tariff of a theatre; empty before the first is set.
 ///
 /// # Errors
 /// When the database fails.
@@ -23,17 +23,17 @@ pub async fn current(state: &BackofficeState, theatre: &str) -> Result<TariffVie
     Ok(found.map_or_else(nothing_yet, |(tariff, version)| view_of(&tariff, version)))
 }
 
-/// What prices of a theatre are about.
+/// The currency and categories of a theatre's prices.
 #[derive(Debug)]
 pub struct PriceGround {
     /// ISO 4217 code.
     pub currency: String,
-    /// Categories of the rooms its screens have: the names prices go by, and those for people.
+    /// Category names, which identify prices, with their labels.
     pub categories: BTreeMap<String, String>,
 }
 
 impl PriceGround {
-    /// What customers see a category called; with the name prices go by where another is called the same.
+    /// Returns the label of a category that customers see; with its name if another category has the same label.
     #[must_use]
     pub fn label_of(&self, name: &str) -> String {
         let Some(label) = self.categories.get(name) else { return name.to_owned() };
@@ -42,7 +42,7 @@ impl PriceGround {
     }
 }
 
-/// The currency of a theatre, and the categories of its rooms.
+/// Returns the currency of a theatre, and the categories of its layouts.
 ///
 /// # Errors
 /// 404 when there is no such theatre.
@@ -76,10 +76,10 @@ fn view_of(tariff: &Tariff, version: i32) -> TariffView {
     }
 }
 
-/// Sets it, for shows planned from now on.
+/// Sets the tariff for future plans.
 ///
 /// # Errors
-/// 400 for a price that cannot be, by name; 409 when somebody else changed it meanwhile.
+/// 400 with the name of an invalid price; 409 after a concurrent change.
 pub async fn set(state: &BackofficeState, act: &Act<'_>, request: &TariffRequest) -> Result<Answer, Problem> {
     let tariff = checked(&request.tariff)?;
     let mut begun = match act.begin(state).await? {
@@ -96,7 +96,7 @@ pub async fn set(state: &BackofficeState, act: &Act<'_>, request: &TariffRequest
     begun.done("tariff_set", format!("tariff, version {}", before + 1), answer).await
 }
 
-/// The one validator of prices.
+/// Validates prices; the only validator.
 fn checked(view: &TariffView) -> Result<Tariff, Problem> {
     if view.base.len() > MAX_CATEGORIES {
         return Err(Problem::new(Code::PriceInvalid, format!("A tariff has at most {MAX_CATEGORIES} categories.")));
@@ -117,7 +117,7 @@ fn checked(view: &TariffView) -> Result<Tariff, Problem> {
     })
 }
 
-/// An amount of money that can be a price, minor units.
+/// Validates a price, minor units.
 pub(super) fn amount(value: i64, what: &str) -> Result<u64, Problem> {
     u64::try_from(value).ok().filter(|minor| *minor <= MAX_AMOUNT_MINOR).ok_or_else(|| {
         let detail = format!("The price of {what:?} is {value}; it is 0 to {MAX_AMOUNT_MINOR} in the smallest coin.");

@@ -1,5 +1,4 @@
-//! Theatres and the cities they are in: written down by whoever manages every theatre there is, changed by whoever
-//! manages the one.
+//! Theatres and their cities: created by managers of all theatres, changed by their own managers.
 
 use axum::http::StatusCode;
 use chrono_tz::Tz;
@@ -16,12 +15,12 @@ use http::{Code, Problem};
 use identity::accounts::{self, Staff};
 use identity::audit::{self, Entry};
 
-/// Theatres there may be: a list of them is one page.
+/// Maximum number of theatres: the list of them is one page.
 const MAX_THEATRES: i64 = 500;
-/// What the audit list says of a new one.
+/// Audit action of a creation.
 const CREATED: &str = "theatre_created";
 
-/// One theatre.
+/// Returns one theatre.
 ///
 /// # Errors
 /// 404 when there is none.
@@ -30,10 +29,10 @@ pub async fn one(state: &BackofficeState, theatre: &str) -> Result<ManagedTheatr
     found.ok_or_else(|| Problem::not_found("theatre"))
 }
 
-/// Writes one more down. Whoever does manages it as well.
+/// Creates a theatre. The caller becomes its manager.
 ///
 /// # Errors
-/// 403 for whoever does not manage every theatre there is, 400 for what cannot be, 404 for an unknown city.
+/// 403 for callers who do not manage all theatres, 400 for invalid details, 404 for an unknown city.
 pub async fn create(
     state: &BackofficeState,
     staff: &Staff,
@@ -53,10 +52,10 @@ pub async fn create(
     begun.done(CREATED, format!("theatre {} in {}", view.id, view.city), answer).await
 }
 
-/// Writes one down for somebody at the server's command line: the first has no manager yet who could.
+/// Creates a theatre from the server's command line: the first theatre has no manager who could create it.
 ///
 /// # Errors
-/// As of [`create`], but for who may.
+/// As [`create`], without the check of the role.
 pub async fn found(pg: &PgPool, request: &TheatreRequest, now: Timestamp) -> Result<ManagedTheatre, Problem> {
     let new = Checked::of(request)?;
     let reason = accounts::reason_of(&request.reason)?;
@@ -69,7 +68,7 @@ pub async fn found(pg: &PgPool, request: &TheatreRequest, now: Timestamp) -> Res
     Ok(view)
 }
 
-/// A theatre that can be written down, with the name it will have in addresses.
+/// A validated request, with the slug of the new theatre.
 struct Checked<'a> {
     id: String,
     name: &'a str,
@@ -114,10 +113,10 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// Writes other things about one.
+/// Changes the details of a theatre.
 ///
 /// # Errors
-/// 400 for what cannot be, 409 when somebody else changed it meanwhile, or its currency may not change any more.
+/// 400 for invalid details, 409 after a concurrent change, or when the currency is in use.
 pub async fn change(state: &BackofficeState, act: &Act<'_>, request: &TheatreChange) -> Result<Answer, Problem> {
     let name = name_of(&request.name, "the theatre's name")?;
     let address = address_of(&request.address)?;
@@ -154,7 +153,7 @@ fn currency_of(code: &str) -> Result<Currency, Problem> {
         .ok_or_else(|| Problem::new(Code::Malformed, format!("{code:?} is no currency like EUR.")))
 }
 
-/// The one validator of cities.
+/// Validates a city; the only validator.
 fn checked_city(city: &NewCity) -> Result<NewCity, Problem> {
     let name = name_of(&city.name, "the city's name")?;
     let country = city.country.trim().to_ascii_uppercase();

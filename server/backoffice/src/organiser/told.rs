@@ -1,4 +1,4 @@
-//! Every replica learns within a second how a show is sold now: it forgets what it has read of it.
+//! Applies changed terms of sale on every replica within a second: evicts the changed shows from the catalogue's cache.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use http::Problem;
 use platform::background::Rounds;
 use platform::clock::from_utc;
 
-/// How often replicas look for changes, and so how long one may not know.
+/// Polling interval, and so the maximum delay of a change.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How far back they look, milliseconds: longer than the catalogue believes what it has read.
+/// Period of changes that a poll reads, milliseconds: longer than the catalogue's cache lifetime.
 const LOOKED_BACK_MS: i64 = 900 * SECOND_MS;
-/// A show is forgotten again for so long after its change, milliseconds: it may have been read just before, and
-/// kept just after.
+/// Period after a change in which every poll evicts the show again, milliseconds: a read before the change may be
+/// cached after the first eviction.
 const UNSETTLED_MS: i64 = 5 * SECOND_MS;
-/// Changes looked at in one round.
+/// Maximum number of changes per poll.
 const MAX_CHANGES: i64 = 2_000;
 
-/// Runs until the server stops.
+/// Polls until the server stops.
 pub async fn follow_forever(state: BackofficeState) {
     let mut known = HashMap::new();
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
         if let Err(problem) = one_round(&state, &mut known).await {
-            tracing::warn!(?problem, "changes of how shows are sold could not be looked for");
+            tracing::warn!(?problem, "polling for changed terms of sale failed");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Everybody moves: one transaction, under the locks of the move, of every sold booking, and of the show.
+//! Moves all sold bookings and the show in one transaction, under the locks of the move.
 //!
-//! Bookings are locked before the show, as by everybody who writes both. The lock of the show waits for every
-//! transaction that is writing a new booking of it, and none begins meanwhile; so all bookings are read after it.
+//! Lock order: bookings before the show, as in every writer of both. The lock of the show waits for all transactions
+//! that write a new booking of it, and blocks new ones. Therefore all bookings are read after it.
 
 use domain::booking::Event;
 use domain::relocation::answer_until;
@@ -18,20 +18,20 @@ use platform::clock::from_utc;
 use selling::bookings::{self, Cause, undo_in_full};
 use sqlx::PgConnection;
 
-/// What a try came to.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Carried {
-    /// Everybody sits there.
+    /// All bookings have moved.
     Done,
-    /// Somebody is still paying, or something is still to be done that names seats by their numbers.
+    /// A payment or an outbox effect that names seats by number is still pending.
     NotYet,
-    /// Somebody else is at it, or was.
+    /// Another replica works on the move or has finished it.
     Busy,
-    /// The show was called off: nothing moves.
+    /// The show was called off: the move is dropped.
     Dropped,
 }
 
-/// Carries a move out if it can be now. A crash anywhere leaves it as it was, and it is tried again.
+/// Carries a move out if nothing is pending. A crash rolls back the transaction, and a later round retries.
 pub(super) async fn carry(state: &BackofficeState, open: &MoveRow) -> Result<Carried, Problem> {
     let rooms = Rooms::load(state, open.from_layout, open.to_layout).await?;
     let now = state.clock.now();
@@ -44,7 +44,7 @@ pub(super) async fn carry(state: &BackofficeState, open: &MoveRow) -> Result<Car
         tx.commit().await?;
         return Ok(Carried::Dropped);
     }
-    // Sold while the lock was waited for.
+    // Bookings sold while waiting for the lock.
     sql::lock_sold(&mut tx, row.show_id).await?;
     if sql::is_unsettled(&mut tx, row.show_id).await? {
         return Ok(Carried::NotYet);
@@ -93,7 +93,7 @@ async fn write(
     Ok(outcome)
 }
 
-/// There is no place for this booking: all of its money goes back.
+/// Refunds a booking in full for which the other layout has no places.
 async fn give_back(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
     let Some(sold) = bookings::lock(tx, booking).await? else { return Ok(()) };
     let reason = format!(
@@ -104,7 +104,7 @@ async fn give_back(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Tim
     Ok(())
 }
 
-/// A line in the story of everybody who moves, and what it means for them.
+/// Records the move in the history of every moved booking, with its outcome.
 async fn tell_stories(
     tx: &mut PgConnection,
     row: &MoveRow,
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// [`sql::step_all`] writes many at a time what the machine says of one.
+    /// [`sql::step_all`] writes in a batch the step that the state machine defines for one booking.
     #[test]
     fn the_machine_moves_sold_bookings_and_no_others_and_asks_for_nothing() {
         for state in ALL_STATES {

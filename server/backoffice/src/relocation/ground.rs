@@ -1,4 +1,4 @@
-//! What a move stands on: both rooms, everybody who has places in the first, and where they would sit in the second.
+//! The input of a move: both layouts, the sold bookings, and their places in the new layout.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::BackofficeState;
 use crate::organiser::{self, ScreenHouseSeat};
 use http::{Code, Problem};
 
-/// The room a show is in, and the one it is to be in.
+/// The current and the new layout of a show.
 #[derive(Clone)]
 pub(super) struct Rooms {
     pub before: Arc<Layout>,
@@ -24,27 +24,27 @@ pub(super) struct Rooms {
 }
 
 impl Rooms {
-    /// Reads them. Takes a connection, so it is called before a transaction is begun.
+    /// Loads both layouts. Takes a connection, so call it before a transaction begins.
     pub async fn load(state: &BackofficeState, before: Uuid, after: Uuid) -> Result<Self, Problem> {
         Ok(Self { before: state.catalogue.layout(before).await?, after: state.catalogue.layout(after).await? })
     }
 }
 
-/// Everybody's place.
+/// The places of all bookings and house seats.
 pub(super) struct Ground {
-    /// Sold bookings in the order in which they were made.
+    /// Sold bookings in the order of their creation.
     pub sold: Vec<SoldRow>,
-    /// Where each of them sits.
+    /// The outcome of each of them.
     pub fates: Vec<Fate>,
-    /// Seats the house keeps in this show alone: before and after.
+    /// House seats of this show alone: before and after.
     pub kept: Vec<(SeatIndex, SeatIndex)>,
-    /// Seats of that kind that have no like there.
+    /// Number of such house seats without an equivalent in the new layout.
     pub lost: usize,
-    /// Seats the other screen keeps for the house in every show, as far as nobody sits there.
+    /// Standing house seats of the new screen that no booking gets.
     pub standing: Vec<ScreenHouseSeat>,
 }
 
-/// Looks at who has places in a show, and where they would sit.
+/// Reads the bookings of a show and computes their places in the new layout.
 pub(super) async fn survey(
     tx: &mut PgConnection,
     id: Uuid,
@@ -59,13 +59,13 @@ pub(super) async fn survey(
     let currency = currency.ok_or_else(|| Problem::internal(&format!("shows.currency of {id} is none")))?;
     let before = PriceList { currency, by_category: show.prices.0.clone() };
     let after = PriceList { currency, by_category: prices_there.clone() };
-    // Those its screen keeps in every show stay behind: the other one has its own.
+    // Standing seats of the current screen are left out: the new screen has its own.
     let left_behind = sql::standing_seats(tx, id).await?;
     let blocked = show.blocked.iter().filter(|seat| !left_behind.contains(seat));
     let blocked: Vec<SeatIndex> = blocked.map(|seat| seat.cast_unsigned()).collect();
     let standing = organiser::standing_in(tx, screen, layout).await?;
     let rooms = rooms.clone();
-    // An arena takes long enough that it would hold up every request on this thread.
+    // For an arena this is slow: a blocking thread keeps the other requests of this thread responsive.
     let seated = tokio::task::spawn_blocking(move || {
         let (before, after) = (room_before(&rooms.before, &before, floors)?, Room::of(&rooms.after, &after)?);
         let kept = kept_by_name(&before, &after, &blocked);
@@ -78,8 +78,8 @@ pub(super) async fn survey(
     ground.ok_or_else(|| Problem::new(Code::PriceInvalid, "A category of one of the two rooms has no price."))
 }
 
-/// Where everybody sits, and which standing seats the house keeps there. Buyers come before the house: those whose
-/// place exists get it, and where a buyer would find none, the house keeps only what no buyer needs.
+/// Computes the outcome of all bookings and the remaining standing seats. Buyers take precedence over the house: a seat
+/// with the same label stays the buyer's. If a booking found no places, standing seats are used as well.
 fn seat(
     before: &Room,
     after: &Room,
@@ -109,7 +109,7 @@ fn seats_of(fate: &Fate) -> impl Iterator<Item = SeatIndex> + '_ {
     carried.iter().map(|(_, seat)| *seat)
 }
 
-/// The room as the show sells it: its areas are those that were opened for it.
+/// The current layout as the show sells it, with the areas opened for it.
 fn room_before(layout: &Layout, prices: &PriceList, floors: Vec<FloorRow>) -> Option<Room> {
     let floor = |row: FloorRow| {
         Some(Floor {

@@ -1,4 +1,4 @@
-//! Places of bookings in the words and numbers of the other room, ready to be written.
+//! Converts moved places to labels and rows of the new layout.
 
 use domain::layout::Layout;
 use domain::relocation::{Carried, Fate};
@@ -7,15 +7,15 @@ use uuid::Uuid;
 use super::ground::Ground;
 use super::sql::SoldRow;
 
-/// A booking that goes with the show.
+/// A booking that moves with the show.
 pub(super) struct Mover<'a> {
     pub row: &'a SoldRow,
-    /// Whether it keeps the very places it had.
+    /// It keeps the same places.
     pub is_same: bool,
     pub carried: &'a Carried,
 }
 
-/// Those who go with the show, and those there is no place for.
+/// Splits the bookings into those that move and those without a place.
 pub(super) fn divide(ground: &Ground) -> (Vec<Mover<'_>>, Vec<&SoldRow>) {
     let (mut movers, mut others) = (Vec::new(), Vec::new());
     for (row, fate) in ground.sold.iter().zip(&ground.fates) {
@@ -29,12 +29,12 @@ pub(super) fn divide(ground: &Ground) -> (Vec<Mover<'_>>, Vec<&SoldRow>) {
 }
 
 impl Mover<'_> {
-    /// Its places in the first room, for people.
+    /// Returns labels of its places in the current layout.
     pub fn before(&self) -> Vec<String> {
         before(self.row)
     }
 
-    /// Its places in the second room, for people, in the order of that room.
+    /// Returns labels of its places in the new layout, in seat order.
     pub fn after(&self, room: &Layout) -> Vec<String> {
         let mut seats: Vec<u32> = self.carried.seats.iter().map(|(_, seat)| *seat).collect();
         seats.sort_unstable();
@@ -48,7 +48,7 @@ impl Mover<'_> {
     }
 }
 
-/// The places of a booking as it was sold, for people.
+/// Returns labels of the places of a booking as sold.
 pub(super) fn before(row: &SoldRow) -> Vec<String> {
     let places = row.counts.iter().zip(&row.area_names).map(|(count, name)| in_words(count.unsigned_abs(), name));
     row.labels.iter().cloned().chain(places).collect()
@@ -58,7 +58,7 @@ fn in_words(count: u32, area: &str) -> String {
     if count == 1 { area.to_owned() } else { format!("{count} × {area}") }
 }
 
-/// Columns of seats that move: whose, from where, to where, and what they are called there.
+/// Moved seats in columns: booking, old number, new number, label and category.
 #[derive(Default)]
 pub(super) struct SeatColumns {
     pub bookings: Vec<Uuid>,
@@ -69,7 +69,7 @@ pub(super) struct SeatColumns {
     pub categories: Vec<String>,
 }
 
-/// Columns of places in areas that move.
+/// Moved places in areas, in columns.
 #[derive(Default)]
 pub(super) struct PlaceColumns {
     pub bookings: Vec<Uuid>,
@@ -81,7 +81,7 @@ pub(super) struct PlaceColumns {
     pub categories: Vec<String>,
 }
 
-/// The seats of everybody who moves.
+/// Returns the seats of all moved bookings.
 pub(super) fn seats(movers: &[Mover<'_>], room: &Layout) -> SeatColumns {
     let mut columns = SeatColumns::default();
     for mover in movers {
@@ -98,7 +98,7 @@ pub(super) fn seats(movers: &[Mover<'_>], room: &Layout) -> SeatColumns {
     columns
 }
 
-/// The places of everybody who moves.
+/// Returns the places of all moved bookings.
 pub(super) fn places(movers: &[Mover<'_>], room: &Layout) -> PlaceColumns {
     let mut columns = PlaceColumns::default();
     for mover in movers {

@@ -1,7 +1,7 @@
-//! Mails that tell buyers where they sit now, or what they may choose. At least once each; sent twice, one is shown
-//! once.
+//! Mails buyers about a move: their new places, or the choice they have. Delivery is at least once; the message id
+//! hides duplicates.
 //!
-//! They have a lane of their own beside the rounds that look after moves: a mail server that hangs keeps no show closed.
+//! The mails have a separate worker beside the rounds of moves: a hanging mail server keeps no show closed.
 
 use domain::booking::BookingState;
 use tokio::sync::Notify;
@@ -15,17 +15,17 @@ use platform::ids;
 use selling::bookings;
 use tickets::{MAIL_LEASE_MS, MailError, MailLane, NoticeMail, SEND_WITHIN};
 
-/// Tries before it is given up; the page of the booking says the same.
+/// Maximum number of attempts; the booking's page uses the same number.
 const MAX_TRIES: i32 = 20;
-/// Longest pause before another try, milliseconds, with full jitter.
+/// Maximum back-off before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 60_000;
-/// Notices about refunds are numbered from 0; these from here, by the move.
+/// First number of these notices; refund notices are numbered from 0.
 const FIRST_NUMBER: u32 = 10_000;
 
-/// Sends them until the server stops; what it has taken it finishes.
+/// Sends due mails until the server stops; finishes the mails it has taken.
 pub async fn send_forever(state: BackofficeState) {
     let state = &state;
-    // Whoever carries a show is not in a hurry with its mails: they are found.
+    // The worker polls: no code wakes it, because mails about a move are not urgent.
     let nobody_tells = Notify::new();
     let lane = MailLane { what: "mails about moves", stop: &state.stop, wake: &nobody_tells };
     lane.send_forever(move || take(state), move |due| send(state, due)).await;
@@ -41,8 +41,8 @@ async fn send(state: &BackofficeState, due: DueMail) {
     let sent = match timeout(SEND_WITHIN, hand_over(state, &due)).await {
         Ok(Ok(sent)) => sent,
         Ok(Err(problem)) => {
-            // The lease ends, and it is tried again.
-            tracing::warn!(?problem, %booking, "the mail about the move of {booking} could not be written");
+            // The lease expires, and the mail is retried.
+            tracing::warn!(?problem, %booking, "writing the mail about the move of {booking} failed; it is retried");
             return;
         }
         Err(_) => Err(MailError::TooLate),
@@ -50,13 +50,13 @@ async fn send(state: &BackofficeState, due: DueMail) {
     let noted = match sent {
         Ok(()) => sql::note_mailed(&state.pg, &due, state.clock.now()).await,
         Err(cause) => {
-            tracing::warn!(%booking, %cause, "the mail about the move of {booking} will be tried again");
+            tracing::warn!(%booking, %cause, "sending the mail about the move of {booking} failed; it is retried");
             let pause = ids::jitter(PAUSE_MS).cast_signed();
             sql::postpone_mail(&state.pg, &due, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
-        tracing::warn!(%booking, %cause, "what became of the mail about the move of {booking} could not be noted");
+        tracing::warn!(%booking, %cause, "recording the delivery of the mail about the move of {booking} failed");
     }
 }
 
@@ -67,7 +67,7 @@ async fn hand_over(state: &BackofficeState, due: &DueMail) -> Result<Result<(), 
     })
 }
 
-/// `None`: there is nobody to tell, or they were told something later.
+/// Builds the mail; `None` when the booking has no address or is no longer confirmed.
 async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMail>, Problem> {
     let found = bookings::find(&mut *state.pg.acquire().await?, due.booking_id).await?;
     let stands = |row: &bookings::BookingRow| row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty();
@@ -89,7 +89,7 @@ async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMai
     }))
 }
 
-/// What it means, a paragraph each; `until` when they may choose.
+/// Returns the paragraphs of the mail; `until` is the deadline of an offer.
 fn words(due: &DueMail, until: Option<&str>) -> Vec<String> {
     let (before, after) = (due.before.join(", "), due.after.join(", "));
     let moved = format!("The show moves from {} to {}. {}", due.from_name, due.to_name, due.reason);
@@ -137,7 +137,7 @@ mod tests {
         for told in ["C7, C8", "D1, D2", "Sat 21 Nov, 20:15", "money back", "Screen 2"] {
             assert!(offered.contains(told), "{told}: {offered}");
         }
-        // Answered before the mail went out.
+        // The offer was answered before the mail was sent.
         assert!(!words(&due("taken"), Some("Sat 21 Nov, 20:15")).join(" ").contains("money"));
     }
 }

@@ -1,15 +1,15 @@
-//! A show that is moved to another screen: its bookings go with it.
+//! Moves a show to another screen together with its bookings.
 //!
-//! An organiser's word marks the show, in one transaction with the row that keeps the progress (`show_moves`). From then
-//! on nobody begins to pay for it: a trigger refuses those that do not know yet (`migrations/0063`). Holds are let go,
-//! what was only checked out is cancelled, and what is being paid for gets some time to end (`rounds`). Then, in one
-//! transaction, every sold place is renumbered along the other room (`carry`), and after it the lock store builds the
-//! map anew. If a server dies half way, the row stays open, and any replica goes on (docs/decisions/0042).
+//! An organiser's request marks the show, in one transaction with the row that holds the progress (`show_moves`). From
+//! then on no payment for the show begins: a trigger refuses those of replicas with stale data (`migrations/0063`).
+//! Holds are released, unpaid checkouts cancelled, and running payments get some time to end (`rounds`). Then one
+//! transaction renumbers every sold place for the new layout (`carry`), and the lock store rebuilds the map. After a
+//! crash the row stays open, and any replica continues (docs/decisions/0042).
 //!
-//! Who sits where is decided in `domain::relocation`. Those whose places exist there keep them. All others get
-//! places that are no worse, which are the booking's own from that moment; its buyer says yes or no (`selling::bookings`), and
-//! a buyer who does not answer in time gets the money back. What is not here: which screens are free, and what a
-//! category costs there (`organiser`).
+//! `domain::relocation` decides the new places. Bookings whose places exist in the new layout keep them. The others get
+//! places that are no worse; these are reserved for them at once. Their buyers accept or decline (`selling::bookings`),
+//! and a buyer who does not answer in time is refunded. Elsewhere: free screens and the prices of categories
+//! (`organiser`).
 
 mod carry;
 mod ground;
@@ -34,30 +34,31 @@ use http::{Code, Problem};
 use platform::clock::from_utc;
 use platform::ids;
 
-/// Moves of one show, at most: seats of earlier rooms are kept apart by the number of the move (`migrations/0063`).
+/// Maximum number of moves per show: returned seats of earlier layouts are numbered by move (`migrations/0063`).
 pub const MAX_MOVES: i16 = 20;
 
-/// A requested move, checked: the screen is free, and every category has a price.
+/// A requested move, validated: the screen is free, and every category has a price.
 #[derive(Clone, Debug)]
 pub struct Wish {
     /// The show.
     pub show: Uuid,
-    /// The screen it is to be on.
+    /// The new screen.
     pub screen: String,
-    /// The room of that screen.
+    /// The layout of that screen.
     pub layout: Uuid,
-    /// What a category costs there, minor units.
+    /// Prices by category there, minor units.
     pub prices: BTreeMap<String, i64>,
-    /// Why, checked already.
+    /// The reason, validated.
     pub reason: String,
 }
 
-/// Begins a move, in the transaction of the caller, who has locked the show against other organisers. Tries to lock it
-/// against writers of its bookings as well, for a bounded time. Any replica does the rest ([`round`]), and waits for that
-/// lock before it moves a booking.
+/// Begins a move in the transaction of the caller, who has locked the show against other organisers. Tries, for a
+/// bounded time, to lock it against writers of its bookings as well. Any replica does the rest ([`round`]), and waits
+/// for that lock before it moves a booking.
 ///
 /// # Errors
-/// 409 when it is over, called off, being moved, moved too often, or buyers of the last move may still answer.
+/// 409 when the show has begun, was called off, is being moved, was moved too often, or has unanswered offers of the
+/// last move.
 pub async fn begin_in(tx: &mut PgConnection, wish: &Wish, now: Timestamp) -> Result<(), Problem> {
     selling::bookings::lock_show_before_mark(tx, wish.show).await?;
     let show = sql::show(tx, wish.show).await?.ok_or_else(|| Problem::not_found("show"))?;
@@ -81,7 +82,7 @@ pub async fn begin_in(tx: &mut PgConnection, wish: &Wish, now: Timestamp) -> Res
     Ok(())
 }
 
-/// The last move of a show; `local` writes an instant on the theatre's clocks.
+/// Returns the last move of a show; `local` formats an instant in the theatre's time zone.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! What a move would mean, before anything is done.
+//! Previews a move.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +11,34 @@ use super::sql::{self, SoldRow};
 use crate::BackofficeState;
 use http::Problem;
 
-/// Bookings named in one answer.
+/// Maximum number of bookings in a preview.
 const MAX_LINES: usize = 100;
 
-/// What a move would mean for those who have bought.
+/// The outcome of a move for its buyers.
 #[derive(Debug)]
 pub struct Meaning {
-    /// Those who find the same places.
+    /// Bookings that keep their places.
     pub same: MoveCount,
-    /// Those who would be offered others.
+    /// Bookings that are offered other places.
     pub offered: MoveCount,
-    /// Those there is no place for.
+    /// Bookings without a place, which are refunded.
     pub refunded: MoveCount,
-    /// Bookings that are not paid yet.
+    /// Unpaid bookings.
     pub open: u32,
-    /// House seats that have no like there.
+    /// House seats without an equivalent there.
     pub house_seats_lost: u32,
     /// Seats and places there.
     pub seats: u32,
-    /// The first of those who would not keep their places.
+    /// The first bookings that do not keep their places.
     pub lines: Vec<MoveLine>,
-    /// How many more there are.
+    /// Number of further such bookings.
     pub more: u32,
 }
 
-/// Looks at what moving a show to this screen and its room at these prices would mean. Changes nothing.
+/// Previews the move of a show to this screen and layout at these prices. Changes nothing.
 ///
 /// # Errors
-/// 404 for a show that is not there, 400 when a category has no price.
+/// 404 for an unknown show, 400 when a category has no price.
 pub async fn preview(
     state: &BackofficeState,
     show: Uuid,

@@ -1,9 +1,9 @@
-//! Looks after moves until they are done: any replica, no leader.
+//! Drives moves until they are done: on any replica, without a leader.
 //!
-//! Three things happen in turn. While a move is *closing*, holds are let go, checkouts are cancelled, and payments end
-//! or are stopped; then everybody is carried. Once it is *carried*, the lock store forgets the show and builds its map
-//! anew from what was written; sales go on when every replica had time to hear of the other room. And day in, day
-//! out: buyers whose time to answer is over. Mails go out beside it ([`mails`](super::mails)).
+//! While a move is *closing*, holds are released, checkouts are cancelled, and payments end or are stopped; then all
+//! bookings are moved. Once it is *carried*, the lock store drops the show and rebuilds its map. Sales resume after
+//! every replica has had time to load the new layout. Each round also ends offers whose deadline has passed. Mails are
+//! sent by a separate worker ([`mails`](super::mails)).
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ use seats::seat_locks::{StoreError, with_map};
 use selling::bookings::{self, Cause, undo_in_full};
 use selling::outbox;
 
-/// How often replicas look.
+/// Interval of the rounds.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A payment that was begun may take so long before it is stopped, milliseconds: as long as its hold was extended.
+/// Maximum time for a running payment before it is stopped, milliseconds: as long as its hold was extended.
 const SETTLE_MS: i64 = 2 * MINUTE_MS;
-/// Sales go on so long after everybody was carried, milliseconds: replicas look for changes every second.
+/// Delay between the move and the restart of sales, milliseconds: replicas poll for changes every second.
 const HEARD_MS: i64 = 3 * SECOND_MS;
-/// Moves looked after in one round.
+/// Maximum number of moves per round.
 const MAX_MOVES: i64 = 100;
-/// Bookings stopped in one transaction.
+/// Bookings stopped per transaction.
 const MAX_PER_BATCH: i64 = 64;
 
 /// Runs until the server stops.
@@ -36,19 +36,19 @@ pub async fn work_forever(state: BackofficeState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
         if let Err(problem) = round(&state).await {
-            tracing::warn!(?problem, "shows that move could not be looked after");
+            tracing::warn!(?problem, "a round of show moves failed");
         }
     }
 }
 
-/// One round over all of them.
+/// Runs one round over all open moves.
 ///
 /// # Errors
-/// When the database fails. Troubles of single moves are logged, and the next round tries again.
+/// When the database fails. Errors of single moves are logged; the next round retries them.
 pub async fn round(state: &BackofficeState) -> Result<(), Problem> {
     for row in sql::open_moves(&state.pg, MAX_MOVES).await? {
         if let Err(problem) = look_after(state, row.clone()).await {
-            tracing::warn!(?problem, show = %row.show_id, "show {} is not moved yet", row.show_id);
+            tracing::warn!(?problem, show = %row.show_id, "moving show {} failed; the next round retries", row.show_id);
         }
     }
     selling::bookings::end_due_seat_offers(state).await?;
@@ -71,16 +71,16 @@ async fn look_after(state: &BackofficeState, row: MoveRow) -> Result<(), Problem
     open_again(state, &row).await
 }
 
-/// People who are choosing see their seats go. Those who pay keep theirs until that ended.
+/// Releases the holds of a show. Holds in payment stay until the payment has ended.
 async fn let_go(state: &BackofficeState, show: Uuid) {
     match state.locks.release_all(show).await {
         Ok(_) | Err(StoreError::NoMap(_)) => {}
-        // The map is built anew in any case: they end with it.
-        Err(cause) => tracing::warn!(%cause, %show, "holds of show {show} end when it has moved"),
+        // The map is rebuilt later in any case, which ends the holds.
+        Err(cause) => tracing::warn!(%cause, %show, "releasing the holds of show {show} failed; the new map ends them"),
     }
 }
 
-/// Stops what is not paid: checkouts at once, payments that take too long.
+/// Cancels unpaid bookings: checkouts at once, payments after [`SETTLE_MS`].
 async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> Result<(), Problem> {
     let is_patience_over = now.since(from_utc(row.requested_at)) > SETTLE_MS;
     let reason = format!("The show moves to {}. Nothing is lost: please choose again. {}", row.to_name, row.reason);
@@ -100,13 +100,13 @@ async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> 
     }
 }
 
-/// The map of the other room, and sales as before once everybody knows it.
+/// Rebuilds the map for the new layout, and resumes sales once every replica has loaded it.
 async fn open_again(state: &BackofficeState, row: &MoveRow) -> Result<(), Problem> {
     let show = row.show_id;
     state.catalogue.forget(show).await;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
-    // Under the lock: a replica that is slow must not forget the holds of those who choose again already.
+    // Under the lock: a slow replica must not delete holds that were made after the restart of sales.
     let Some(row) = sql::lock_move(&mut tx, row.id, "carried").await? else { return Ok(()) };
     state.locks.forget(show).await?;
     let is_heard = row.carried_at.is_some_and(|at| now.since(from_utc(at)) >= HEARD_MS);
@@ -118,7 +118,7 @@ async fn open_again(state: &BackofficeState, row: &MoveRow) -> Result<(), Proble
     if is_heard {
         state.catalogue.forget(show).await;
     }
-    // This tells everyone who is looking at the show that there is another map.
+    // Publishes the new map to all subscribers of the show.
     let known = state.catalogue.known_show(show).await?;
     with_map(state, &known, || state.locks.snapshot(show)).await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Endpoints of reports: for managers and organisers, and for programs with a key of the theatre.
+//! Endpoints of reports, for managers, organisers, and API keys of the theatre.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -20,7 +20,7 @@ use http::refusals::{NotStaffNorProgram, OtherTheatre};
 use http::{ApiPath, ApiQuery, Problem};
 use identity::api_keys::Caller;
 
-/// Who reads reports.
+/// Roles that may read reports.
 const READERS: &[Role] = &[Role::Manager, Role::Organiser];
 
 /// The routes of reports, under `/api/v1`.
@@ -33,15 +33,15 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(file))
 }
 
-/// The days of a theatre that somebody asks about, and may.
+/// The validated parameters of a report request.
 struct Asked {
     theatre: String,
     range: Range,
-    /// The screen meant; none for all of them.
+    /// One screen; `None` for all screens.
     screen: Option<String>,
 }
 
-/// What every path of a report begins with.
+/// Path parameters of all reports.
 #[derive(Deserialize)]
 struct AtTheatre {
     theatre: String,
@@ -61,7 +61,7 @@ impl FromRequestParts<BackofficeState> for Asked {
     }
 }
 
-/// What your theatre sold: by day, channel, category, film and show. For managers and organisers.
+/// Sales of your theatre by day, channel, category, film and show. For managers and organisers.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/sales", tag = "reports",
     params(("theatre" = String, Path), ReportQuery),
     responses((status = 200, body = SalesReport), NotStaffNorProgram, OtherTheatre,
@@ -71,7 +71,7 @@ async fn sales(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<
     super::sales(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
 }
 
-/// How far people came, from the first hold to the ticket, and where they were lost. For managers and organisers.
+/// The funnel from the first hold to the ticket, with the losses at each step. For managers and organisers.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/funnel", tag = "reports",
     params(("theatre" = String, Path), ReportQuery),
     responses((status = 200, body = FunnelReport), NotStaffNorProgram, OtherTheatre,
@@ -81,7 +81,7 @@ async fn funnel(State(state): State<BackofficeState>, asked: Asked) -> ApiResult
     super::funnel(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
 }
 
-/// What your theatre took and gave back, by the day the money moved. For managers and organisers.
+/// Payments and refunds of your theatre, by the day of the money's movement. For managers and organisers.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/takings", tag = "reports",
     params(("theatre" = String, Path), ReportQuery),
     responses((status = 200, body = TakingsReport), NotStaffNorProgram, OtherTheatre,
@@ -91,7 +91,7 @@ async fn takings(State(state): State<BackofficeState>, asked: Asked) -> ApiResul
     super::takings(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
 }
 
-/// How often each seat of a room was sold. For managers and organisers.
+/// Number of sales per seat of a screen. For managers and organisers.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/occupancy", tag = "reports",
     params(("theatre" = String, Path), ReportQuery),
     responses((status = 200, body = OccupancyReport), NotStaffNorProgram,
@@ -102,8 +102,8 @@ async fn occupancy(State(state): State<BackofficeState>, asked: Asked) -> ApiRes
     super::occupancy(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
 }
 
-/// A report as a file for spreadsheets: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or
-/// `seats`. For managers and organisers.
+/// A report as a CSV file: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or `seats`. For
+/// managers and organisers.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/csv/{table}", tag = "reports",
     params(("theatre" = String, Path), ("table" = String, Path), ReportQuery),
     responses((status = 200, content_type = "text/csv", body = String), NotStaffNorProgram,

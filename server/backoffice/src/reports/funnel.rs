@@ -1,8 +1,7 @@
-//! How far people came: holds, checking out, paying, tickets; and where those who did not arrive were lost.
+//! The sales funnel: holds, checkouts, payments, tickets, and the losses at each step.
 //!
-//! Bookings are counted by what their events say, those made on the days of the report. A booking that was made for
-//! money that came too late is nobody's checking out, and is left out. What the box office sold is no one's journey
-//! through our pages, and is left out as well.
+//! Counts bookings created on the days of the report, by their events. Two kinds are left out: bookings created for a
+//! late payment, which have no checkout, and box-office sales, which do not pass through the pages.
 
 use domain::api::reports::FunnelReport;
 
@@ -12,7 +11,7 @@ use super::screens;
 use crate::BackofficeState;
 use http::Problem;
 
-/// `OFFSET 0`: found by their show, where the planner would rather read an index with a date in it from end to end.
+/// `OFFSET 0` makes the planner find bookings by their show; otherwise it scans an index with a date from end to end.
 const FUNNEL: &str = "
     WITH of_theatre AS MATERIALIZED (
         SELECT show.id FROM screens screen
@@ -68,10 +67,10 @@ struct Counted {
     open: i64,
 }
 
-/// How far people came in a theatre, or on one of its screens, on these days.
+/// Returns the funnel of a theatre, or of one of its screens, on these days.
 ///
 /// # Errors
-/// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
+/// 404 for an unknown screen, 503 on a timeout or when no report slot is free.
 pub async fn funnel(
     state: &BackofficeState,
     theatre: &str,

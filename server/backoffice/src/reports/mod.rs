@@ -1,10 +1,9 @@
-//! Reports: what a theatre sold, how full its rooms were, how far people came, and what was taken and given back.
+//! Reports: sales, occupancy, funnel, and takings.
 //!
-//! Everything is read from the rows of bookings, payments and refunds themselves: there is no second set of books that
-//! could disagree. Only holds, which live in Redis and leave nothing behind, are counted by us (`selling::holds`).
-//! Reports are read in one instant of the database each, a few at a time (`reading`): they never stand in the way of
-//! a sale. What is not here: how they look (`app::staff::pages::reports`), and the day close of a till, which is the
-//! box office's.
+//! Reports read the rows of bookings, payments and refunds; there are no separate totals that could disagree. Only
+//! holds, which live in Redis and leave no rows, are counted separately (`selling::holds`). Each report reads one
+//! database snapshot, and only a few run at a time (`reading`), so that they do not slow down sales. Elsewhere: the
+//! pages (`app::staff::pages::reports`), and the day close of tills (`box_office`).
 
 mod endpoints;
 mod funnel;
@@ -26,10 +25,10 @@ pub use takings::takings;
 
 use tokio::sync::Semaphore;
 
-/// Reports read at a time by this replica; the other connections are for those who buy.
+/// Maximum number of concurrent reports per replica; the other connections serve sales.
 const READ_TOGETHER: usize = 2;
 
-/// What a replica needs for reports.
+/// The state of reports on a replica.
 pub struct Reports {
     together: Semaphore,
 }

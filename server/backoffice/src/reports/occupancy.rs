@@ -1,7 +1,7 @@
-//! How often each seat of a room was sold, in the shows of some days.
+//! Number of sales per seat in the shows of a period.
 //!
-//! Rooms change: an edited layout is a new one, with other numbers. Counted are the shows in the room as the last of
-//! them has it; how many were in another one is said.
+//! An edited layout is a new one with other seat numbers. The report counts shows with the layout of the last show, and
+//! states how many had another one.
 
 use domain::api::reports::OccupancyReport;
 use uuid::Uuid;
@@ -12,7 +12,7 @@ use super::screens;
 use crate::BackofficeState;
 use http::{Code, Problem};
 
-/// Shows counted at most: more than a screen can have in the longest report.
+/// Maximum number of shows: more than a screen can have in the longest report.
 const MAX_SHOWS: i64 = 2_000;
 
 const SHOWS: &str = "
@@ -20,17 +20,17 @@ const SHOWS: &str = "
     WHERE screen_id = $1 AND starts_at >= $2 AND starts_at < $3 AND NOT called_off
     ORDER BY starts_at DESC LIMIT $4";
 
-/// Asked show by show (OFFSET 0), so that each looks into its own part of the claims.
+/// OFFSET 0 keeps the planner from flattening the subquery: each show then reads its own partition of the claims.
 const SOLD: &str = "
     SELECT claim.seat_no, count(*) AS times
     FROM unnest($1::uuid[]) AS show (id)
     CROSS JOIN LATERAL (SELECT seat_no FROM seat_claims WHERE show_id = show.id AND state = 'sold' OFFSET 0) claim
     GROUP BY claim.seat_no";
 
-/// How full a room was: the screen of that id, or the theatre's first.
+/// Returns the occupancy of a screen, by default the theatre's first.
 ///
 /// # Errors
-/// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
+/// 404 for an unknown screen, 503 on a timeout or when no report slot is free.
 pub async fn occupancy(
     state: &BackofficeState,
     theatre: &str,
@@ -71,7 +71,7 @@ pub async fn occupancy(
     report.show = Some(last);
     let sold: Vec<(i32, i64)> =
         sqlx::query_as(SOLD).bind(&counted).fetch_all(&mut *reading.tx).await.map_err(unread)?;
-    // The room itself may have to be read: others may have this turn meanwhile.
+    // Frees the slot before the layout is loaded, which may take long.
     drop(reading);
     let room = state.catalogue.known_show(last).await?;
     report.sold = vec![0; room.seat_count as usize];

@@ -1,4 +1,4 @@
-//! The days of a report: on the theatre's own calendar, and no more of them than can be read in a moment.
+//! The days of a report, in the theatre's time zone, with a maximum.
 
 use chrono::{DateTime, Days, Duration, LocalResult, NaiveDate, NaiveTime, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -8,33 +8,33 @@ use domain::time::Timestamp;
 use catalogue::{read_date, today_in};
 use http::{Code, Problem};
 
-/// Most days in a report: a quarter of a year.
+/// Maximum number of days in a report: a quarter of a year.
 pub const MAX_DAYS: i64 = 92;
-/// Days of a report nobody gave a first day for.
+/// Number of days when no first day is given.
 const USUAL_DAYS: u64 = 28;
-/// A zone may skip the first quarters of an hour of a day, or, having moved across the date line, all of it.
+/// Maximum skipped quarter-hours at the start of a day: a zone may skip a whole day when it crosses the date line.
 const MAX_SKIPPED_QUARTERS: i32 = 200;
 
-/// Days, and the instants they begin and end at.
+/// A range of days, with the instants of its begin and end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The first day.
     pub from: NaiveDate,
-    /// The last day; it counts too.
+    /// The last day, inclusive.
     pub to: NaiveDate,
-    /// Whose days they are.
+    /// The time zone.
     pub zone: Tz,
-    /// When the first day begins.
+    /// Start of the first day.
     pub begins: DateTime<Utc>,
-    /// When the day after the last begins.
+    /// Start of the day after the last.
     pub ends: DateTime<Utc>,
 }
 
 impl Range {
-    /// The days somebody asks for.
+    /// Parses the requested days.
     ///
     /// # Errors
-    /// 400 when they cannot be read, run backwards or are too many.
+    /// 400 when they are invalid, reversed or too many.
     pub fn read(query: &ReportQuery, zone: &str, now: Timestamp) -> Result<Self, Problem> {
         let day = |text: &Option<String>| {
             read_date(text.as_deref()).map_err(|why| Problem::new(Code::Malformed, why.to_string()))
@@ -61,13 +61,13 @@ impl Range {
         Ok(Self { from, to, zone, begins, ends })
     }
 
-    /// As reports say it.
+    /// Returns the view for reports.
     #[must_use]
     pub fn view(&self) -> ReportDays {
         ReportDays { from: self.from.to_string(), to: self.to.to_string(), time_zone: self.zone.name().to_owned() }
     }
 
-    /// An instant on these clocks: `2026-11-21T20:15:00`.
+    /// Formats an instant in the zone: `2026-11-21T20:15:00`.
     #[must_use]
     pub fn local(&self, at: DateTime<Utc>) -> String {
         at.with_timezone(&self.zone).format("%Y-%m-%dT%H:%M:%S").to_string()
@@ -78,7 +78,7 @@ fn too_far() -> Problem {
     Problem::new(Code::Malformed, "No calendar of ours goes that far.")
 }
 
-/// The first instant of a day; `None` where the calendar ends.
+/// Returns the first instant of a day; `None` beyond the calendar's end.
 fn beginning(day: NaiveDate, zone: Tz) -> Option<DateTime<Utc>> {
     let mut clock = day.and_time(NaiveTime::MIN);
     for _ in 0..MAX_SKIPPED_QUARTERS {
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(hours("2026-11-21", "Europe/Lisbon"), 24);
         // Midnight itself was skipped there.
         assert_eq!(hours("2018-11-04", "America/Sao_Paulo"), 23);
-        // There was no such day.
+        // This day did not exist there.
         assert_eq!(hours("2011-12-30", "Pacific/Apia"), 0);
     }
 

@@ -1,7 +1,7 @@
-//! What was sold: over time, and by channel, category, film and show.
+//! Sales over time, and by channel, category, film and show.
 //!
-//! A ticket counts on the day its booking was confirmed, at the price it was sold for, whatever became of it since:
-//! what was given back is told beside it, and its money is in the takings of the day it went.
+//! A ticket counts on the day of its booking's confirmation, at its sale price, even if it was refunded later. Refunded
+//! tickets are counted beside it; their money is in the takings of the day of the refund.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,10 +15,10 @@ use super::screens;
 use crate::BackofficeState;
 use http::{Code, Problem};
 
-/// Most lines of a report, of all its parts together: a quarter of a year of a house with thirty screens.
+/// Maximum number of lines in a report: a quarter of a year of a theatre with thirty screens.
 const MAX_LINES: usize = 20_000;
 
-/// Bookings confirmed in a theatre, or on one of its screens, between two instants, and their tickets by category.
+/// Bookings confirmed in a theatre or on one of its screens between two instants, with tickets by category.
 const SALES: &str = "
     WITH sold AS MATERIALIZED (
         SELECT booking.id, booking.show_id, booking.state, booking.currency::text AS currency,
@@ -77,10 +77,10 @@ struct ShowRow {
     starts_at: DateTime<Utc>,
 }
 
-/// What a theatre, or one of its screens, sold on these days.
+/// Returns the sales of a theatre, or of one of its screens, on these days.
 ///
 /// # Errors
-/// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
+/// 404 for an unknown screen, 503 on a timeout or when no report slot is free.
 pub async fn sales(
     state: &BackofficeState,
     theatre: &str,

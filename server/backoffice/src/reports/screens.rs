@@ -1,4 +1,4 @@
-//! The screens one may ask about: a report is of a theatre, or of one of its screens, and then all of it is.
+//! Screens for the filter of reports.
 
 use domain::api::reports::ReportScreen;
 use sqlx::PgConnection;
@@ -10,7 +10,7 @@ use http::Problem;
 const SCREENS: &str = "SELECT id, name FROM screens WHERE theatre_id = $1 ORDER BY name, id LIMIT 500";
 const IS_THERE: &str = "SELECT EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND id = $2)";
 
-/// The screens of a theatre, by name.
+/// Returns the screens of a theatre, by name.
 ///
 /// # Errors
 /// When the database fails.
@@ -18,17 +18,17 @@ pub async fn screens(state: &BackofficeState, theatre: &str) -> Result<Vec<Repor
     of_theatre(&mut *state.pg.acquire().await?, theatre).await
 }
 
-/// The same within a reading.
+/// As [`screens`], on a given connection.
 pub(super) async fn of_theatre(connection: &mut PgConnection, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
     let rows: Vec<(String, String)> =
         sqlx::query_as(SCREENS).bind(theatre).fetch_all(connection).await.map_err(unread)?;
     Ok(rows.into_iter().map(|(id, name)| ReportScreen { id, name }).collect())
 }
 
-/// The screen that is asked about; none where all of them are.
+/// Validates the requested screen; `None` for all screens.
 ///
 /// # Errors
-/// 404 for a screen the theatre does not have.
+/// 404 for an unknown screen.
 pub(super) async fn asked<'a>(
     connection: &mut PgConnection,
     theatre: &str,

@@ -1,4 +1,4 @@
-//! Reports as files for spreadsheets: one table each (`domain::csv` says how they are written).
+//! Reports as CSV files, one table each (format: `domain::csv`).
 
 use domain::api::reports::{FunnelReport, OccupancyReport, SoldLine, SoldShow, TakingsLine};
 use domain::csv::{self, Cell};
@@ -9,7 +9,7 @@ use crate::BackofficeState;
 use catalogue::Show;
 use http::Problem;
 
-/// A table one may have as a file.
+/// A table that can be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Table {
     Days,
@@ -47,15 +47,15 @@ impl Table {
         }
     }
 
-    /// The table of that name.
+    /// Parses the name of a table.
     ///
     /// # Errors
-    /// 404 when there is none.
+    /// 404 for an unknown name.
     pub(super) fn parse(name: &str) -> Result<Self, Problem> {
         Self::ALL.into_iter().find(|table| table.as_str() == name).ok_or_else(|| Problem::not_found("table"))
     }
 
-    /// What its file is called: names of ours and dates, which no header minds.
+    /// Returns the file name: only slugs and dates, so it is safe in a header.
     pub(super) fn file_name(self, theatre: &str, range: &Range) -> String {
         format!("{theatre}-{}-{}-{}.csv", self.as_str(), range.from, range.to)
     }
@@ -63,10 +63,10 @@ impl Table {
 
 const SOLD: [&str; 5] = ["currency", "bookings", "tickets", "gross_minor", "given_back"];
 
-/// The file of a table.
+/// Returns the CSV file of a table.
 ///
 /// # Errors
-/// As the report it is of.
+/// As the report of the table.
 pub(super) async fn file(
     state: &BackofficeState,
     theatre: &str,

@@ -1,9 +1,9 @@
-//! Money by the day it moved: what came in, and what went back.
+//! Payments and refunds by the day of the money's movement.
 //!
-//! Money that moves on to another booking, by an exchange or because it came too late for its own, stays on the day it
-//! came in; that other booking counts with what it took more than was left of that, and what it gave back is a refund of
-//! its own day. So a day that is over is never told differently later. Money that reached a gateway which the booking had
-//! left goes back from there by itself, and is in neither column: it was never ours.
+//! Money transferred to another booking, by an exchange or after a late payment, stays on the day of its arrival. The
+//! other booking counts only the amount beyond the remainder transferred; its refunds count on their own day. A past
+//! day's figures therefore never change. Late money that a gateway returns by itself after the booking left it is in
+//! neither column: it was never ours.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::screens;
 use crate::BackofficeState;
 use http::Problem;
 
-/// A payment succeeds once in the story of its booking.
+/// Each booking has at most one `payment_succeeded` event.
 const PAYMENTS: &str = "
     WITH of_theatre AS MATERIALIZED (
         SELECT show.id FROM screens screen
@@ -76,10 +76,11 @@ struct Moved {
     fees_minor: i64,
 }
 
-/// What a theatre, or one of its screens, took and gave back on these days. Money is of the screen its booking is on.
+/// Returns the takings of a theatre, or of one of its screens, on these days. Money belongs to the booking's current
+/// screen.
 ///
 /// # Errors
-/// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
+/// 404 for an unknown screen, 503 on a timeout or when no report slot is free.
 pub async fn takings(
     state: &BackofficeState,
     theatre: &str,

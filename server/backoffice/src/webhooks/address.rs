@@ -1,8 +1,7 @@
-//! Which addresses we call for others: those of the public internet, over TLS. A manager of one theatre must not make
-//! this server ask another one beside it (server-side request forgery).
+//! Validates webhook addresses: only public internet addresses over TLS. A theatre's manager must not make this server
+//! call its neighbours (server-side request forgery).
 //!
-//! Names are looked at again at the moment of the call (`client`): one that pointed to the world when it was written
-//! down may point inside later.
+//! Names are resolved again at each call (`client`): a name that was public when it was stored may point inside later.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,10 +10,10 @@ use reqwest::Url;
 
 use http::{Code, Problem};
 
-/// Reads the address of an endpoint. `may_be_private` is for tests, which have no public server.
+/// Parses the address of an endpoint. `may_be_private` is for tests, which have no public server.
 ///
 /// # Errors
-/// 400, with what is wrong with it.
+/// 400 with the reason.
 pub(super) fn read(text: &str, may_be_private: bool) -> Result<Url, Problem> {
     let wrong = |why: &str| Problem::new(Code::Malformed, format!("This address cannot be told anything: {why}"));
     let text = text.trim();
@@ -37,9 +36,9 @@ pub(super) fn read(text: &str, may_be_private: bool) -> Result<Url, Problem> {
     Ok(url)
 }
 
-/// Whether the host of an address may be one we call, as far as it can be seen without looking its name up.
+/// Returns `true` when the host of an address may be called, without resolving its name.
 pub(super) fn is_callable(url: &Url) -> bool {
-    // As it is written down after parsing: 0x7f.1 is 127.0.0.1 by then.
+    // The parser has normalised the host: 0x7f.1 is 127.0.0.1 here.
     let Some(host) = url.host_str() else { return false };
     let literal = host.trim_start_matches('[').trim_end_matches(']');
     match literal.parse::<IpAddr>() {
@@ -51,7 +50,7 @@ pub(super) fn is_callable(url: &Url) -> bool {
     }
 }
 
-/// Whether an address is one of the public internet (the registries of special-purpose addresses, RFC 6890).
+/// Returns `true` for public internet addresses (per the special-purpose registries, RFC 6890).
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -77,7 +76,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !is_special
 }
 
-/// Global unicast, less what is in it of documentation, protocols, and ways to carry an IPv4 address along.
+/// Global unicast, without documentation and protocol ranges and without ranges that embed IPv4 addresses.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     let is_global = first & 0xe000 == 0x2000;

@@ -1,4 +1,4 @@
-//! The way out: to public addresses only, no redirect followed, no proxy in between, not for long.
+//! The HTTP client of webhooks: public addresses only, no redirects, no proxy, with a timeout.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use reqwest::redirect::Policy;
 use super::address::is_public;
 use crate::WebhookSettings;
 
-/// How long connecting may take.
+/// Timeout of the connection set-up.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(3);
 
-/// What calls other systems.
+/// The HTTP client for other systems.
 pub struct Client(pub(super) reqwest::Client);
 
 impl Client {
-    /// From the settings.
+    /// Builds the client from the settings.
     ///
-    /// # Errors
+    /// When TLS cannot be set up.
     /// When TLS cannot be set up.
     pub fn new(settings: &WebhookSettings) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
             .timeout(Duration::from_millis(settings.webhook_deadline_ms))
-            // Where it leads nobody has looked at.
+            // The target of a redirect is not validated.
             .redirect(Policy::none())
-            // A proxy would look names up for us, and call whom we would not.
+            // A proxy would resolve names itself and could call private addresses.
             .no_proxy()
             .user_agent("Rowlock webhooks")
             .dns_resolver(PublicOnly { or_private: settings.webhooks_may_be_private });
@@ -34,7 +34,7 @@ impl Client {
     }
 }
 
-/// Looks names up, and knows no address that is not public.
+/// A resolver that rejects names with private addresses.
 struct PublicOnly {
     or_private: bool,
 }
@@ -44,7 +44,7 @@ impl Resolve for PublicOnly {
         let or_private = self.or_private;
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            // One of them inside is enough: which one is called would be another's choice.
+            // One private address is enough: the choice among the addresses is not ours.
             if !or_private && !found.iter().all(|at| is_public(at.ip())) {
                 return Err("the name leads to an address that is not on the public internet".into());
             }

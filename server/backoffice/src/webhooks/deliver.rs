@@ -1,8 +1,8 @@
-//! Sending what is due: signed, with a deadline, again after pauses, and not for ever.
+//! Delivers webhooks: signed, with a timeout, back-off and a maximum number of attempts.
 //!
-//! Every replica does it; a delivery is taken by one of them until its lease is over. A slow endpoint keeps none of the
-//! others waiting: of what is sent side by side, one endpoint has a quarter at most, one theatre half, and endpoints that
-//! failed last one each, and half together, after everybody else.
+//! Every replica delivers; one replica at a time leases a delivery. A slow endpoint does not delay the others: of the
+//! concurrent deliveries, one endpoint gets at most a quarter and one theatre at most half. An endpoint whose last
+//! delivery failed gets one; all such endpoints together get half, after the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,48 +21,48 @@ use crate::BackofficeState;
 use identity::audit::{self, Entry};
 use platform::ids;
 
-/// Sent side by side by this replica.
+/// Maximum number of concurrent deliveries of this replica.
 const SIDE_BY_SIDE: usize = 16;
-/// Of these to one endpoint.
+/// Maximum per endpoint.
 const TO_ONE: i64 = 4;
-/// To one that failed last: it shows with one message whether it is back.
+/// Maximum per failing endpoint: one message shows whether it has recovered.
 const TO_ONE_FAILING: i64 = 1;
-/// To the endpoints of one theatre together.
+/// Maximum for the endpoints of one theatre together.
 const TO_ONE_THEATRE: i64 = 8;
-/// To all that failed last together, whosever they are.
+/// Maximum for all failing endpoints together, across theatres.
 const TO_ALL_FAILING: i64 = 8;
-/// How often it is looked for what is due.
+/// Polling interval for due deliveries.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Where something has just been sent, there may be more for the place it leaves; but not more often than this.
+/// Delay before a poll for a freed slot: limits the rate of polls after deliveries.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// A delivery is left to whoever took it for so long, milliseconds: longer than any deadline.
+/// Lease of a delivery, milliseconds: longer than any timeout.
 const LEASE_MS: i64 = 2 * MINUTE_MS;
-/// How often a message is tried. With pauses that double from five seconds to an hour: for two hours or three.
+/// Maximum number of attempts: with a back-off from five seconds to an hour, two to three hours.
 const MAX_TRIES: i32 = 12;
-/// Longest pause, milliseconds.
+/// Maximum back-off, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60 * 60 * SECOND_MS.unsigned_abs();
-/// An endpoint that failed so often in a row is switched off, and its managers see why.
+/// Maximum number of consecutive failures before an endpoint is switched off; its managers see the reason.
 const MAX_FAILURES: i32 = 40;
-/// Longest trouble that is written down, characters.
+/// Maximum length of a stored error, characters.
 const MAX_TROUBLE_CHARS: usize = 200;
 
-/// What a try came to.
+/// The outcome of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Delivered(u16),
-    /// 410: the other system asks us to stop.
+    /// 410: the other system asks to stop.
     Gone,
     Failed(Option<u16>, String),
 }
 
-/// Runs until the server stops; what was taken and not sent by then is taken again when its lease is over.
+/// Delivers until the server stops; unfinished deliveries are retried after their lease.
 pub async fn deliver_forever(state: BackofficeState) {
     let slots = Arc::new(Semaphore::new(SIDE_BY_SIDE));
     let busy = Busy::default();
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        // Not as other rounds wait (`background`): this one is due at its time, and a moment after a place was left.
+        // Not the shared loop of `background`: this one polls on schedule, and shortly after a slot is freed.
         tokio::select! {
             () = state.stop.cancelled() => return,
             _ = look.tick() => {}
@@ -82,7 +82,7 @@ pub async fn deliver_forever(state: BackofficeState) {
         let now = state.clock.now();
         let taken = sql::take(&state.pg, &busy.all(), (now, now.plus_ms(LEASE_MS)), share).await;
         let taken = taken.unwrap_or_else(|cause| {
-            tracing::warn!(%cause, "what other systems are to be told could not be read");
+            tracing::warn!(%cause, "reading the due webhook deliveries failed");
             Vec::new()
         });
         for due in taken {
@@ -93,14 +93,14 @@ pub async fn deliver_forever(state: BackofficeState) {
     }
 }
 
-/// Endpoints that are being told something by this replica, and how much.
+/// Running deliveries of this replica, by endpoint.
 #[derive(Clone, Default)]
 struct Busy {
     at_work: Arc<Mutex<HashMap<Uuid, i64>>>,
     left: Arc<Notify>,
 }
 
-/// A place in the lane. Leaves when dropped, also past a panic.
+/// A running delivery. Dropping it frees its slot, also after a panic.
 struct AtWork {
     busy: Busy,
     endpoint: Uuid,
@@ -118,7 +118,7 @@ impl Busy {
         AtWork { busy: self.clone(), endpoint, slot: Some(slot) }
     }
 
-    /// Waits until a place was left, and a moment more: many are left at once.
+    /// Waits until a slot is freed, and a moment longer: several are often freed together.
     async fn some_left(&self) {
         self.left.notified().await;
         tokio::time::sleep(LOOK_AGAIN).await;
@@ -134,7 +134,7 @@ impl Drop for AtWork {
                 at_work.remove(&self.endpoint);
             }
         }
-        // The place is free before anybody hears of it.
+        // Free the slot before notifying the waiter.
         drop(at_work);
         self.slot = None;
         self.busy.left.notify_one();
@@ -144,8 +144,8 @@ impl Drop for AtWork {
 async fn one(state: BackofficeState, due: Due, _at_work: AtWork) {
     let outcome = tell(&state, &due).await;
     if let Err(cause) = note(&state, &due, &outcome).await {
-        // Its lease ends, and it is sent again: messages may be.
-        tracing::warn!(delivery = due.id, %cause, "what a webhook came to could not be noted");
+        // The lease expires, and the message is sent again: receivers accept duplicates.
+        tracing::warn!(delivery = due.id, %cause, "recording the outcome of a webhook delivery failed");
     }
 }
 
@@ -164,12 +164,12 @@ async fn tell(state: &BackofficeState, due: &Due) -> Outcome {
         ("rowlock-message", due.message_id.to_string()),
         ("rowlock-try", due.tries.to_string()),
     ] {
-        // Names of ours, hex and numbers are a header's value.
+        // Fixed names, hex and numbers are valid header values.
         headers.extend(HeaderValue::try_from(value).ok().map(|value| (HeaderName::from_static(name), value)));
     }
     let sent = state.webhooks.0.post(url).headers(headers).body(due.body.clone()).send().await;
     match sent {
-        // What the body says nobody reads.
+        // The body is not read.
         Ok(answer) => judged(answer.status()),
         Err(cause) => Outcome::Failed(None, in_words(&cause)),
     }
@@ -186,7 +186,7 @@ fn judged(status: StatusCode) -> Outcome {
     }
 }
 
-/// What went wrong on the way, without the address, which is said elsewhere.
+/// Formats the innermost cause, without the address, which is stored elsewhere.
 fn in_words(cause: &reqwest::Error) -> String {
     let mut last: &dyn std::error::Error = cause;
     while let Some(deeper) = last.source() {
@@ -196,7 +196,7 @@ fn in_words(cause: &reqwest::Error) -> String {
     words.chars().filter(|sign| !sign.is_control()).take(MAX_TROUBLE_CHARS).collect()
 }
 
-/// Writes down what a try came to, for the delivery and for its endpoint.
+/// Records the outcome of an attempt, for the delivery and for its endpoint.
 async fn note(state: &BackofficeState, due: &Due, outcome: &Outcome) -> Result<(), sqlx::Error> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
@@ -210,10 +210,9 @@ async fn note(state: &BackofficeState, due: &Due, outcome: &Outcome) -> Result<(
             (DeliveryState::Waiting, *status, Some(why.as_str()), pause_ms(state, due.tries))
         }
     };
-    // The endpoint before its delivery, as whoever switches it off takes them; the other way round each of the two
-    // would wait for the other.
+    // Lock order: the endpoint before its delivery, as in switching it off; the reverse order could deadlock.
     sql::lock_for_outcome(&mut tx, due.endpoint_id).await?;
-    // Somebody else has tried since, or it was given up: their word counts.
+    // A later attempt or a manager has changed the delivery since: their outcome counts.
     if !sql::note_try(&mut tx, due, to, (status, trouble), now.plus_ms(pause)).await? {
         return Ok(());
     }
@@ -232,7 +231,7 @@ async fn note(state: &BackofficeState, due: &Due, outcome: &Outcome) -> Result<(
         if let (Some(notice), Ok(EndpointState::On)) = (notice, row.state())
             && sql::put_state(&mut tx, &row, EndpointState::Failed, Some(&notice)).await?
         {
-            tracing::warn!(endpoint = %row.id, %notice, "an endpoint for webhooks was switched off");
+            tracing::warn!(endpoint = %row.id, %notice, "switched off webhook endpoint {} after failures", row.id);
             let entry = Entry {
                 actor: None,
                 theatre: Some(&theatre),
@@ -246,7 +245,7 @@ async fn note(state: &BackofficeState, due: &Due, outcome: &Outcome) -> Result<(
     tx.commit().await
 }
 
-/// Full jitter over a pause that doubles.
+/// Exponential back-off with full jitter.
 fn pause_ms(state: &BackofficeState, tries: i32) -> i64 {
     let doubled = state.webhook_settings.webhook_first_pause_ms << tries.clamp(0, 20);
     ids::jitter(doubled.min(LONGEST_PAUSE_MS)).cast_signed()

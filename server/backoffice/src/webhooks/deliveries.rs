@@ -1,4 +1,4 @@
-//! What an endpoint was told, how that went, and telling it once more.
+//! Lists the deliveries of an endpoint and replays them.
 
 use axum::http::StatusCode;
 use domain::api::systems::{DeliveryView, EndpointState, ReasonRequest};
@@ -11,10 +11,10 @@ use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
 use identity::audit::{self, Entry};
 
-/// Deliveries told at most, the newest.
+/// Maximum number of listed deliveries, the newest.
 const MAX_TOLD: i64 = 100;
 
-/// What an endpoint of a theatre was told last, the newest first.
+/// Returns the latest deliveries of an endpoint, the newest first.
 ///
 /// # Errors
 /// 404 when the theatre has no such endpoint.
@@ -27,10 +27,10 @@ pub async fn list(state: &BackofficeState, theatre: &str, endpoint: Uuid) -> Res
     Ok(rows.into_iter().map(DeliveryRow::view).collect::<Result<_, _>>()?)
 }
 
-/// Sends the message of a delivery once more, as one of its own, whatever became of the first.
+/// Replays the message of a delivery as a new delivery, whatever the outcome of the first.
 ///
 /// # Errors
-/// 404 when there is no such delivery, 409 while the endpoint is not on, 400 for a reason that cannot be used.
+/// 404 for an unknown delivery, 409 while the endpoint is not on, 400 for an invalid reason.
 pub async fn replay(
     state: &BackofficeState,
     staff: &Staff,

@@ -1,4 +1,4 @@
-//! Endpoints: made, switched, removed, and given a new secret.
+//! Endpoints: create, switch, remove, and rotate their secrets.
 
 use axum::http::StatusCode;
 use domain::api::systems::{EndpointChange, EndpointMade, EndpointRequest, EndpointState, EndpointView, ReasonRequest};
@@ -17,14 +17,14 @@ use identity::audit::{self, Entry};
 use platform::clock::to_utc;
 use platform::ids;
 
-/// Endpoints a theatre has at most.
+/// Maximum number of endpoints per theatre.
 const MAX_ENDPOINTS: i64 = 20;
-/// How long the secret before the last one signs as well, milliseconds: a day to change it over there.
+/// Period in which the previous secret signs as well, milliseconds: a day to replace it in the other system.
 const OLD_SECRET_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
-/// What every secret begins with.
+/// Prefix of all secrets.
 const PREFIX: &str = "whsec_";
 
-/// The endpoints of a theatre.
+/// Returns the endpoints of a theatre.
 ///
 /// # Errors
 /// When the database fails.
@@ -34,15 +34,15 @@ pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<Endpoint
     Ok(rows.into_iter().map(|row| row.view(now)).collect::<Result<_, _>>()?)
 }
 
-/// What is kept of an answer with a secret in it: all but the secret, and what that follows from.
+/// The stored form of an answer with a secret: without the secret, but with its inputs.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     about: EndpointView,
     version: i32,
 }
 
-/// The secret an endpoint has from one of its versions on. It follows from both by a secret of ours: a repeat is told
-/// the same one, and a new version never has the secret of an old one.
+/// Derives the secret of a version of an endpoint from a server secret. A retry gets the same secret; a new version
+/// never repeats an old one.
 fn secret_of(state: &BackofficeState, id: Uuid, version: i32) -> String {
     format!("{PREFIX}{}", state.accounts.derived_secret(&format!("webhook\0{id}\0{version}")))
 }
@@ -53,11 +53,11 @@ fn with_secret(state: &BackofficeState, stored: &Answer) -> Result<Answer, Probl
     Answer::json(stored.status(), &EndpointMade { about, secret })
 }
 
-/// Makes an endpoint; it is told what happens from now on.
+/// Creates an endpoint, which gets all later events.
 ///
 /// # Errors
-/// 400 for an address that is not ours to call, for no event or one twice, and for a reason that cannot be used; 409
-/// when the theatre has too many.
+/// 400 for an address that must not be called, for missing or duplicate events, or for an invalid reason. 409 when the
+/// theatre has too many endpoints.
 pub async fn make(
     state: &BackofficeState,
     staff: &Staff,
@@ -105,10 +105,10 @@ pub async fn make(
     with_secret(state, &answer)
 }
 
-/// Gives an endpoint a new secret. For a day what it is told is signed with both.
+/// Rotates the secret of an endpoint. For a day, messages carry signatures of both secrets.
 ///
 /// # Errors
-/// 404 when the theatre has no such endpoint, 400 for a reason that cannot be used.
+/// 404 for an unknown endpoint, 400 for an invalid reason.
 pub async fn rotate(
     state: &BackofficeState,
     staff: &Staff,
@@ -139,11 +139,11 @@ pub async fn rotate(
     with_secret(state, &answer)
 }
 
-/// Switches an endpoint on or off, or removes it. What waited for one that is not on any more is given up; it can be
-/// sent again from the list, as long as the endpoint is there.
+/// Switches an endpoint on or off, or removes it. Its waiting deliveries fail unless it is on; they can be replayed
+/// from the list while the endpoint exists.
 ///
 /// # Errors
-/// 404 when the theatre has no such endpoint, 400 for a state nobody can choose and for a reason that cannot be used.
+/// 404 for an unknown endpoint, 400 for a state that cannot be set or for an invalid reason.
 pub async fn change(
     state: &BackofficeState,
     staff: &Staff,
@@ -169,7 +169,7 @@ pub async fn change(
         return Ok(answer);
     }
     let row = sql::lock_endpoint(&mut tx, theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
-    // What is so already is not written down again.
+    // An unchanged state writes no audit entry.
     if row.state()? != request.state {
         if !sql::put_state(&mut tx, &row, request.state, None).await? {
             return Err(faster());
@@ -195,7 +195,7 @@ async fn note(
     audit::record(tx, &entry, now).await
 }
 
-/// The row was locked, so this is never seen; and if it were, nothing was done.
+/// Unreachable while the row is locked; if it happens, nothing was changed.
 fn faster() -> Problem {
     Problem::new(Code::WrongState, "Somebody else has just changed this endpoint. Please look at it again.")
 }

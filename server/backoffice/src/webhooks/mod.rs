@@ -1,12 +1,11 @@
-//! Webhooks out: other systems of a theatre are told what happens, signed, at least once.
+//! Outgoing webhooks: signed notifications of other systems, delivered at least once.
 //!
-//! What is told is written by the database itself, in the transaction in which it happens
-//! (`migrations/0057_webhooks_out.sql`): triggers on the story of bookings, on refunds and on shows that are called
-//! off. So no way to move a booking can forget it, and a rolled-back move tells nothing. `deliver` takes what is due,
-//! signs and sends it, and tries again with pauses; `address` sees to it that nobody makes us call our own network.
+//! The database writes each message in the transaction of its event (`migrations/0057_webhooks_out.sql`): triggers on
+//! booking events, refunds and called-off shows. No code path can omit a message, and a rollback discards it. `deliver`
+//! leases due messages, signs and sends them, and retries with a back-off. `address` rejects private addresses.
 //!
-//! Messages may arrive twice and out of order: `id` and `version` in them tell. What is not here: webhooks in, which
-//! gateways send (`payments`).
+//! Messages may arrive twice and out of order; receivers use their `id` and `version`. Elsewhere: incoming webhooks of
+//! payment gateways (`payments`).
 
 mod address;
 mod client;

@@ -1,4 +1,4 @@
-//! Endpoints of the API about webhooks out: all for managers.
+//! API endpoints of outgoing webhooks, for managers.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use http::refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
 
-/// Who looks after other systems.
+/// Roles that may manage webhooks.
 const MANAGERS: &[Role] = &[Role::Manager];
 
 /// The routes of webhooks out, under `/api/v1`.
@@ -30,7 +30,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(replay))
 }
 
-/// The endpoints of your theatre: addresses of other systems that are told what happens. For managers.
+/// The webhook endpoints of your theatre. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<EndpointView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -42,7 +42,7 @@ async fn list(
     super::endpoints(&state, &theatre).await.map(Json)
 }
 
-/// Make an endpoint. Its secret is in this answer, and never shown again. For managers.
+/// Create an endpoint. Its secret is in this answer, and never shown again. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks", tag = "systems", request_body = EndpointRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = EndpointMade), NotStaff, OtherTheatre, KeyReused,
@@ -60,7 +60,7 @@ async fn make(
     endpoints::make(&state, &staff, &theatre, &request, &intent).await
 }
 
-/// Give an endpoint a new secret; for a day what it is told is signed with the old one as well. For managers.
+/// Rotate the secret of an endpoint; for a day, messages carry a signature of the old one as well. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = EndpointMade), NotStaff, KeyReused,
@@ -100,7 +100,7 @@ async fn change(
     endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
-/// What an endpoint was told last, and how that went: 100 deliveries, the newest first. For managers.
+/// The latest 100 deliveries of an endpoint with their outcomes, the newest first. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries", tag = "systems",
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
     responses((status = 200, body = Vec<DeliveryView>), NotStaff,
@@ -114,7 +114,7 @@ async fn told(
     deliveries::list(&state, &theatre, id).await.map(Json)
 }
 
-/// Send a message once more. For managers.
+/// Send a message again. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", tag = "systems",
     request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),

@@ -1,15 +1,15 @@
-//! What a message is signed with: the scheme we ask of gateways ourselves (`payments::signature`).
+//! Signs webhook messages, by the scheme that payment gateways use with us (`payments::signature`).
 //!
-//! `Rowlock-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]`, HMAC-SHA-256 over `<t>.<raw body>`. While a secret is
-//! being replaced there are two signatures, so that the other side may change its own at any time.
+//! `Rowlock-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]`, HMAC-SHA-256 over `<t>.<raw body>`. During the rotation
+//! of a secret there are two signatures, so that the receiver may switch at any time.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Header it stands in.
+/// Name of the header.
 pub(super) const HEADER: &str = "rowlock-signature";
 
-/// The header's value.
+/// Returns the value of the header.
 pub(super) fn sign(body: &[u8], at_s: i64, secrets: &[&str]) -> String {
     let mut header = format!("t={at_s}");
     for secret in secrets {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use platform::clock::{from_utc, rfc3339, to_utc};
 
-/// An endpoint as stored; its secrets are read by whoever signs only.
+/// An endpoint as stored, without its secrets, which only the delivery reads.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct EndpointRow {
     pub(super) id: Uuid,
@@ -59,7 +59,7 @@ macro_rules! select_endpoint {
     };
 }
 
-/// Endpoints of a theatre, the newest first.
+/// Returns the endpoints of a theatre, the newest first.
 pub(super) async fn endpoints(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<EndpointRow>, sqlx::Error> {
     sqlx::query_as(select_endpoint!("theatre_id = $1 ORDER BY made_at DESC, id LIMIT $2"))
         .bind(theatre)
@@ -68,7 +68,7 @@ pub(super) async fn endpoints(pg: &PgPool, theatre: &str, limit: i64) -> Result<
         .await
 }
 
-/// An endpoint of a theatre, locked until the transaction ends.
+/// Returns an endpoint of a theatre, locked until the transaction ends.
 pub(super) async fn lock_endpoint(
     tx: &mut PgConnection,
     theatre: &str,
@@ -81,7 +81,7 @@ pub(super) async fn lock_endpoint(
         .await
 }
 
-/// How many endpoints a theatre has; nobody makes another until the transaction ends.
+/// Counts the endpoints of a theatre, and blocks new ones until the transaction ends.
 pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
     sqlx::query_scalar("SELECT count(*) FROM webhook_endpoints WHERE theatre_id = $1 AND state <> 'removed'")
@@ -90,7 +90,7 @@ pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i
         .await
 }
 
-/// Writes a new endpoint.
+/// Inserts an endpoint.
 pub(super) async fn insert_endpoint(
     tx: &mut PgConnection,
     theatre: &str,
@@ -113,7 +113,7 @@ pub(super) async fn insert_endpoint(
     Ok(())
 }
 
-/// Changes how an endpoint stands, from how it was read; `false` when somebody was faster.
+/// Changes the state of an endpoint; `false` when its state or version differs.
 pub(super) async fn put_state(
     tx: &mut PgConnection,
     row: &EndpointRow,
@@ -135,7 +135,7 @@ pub(super) async fn put_state(
     Ok(changed.rows_affected() == 1)
 }
 
-/// What still waits for an endpoint is not told it any more.
+/// Marks waiting deliveries of an endpoint as failed.
 pub(super) async fn give_up_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
@@ -148,7 +148,7 @@ pub(super) async fn give_up_waiting(tx: &mut PgConnection, endpoint: Uuid, why: 
     Ok(())
 }
 
-/// Signs with a new secret from now on, and with the one before it until `old_until`; `false` when somebody was faster.
+/// Sets a new secret and keeps the previous one until `old_until`; `false` when the version differs.
 pub(super) async fn put_secret(
     tx: &mut PgConnection,
     row: &EndpointRow,
@@ -168,7 +168,7 @@ pub(super) async fn put_secret(
     Ok(changed.rows_affected() == 1)
 }
 
-/// A delivery that is due, with all it takes.
+/// A due delivery with its message and endpoint.
 #[derive(Clone, sqlx::FromRow)]
 pub(super) struct Due {
     pub(super) id: i64,
@@ -182,8 +182,8 @@ pub(super) struct Due {
     pub(super) old_secret: Option<String>,
 }
 
-/// How many deliveries a replica has under way at most: of each endpoint, of each that failed last, of the endpoints of
-/// one theatre, of all that failed last; and how many it takes now.
+/// Limits of concurrent deliveries per replica: per endpoint, per failing endpoint, per theatre, for all failing
+/// endpoints; and the number to lease now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     pub(super) of_endpoint: i64,
@@ -193,8 +193,8 @@ pub(super) struct Share {
     pub(super) now: i64,
 }
 
-/// What is due, by endpoint; of these, of each theatre and of all that failed last, as many as their share leaves beside
-/// what is under way; endpoints that failed last come after all the others.
+/// Due deliveries, limited per endpoint, per theatre and for all failing endpoints, minus those that are running.
+/// Failing endpoints come last.
 const TAKE: &str = "
     WITH busy AS (
         SELECT endpoint.id, endpoint.theatre_id, endpoint.failures > 0 AS is_failing, known.at_work
@@ -226,7 +226,7 @@ const TAKE: &str = "
         WHERE NOT is_failing OR of_failing <= $8
         ORDER BY is_failing, run_after, id LIMIT $9
     ), locked AS (
-        -- No more than are sent: what other replicas have meanwhile is theirs.
+        -- Locks only the deliveries to be sent; other replicas may have leased some of them since.
         SELECT id FROM webhook_deliveries
         WHERE id IN (SELECT id FROM taken) AND state = 'waiting' AND run_after <= $1
         FOR UPDATE SKIP LOCKED
@@ -238,7 +238,7 @@ const TAKE: &str = "
     RETURNING delivery.id, delivery.tries, message.id AS message_id, message.event, message.body,
               delivery.endpoint_id, taken.url, taken.secret, taken.old_secret";
 
-/// Takes deliveries that are due until `lease_until`, beside those that are under way here: so many of each endpoint.
+/// Leases due deliveries until `lease_until`, within `share` and beside the running ones.
 pub(super) async fn take(
     pg: &PgPool,
     under_way: &[(Uuid, i64)],
@@ -260,13 +260,13 @@ pub(super) async fn take(
         .await
 }
 
-/// Locks an endpoint before what a try came to is written down.
+/// Locks an endpoint before the outcome of an attempt is recorded.
 pub(super) async fn lock_for_outcome(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE").bind(endpoint).execute(tx).await?;
     Ok(())
 }
 
-/// What a try came to: the delivery, if this is still its last try.
+/// Records the outcome of an attempt; `false` when a later attempt exists or the delivery is no longer waiting.
 pub(super) async fn note_try(
     tx: &mut PgConnection,
     due: &Due,
@@ -289,7 +289,7 @@ pub(super) async fn note_try(
     Ok(noted.rows_affected() == 1)
 }
 
-/// A try went well: failures are counted in a row.
+/// Resets the count of consecutive failures.
 pub(super) async fn forget_failures(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE webhook_endpoints SET failures = 0 WHERE id = $1 AND failures > 0")
         .bind(endpoint)
@@ -298,7 +298,7 @@ pub(super) async fn forget_failures(tx: &mut PgConnection, endpoint: Uuid) -> Re
     Ok(())
 }
 
-/// A try failed; the endpoint as it stands then, with its theatre.
+/// Adds a failure; returns the endpoint and its theatre.
 pub(super) async fn add_failure(
     tx: &mut PgConnection,
     endpoint: Uuid,
@@ -348,7 +348,7 @@ impl DeliveryRow {
     }
 }
 
-/// Deliveries to an endpoint, the newest first.
+/// Returns the deliveries of an endpoint, the newest first.
 pub(super) async fn deliveries(pg: &PgPool, endpoint: Uuid, limit: i64) -> Result<Vec<DeliveryRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT delivery.id, delivery.message_id, message.event, message.subject, delivery.state, delivery.tries,
@@ -362,7 +362,7 @@ pub(super) async fn deliveries(pg: &PgPool, endpoint: Uuid, limit: i64) -> Resul
     .await
 }
 
-/// Sends the message of a delivery once more, as a delivery of its own; `None` when the endpoint has no such delivery.
+/// Inserts a new delivery of the same message; `None` when the endpoint has no such delivery.
 pub(super) async fn replay(
     tx: &mut PgConnection,
     endpoint: Uuid,
@@ -382,8 +382,8 @@ pub(super) async fn replay(
     .await
 }
 
-/// Deletes messages older than `before`, with their deliveries; how many. They are locked first: no replay adds to
-/// them meanwhile.
+/// Deletes messages older than `before` with their deliveries; returns their number. They are locked first, so that no
+/// replay adds a delivery concurrently.
 pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
     let mut tx = pg.begin().await?;
     let old: Vec<Uuid> = sqlx::query_scalar(

@@ -1,4 +1,4 @@
-//! What is done to accounts at the server's command line: a first manager, and closing an account.
+//! Account commands of the server's command line: create a manager, close an account.
 
 use domain::api::Person;
 use domain::api::accounts::Password;
@@ -16,22 +16,22 @@ use crate::audit::{self, Entry};
 use http::Problem;
 use platform::ids;
 
-/// What became of [`create_manager`].
+/// The result of [`create_manager`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Created {
     /// The account.
     pub account: Uuid,
-    /// Whether it was there before.
+    /// The account existed before.
     pub was_there: bool,
-    /// Whether it has the password given now. One that was there keeps its own if its address was proven.
+    /// The account has the given password. An existing account with a proven address keeps its own.
     pub has_password: bool,
 }
 
-/// Makes an account, or takes the one of that address, and makes it a manager of these theatres. Where nobody has
-/// proven the address, whoever registered it may be anybody: their password and their sessions are over.
+/// Creates an account, or takes the existing one, and makes it a manager of these theatres. If the address of an
+/// existing account is not proven, any person may have registered it: its password is replaced and its sessions end.
 ///
 /// # Errors
-/// 400 when name, address or password cannot be used.
+/// 400 for an invalid name, address or password.
 pub async fn create_manager(
     pg: &PgPool,
     person: &Person,
@@ -58,8 +58,8 @@ pub async fn create_manager(
     Ok(Created { account, was_there: !is_new, has_password })
 }
 
-/// Gives an account whose address nobody has proven this password, and ends what was begun with the one before;
-/// `false` when it is proven, and nothing happens.
+/// Sets the password of an account with an unproven address and ends its sessions and reset links. Returns `false` and
+/// changes nothing when the address is proven.
 async fn take_back(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -> Result<bool, Problem> {
     let row = sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("open account"))?;
     if row.email_proven_at.is_some() {
@@ -75,10 +75,10 @@ async fn take_back(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timest
     Ok(true)
 }
 
-/// Closes an account: nobody signs in any more, and whoever is signed in is not from now on.
+/// Closes an account: sign-in is refused, and all its sessions end.
 ///
 /// # Errors
-/// 404 when there is none that is open, 400 for a reason that cannot be used.
+/// 404 when no open account has this address, 400 for an invalid reason.
 pub async fn close(pg: &PgPool, email: &str, reason: &str, now: Timestamp) -> Result<Uuid, Problem> {
     let reason = grants::reason_of(reason)?;
     let mut tx = pg.begin().await?;

@@ -1,7 +1,7 @@
-//! Showing that mail at the account's address reaches its owner: then what guests bought with it is theirs.
+//! Proves that an account's owner receives mail at its address. Guest bookings with that address then join the account.
 //!
-//! The link alone shows nothing. Anybody may register anybody's address, and a mailbox's owner may open any link: only
-//! somebody who is signed in *and* reads the mail has shown that they are one person.
+//! The link alone proves nothing: any person may register any address, and a mailbox's owner may open any link. Only a
+//! signed-in user who also has the mail is proven to be the owner.
 
 use axum::http::StatusCode;
 use domain::api::accounts::ProofRequest;
@@ -16,10 +16,10 @@ use crate::audit::{self, Entry};
 use http::idempotency::{Answer, Intent};
 use http::{ClientAddress, Problem};
 
-/// Has the link mailed (again) to whoever is signed in.
+/// Mails the link to the signed-in user.
 ///
 /// # Errors
-/// 429 after a few in a row.
+/// 429 after several requests in a row.
 pub async fn send_proof(
     state: &IdentityState,
     session: &Session,
@@ -36,10 +36,10 @@ pub async fn send_proof(
     mails::order(state, Kind::Prove, &account.email, intent, now).await
 }
 
-/// Uses the link, for whoever is signed in.
+/// Redeems the link for the signed-in user.
 ///
 /// # Errors
-/// 410 when it is of another account, was used, or is too old.
+/// 410 when it belongs to another account, was used, or has expired.
 pub async fn prove(
     state: &IdentityState,
     session: &Session,

@@ -1,5 +1,5 @@
-//! Who works in a theatre, as what: its managers say. A change of roles ends the sessions of whom it concerns, so that
-//! the next one is of the right length.
+//! The staff of a theatre and their roles, which its managers change. A change of roles ends the account's sessions,
+//! because roles decide the lifetime of a session.
 
 use domain::api::accounts::{GrantRequest, StaffView};
 use domain::api::systems::{MAX_REASON_CHARS, one_line};
@@ -16,10 +16,10 @@ use crate::audit::{self, Entry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 
-/// People who work in a theatre, told at most.
+/// Maximum number of grants in an answer.
 const MAX_STAFF: i64 = 1_000;
 
-/// Who works in a theatre, by name.
+/// Returns the staff of a theatre, by name.
 ///
 /// # Errors
 /// When the database fails.
@@ -38,10 +38,11 @@ pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<StaffView>
     Ok(people)
 }
 
-/// Gives somebody a role in a theatre, or takes it. What is so already stays so, and is not written down again.
+/// Gives or takes a role in a theatre. A request without effect writes no audit entry.
 ///
 /// # Errors
-/// 404 without an account of that address, 409 while it is not confirmed and for the last manager, 400 without a reason.
+/// 404 without an account of that address. 409 while its address is not proven, and for the last manager. 400 without a
+/// reason.
 pub async fn change(
     state: &IdentityState,
     staff: &Staff,
@@ -63,7 +64,7 @@ pub async fn change(
     }
     let found = sql::by_email(&mut tx, email).await?.ok_or_else(|| Problem::not_found("account"))?;
     if request.granted && found.email_proven_at.is_none() {
-        // Anybody can register an address and wait for its owner to be hired.
+        // Any person can register an address and wait for its owner to be hired.
         let detail = "They must confirm their address first: by the link that was mailed to them.";
         return Err(Problem::new(Code::EmailUnproven, detail));
     }
@@ -84,7 +85,7 @@ pub async fn change(
     Ok(answer)
 }
 
-/// Gives a role; `false` when the account has it already.
+/// Gives a role; `false` when the account already has it.
 pub(super) async fn give(
     tx: &mut PgConnection,
     account: Uuid,
@@ -92,7 +93,7 @@ pub(super) async fn give(
     role: Role,
     now: Timestamp,
 ) -> Result<bool, Problem> {
-    // Nobody signs in to it meanwhile.
+    // The lock blocks concurrent sign-ins.
     sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
     let is_new = sql::grants::give(tx, account, theatre, role, now).await?;
     if is_new {
@@ -101,10 +102,10 @@ pub(super) async fn give(
     Ok(is_new)
 }
 
-/// Whether somebody manages every theatre there is.
+/// Fails unless the account manages all theatres.
 ///
 /// # Errors
-/// 403 when they do not.
+/// 403 when it does not.
 pub async fn manages_all(state: &IdentityState, staff: &Staff) -> Result<(), Problem> {
     if sql::grants::manages_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
         return Ok(());
@@ -112,7 +113,7 @@ pub async fn manages_all(state: &IdentityState, staff: &Staff) -> Result<(), Pro
     Err(Problem::new(Code::NotAllowed, "This is for whoever manages every theatre."))
 }
 
-/// Whoever writes a theatre down manages it. Their sessions go on: they are of a manager's length already.
+/// Makes the creator of a theatre its manager. Their sessions stay: they have a manager's lifetime already.
 ///
 /// # Errors
 /// When the database fails.
@@ -144,10 +145,10 @@ async fn take(
     Ok(was_so)
 }
 
-/// A reason as it is written down.
+/// Validates the reason of an action.
 ///
 /// # Errors
-/// 400 when there is none, or one that is too long.
+/// 400 when it is missing or too long.
 pub fn reason_of(text: &str) -> Result<&str, Problem> {
     let detail = || format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
     one_line(text, MAX_REASON_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))

@@ -1,5 +1,5 @@
-//! Reads the visitors who were handed over to accounts lately, by any replica: this process replays no answer of theirs to a
-//! guest.
+//! Polls visitors that were recently handed over to accounts, on any replica, so that the replay cache of this process
+//! returns none of their answers to a guest.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::IdentityState;
 use platform::background::Rounds;
 use platform::clock::to_utc;
 
-/// Pause between two reads.
+/// Polling interval.
 const READ_EVERY: Duration = Duration::from_secs(2);
-/// A sign-in that began so long ago may be committed only now, milliseconds.
+/// Maximum age of a sign-in that may commit only now, milliseconds.
 const OVERLAP_MS: i64 = 60 * SECOND_MS;
-/// Visitors read in one round at most, the latest first.
+/// Maximum number of visitors per poll, the latest first.
 const MAX_VISITORS: i64 = 20_000;
 
-/// Runs until the server stops.
+/// Polls until the server stops.
 pub async fn follow_handed_over_forever(state: IdentityState) {
     let mut rounds = Rounds::every(&state.stop, READ_EVERY);
     while rounds.go_on().await {

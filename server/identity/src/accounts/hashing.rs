@@ -1,7 +1,7 @@
-//! Passwords into hashes and back to a yes or no: slow by design, so never more at a time than there are cores.
+//! Hashes and verifies passwords: slow by design, so never more at a time than there are cores.
 //!
-//! A flood of logins fills the short line in front and is answered 503; it takes neither the threads that serve
-//! requests nor more memory than the line allows (19 MiB for each hash at work).
+//! A flood of logins fills the bounded queue and is shed with 503. It blocks no request threads, and memory is bounded
+//! (19 MiB per running hash).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use platform::ids;
 
 /// Memory of one hash, KiB (OWASP's password storage cheat sheet, Argon2id: 19 MiB, 2 rounds, 1 lane).
 const MEMORY_KIB: u32 = 19 * 1024;
-/// Rounds over it.
+/// Passes over the memory.
 const ROUNDS: u32 = 2;
-/// Lanes.
+/// Degree of parallelism.
 const LANES: u32 = 1;
-/// How many may wait for a core, for each core: about a second's work.
+/// Maximum number of waiting requests per core: about one second of work.
 const WAITERS_PER_CORE: usize = 16;
-/// Nobody waits longer for a core.
+/// Maximum wait for a core.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// When it is worth trying again after being sent away.
+/// `Retry-After` of a shed request.
 const COME_BACK_AFTER: Duration = Duration::from_secs(2);
 
-/// The cores for hashing, the line in front of them, and a hash for addresses nobody has.
+/// The cores for hashing, their queue, and a decoy hash for unknown addresses.
 pub(super) struct Hashing {
-    /// A place each for those at work and those who wait.
+    /// One permit for each running or waiting request.
     places: Arc<Semaphore>,
     cores: Arc<Semaphore>,
     decoy: Arc<str>,
 }
 
 impl Hashing {
-    /// As many at a time as the machine has cores.
+    /// Creates the queue for all cores of the machine.
     pub(super) fn new() -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let nobodys =
@@ -52,28 +52,29 @@ impl Hashing {
         }
     }
 
-    /// Whether anybody can wait for a core at all: asked before anything is looked up for somebody who cannot.
+    /// Checks for a free place in the queue, before the request reads the database.
     ///
     /// # Errors
-    /// 503 when nobody can.
+    /// 503 when the queue is full.
     pub(super) fn has_room(&self) -> Result<(), Problem> {
         if self.places.available_permits() == 0 { Err(full()) } else { Ok(()) }
     }
 
-    /// A new password's hash, with a salt of its own, as a PHC string.
+    /// Hashes a new password with a random salt, as a PHC string.
     ///
     /// # Errors
-    /// 503 when too many are at it.
+    /// 503 when the queue is full.
     pub(super) async fn hash(&self, password: &Password) -> Result<String, Problem> {
         let password = password.clone();
         let hashed = self.run(move || hash(password.as_bytes())).await?;
         hashed.map_err(|cause| Problem::internal(&cause))
     }
 
-    /// Whether `password` is the one whose hash is stored. Without one it takes as long to say no.
+    /// Returns `true` when `password` matches the stored hash. Without a stored hash it takes equally long and returns
+    /// `false`.
     ///
     /// # Errors
-    /// 503 when too many are at it; 500 when what is stored is no hash.
+    /// 503 when the queue is full; 500 for an invalid stored hash.
     pub(super) async fn is_right(&self, password: &Password, stored: Option<&str>) -> Result<bool, Problem> {
         let is_known = stored.is_some();
         let stored: Arc<str> = stored.map_or_else(|| Arc::clone(&self.decoy), Arc::from);
@@ -87,7 +88,7 @@ impl Hashing {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| full())?;
         let core = tokio::time::timeout(PATIENCE, Arc::clone(&self.cores).acquire_owned()).await;
         let core = core.map_err(|_| full())?.map_err(|cause| Problem::internal(&cause))?;
-        // Whoever asked may have left: the work goes on, and keeps its core and its place until it is done.
+        // The client may disconnect: the work continues, and holds its core and its place until it is done.
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
             drop((core, place));
@@ -113,7 +114,7 @@ fn hash(password: &[u8]) -> Result<String, String> {
     hashed.map(|hash| hash.to_string()).map_err(|cause| cause.to_string())
 }
 
-/// By the parameters that the hash was made with.
+/// Verifies with the parameters stored in the hash.
 fn is_of(password: &[u8], stored: &str) -> Result<bool, String> {
     if password.len() > MAX_PASSWORD_BYTES {
         return Ok(false);

@@ -1,72 +1,72 @@
-//! How often one may try to sign in, to register, to have mails sent: per person and per address.
+//! Rate limits of sign-ins, registrations and mails, per person and per address.
 
 use super::person::known_as;
 use crate::IdentityState;
 use http::{ClientAddress, Problem};
 use platform::rate_limits::Allowance;
 
-/// Tries to sign in to an account from one address; those that go well do not count. A reset by mail fills it again.
+/// Failed sign-ins to one account from one address. A reset by mail clears it.
 const LOGIN_PAIR: Allowance = Allowance { name: "login-pair", burst: 10, each_ms: 30_000 };
-/// Tries to sign in to an account from anywhere: many more, so that nobody is shut out by the guesses of one other.
-/// It too counts no try that goes well, and is filled by a reset.
+/// Failed sign-ins to one account from all addresses: far more, so that one attacker's guesses lock no owner out. A
+/// reset by mail clears it.
 const LOGIN_PERSON: Allowance = Allowance { name: "login-person", burst: 100, each_ms: 30_000 };
-/// Tries to sign in from an address.
+/// Sign-in attempts from one address.
 pub(super) const LOGIN_ADDRESS: Allowance = Allowance { name: "login-address", burst: 60, each_ms: 1_000 };
-/// New accounts from an address.
+/// Registrations from one address.
 pub(super) const REGISTER_ADDRESS: Allowance = Allowance { name: "register-address", burst: 20, each_ms: 30_000 };
-/// Mails to a person, whoever asks for them.
+/// Mails to one person, from all requesters.
 pub(super) const MAIL_PERSON: Allowance = Allowance { name: "mail-person", burst: 4, each_ms: 300_000 };
-/// Changes a manager makes to who works in a theatre: each tells whether an address has an account.
+/// Role changes by one manager: each reveals whether an address has an account.
 pub(super) const GRANTS_MANAGER: Allowance = Allowance { name: "grants-manager", burst: 30, each_ms: 20_000 };
-/// PINs typed by one account, of any manager. One that is right does not count.
+/// Wrong PINs entered by one account, for any manager.
 pub(super) const PIN: Allowance = Allowance { name: "pin", burst: 5, each_ms: 180_000 };
-/// PINs of one manager typed by one account: fewer in the long run than come back to the manager's own allowance.
+/// Wrong PINs of one manager entered by one account: refills more slowly than the manager's own limit.
 pub(super) const PIN_PAIR: Allowance = Allowance { name: "pin-pair", burst: 5, each_ms: 1_200_000 };
-/// PINs of one manager typed by all accounts together: no colleague shuts a manager out. Of a million PINs all colleagues
-/// together guess one in three thousand a day.
+/// Wrong PINs of one manager entered by all accounts: no single colleague locks a manager out. Of a million PINs, all
+/// colleagues together guess one in three thousand a day.
 pub(super) const PIN_MANAGER: Allowance = Allowance { name: "pin-manager", burst: 50, each_ms: 300_000 };
-/// Mails asked for from an address, and links tried from there.
+/// Mails requested and links tried from one address.
 pub(super) const MAIL_ADDRESS: Allowance = Allowance { name: "mail-address", burst: 20, each_ms: 30_000 };
 
-/// Tries to sign in to an account from an address.
+/// The limits of sign-ins to one account from one address.
 pub(super) struct Login {
     person: String,
     pair: String,
 }
 
 impl Login {
-    /// To the account of an address as typed.
+    /// Returns the limits for the account of an address as typed.
     pub(super) fn of(email: &str, address: &ClientAddress) -> Self {
         let person = known_as(email);
-        // What is typed may have a line's end in it; an address of the network has none, so the last one divides.
+        // The typed text may contain a line feed; a network address does not, so the last one separates.
         Self { pair: format!("{person}\n{}", address.0), person }
     }
 
-    /// Counts a try.
+    /// Counts an attempt.
     ///
     /// # Errors
     /// 429.
     pub(super) async fn take(&self, state: &IdentityState) -> Result<(), Problem> {
         let limits = &state.rate_limits;
-        // The narrow one first: whoever has used it up takes nothing from those who come from elsewhere.
+        // The narrow limit first: an address that has used it up takes nothing from the other addresses.
         limits.take(&LOGIN_PAIR, &self.pair).await?;
         Ok(limits.take(&LOGIN_PERSON, &self.person).await?)
     }
 
-    /// The try that was counted went well, or nobody found out how it goes: it does not count.
+    /// Takes back an attempt that succeeded or whose outcome is unknown: it does not count.
     pub(super) async fn give_back(&self, state: &IdentityState) {
         state.rate_limits.give_back(&LOGIN_PAIR, &self.pair).await;
         state.rate_limits.give_back(&LOGIN_PERSON, &self.person).await;
     }
 
-    /// Forgets all tries: those from this address, and the account's.
+    /// Clears both limits.
     pub(super) async fn clear(&self, state: &IdentityState) {
         state.rate_limits.clear(&LOGIN_PAIR, &self.pair).await;
         state.rate_limits.clear(&LOGIN_PERSON, &self.person).await;
     }
 }
 
-/// Counts a try of this address.
+/// Counts an attempt from this address.
 ///
 /// # Errors
 /// 429.

@@ -1,4 +1,4 @@
-//! Links in mails: random, good once and for a while, known to us by their hashes alone.
+//! Links in mails: random, usable once and until they expire; only their hashes are stored.
 
 use domain::api::accounts::LinkToken;
 use domain::time::{MINUTE_MS, Timestamp};
@@ -13,17 +13,17 @@ use platform::ids;
 /// Length of a token: 256 bits in hex.
 const TOKEN_LENGTH: usize = 64;
 
-/// What a link is for.
+/// The purpose of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A new password.
     Reset,
-    /// Showing that mail reaches the account's owner.
+    /// A proof that the account's owner receives the mail.
     Prove,
 }
 
 impl Purpose {
-    /// As SQL spells it.
+    /// Returns the name used in SQL.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Reset => "reset",
@@ -31,7 +31,7 @@ impl Purpose {
         }
     }
 
-    /// How long it is good, milliseconds: an hour for a password, a day to look into one's mail.
+    /// Returns the lifetime, milliseconds: an hour for a password, a day for a proof.
     pub(super) const fn life_ms(self) -> i64 {
         match self {
             Self::Reset => 60 * MINUTE_MS,
@@ -39,7 +39,7 @@ impl Purpose {
         }
     }
 
-    /// Its page.
+    /// Returns the path of its page.
     const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/reset",
@@ -48,7 +48,7 @@ impl Purpose {
     }
 }
 
-/// A new link for an account: the address to be mailed.
+/// Creates a link for an account; returns its URL.
 pub(super) async fn make(
     pg: &PgPool,
     public_url: &str,
@@ -61,16 +61,16 @@ pub(super) async fn make(
     Ok(format!("{}{}?token={token}", public_url.trim_end_matches('/'), purpose.path()))
 }
 
-/// What is stored of a token.
+/// Returns the stored hash of a token.
 ///
 /// # Errors
-/// 410 for what cannot be one.
+/// 410 for a malformed token.
 pub(super) fn read(token: &LinkToken) -> Result<[u8; 32], Problem> {
     let is_one = token.0.len() == TOKEN_LENGTH && token.0.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_one { Ok(hash(&token.0)) } else { Err(invalid()) }
 }
 
-/// The same for a link that was used, is too old, or never was.
+/// The same answer for a used, an expired and an unknown link.
 pub(super) fn invalid() -> Problem {
     Problem::new(Code::LinkInvalid, "The link was used already, or its time is over. Ask for a new mail.")
 }

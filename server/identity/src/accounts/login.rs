@@ -17,24 +17,24 @@ use crate::{IdentityState, Visitor};
 use http::{ClientAddress, Code, Problem};
 use platform::ids;
 
-/// Sessions one account may have at a time; one more ends the one that was used longest ago.
+/// Maximum number of sessions per account; one more ends the least recently used one.
 const MAX_SESSIONS: i64 = 50;
-/// Length of a visitor's name, as `web::visitor` makes them.
+/// Length of a visitor's owner name, as in `http::visitor`.
 const OWNER_LENGTH: usize = 32;
-/// Tells a browser what to forget.
+/// Makes a browser clear stored data.
 const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
-/// Somebody who has signed in. Returned in front of a body it sets their cookies.
+/// The result of a sign-in. As part of a response it sets the cookies.
 pub struct LoggedIn {
-    /// Who they are, and their token if they asked for one.
+    /// The account, and the token if one was requested.
     pub view: LoginView,
     cookies: Vec<HeaderValue>,
-    /// The visitor their browser is when the session is over.
+    /// The browser's visitor after the session.
     next: Option<Visitor>,
 }
 
 impl std::fmt::Debug for LoggedIn {
-    /// Without what opens the session.
+    /// Omits the secrets of the session.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("LoggedIn").field("account", &self.view.account.id).finish_non_exhaustive()
     }
@@ -54,12 +54,11 @@ impl IntoResponseParts for LoggedIn {
     }
 }
 
-/// Signs in by address and password: a browser by a cookie, a program by a token. The session the browser had
-/// before is over.
+/// Signs in by address and password: a browser by a cookie, a program by a token. Ends the browser's previous session.
 ///
 /// # Errors
-/// 401 when they do not go together, or there is no such account: the answer and its time are the same. 429 after too
-/// many tries, 503 when too many are at it.
+/// 401 for a wrong password and for an unknown address, with the same answer and timing. 429 after too many attempts.
+/// 503 when the hashing queue is full.
 pub async fn log_in(
     state: &IdentityState,
     (visitor, before): (&Visitor, Option<&Session>),
@@ -68,7 +67,7 @@ pub async fn log_in(
 ) -> Result<LoggedIn, Problem> {
     limits::of_address(state, &LOGIN_ADDRESS, address).await?;
     let email = request.email.trim();
-    // Before a try is counted: who is sent away because others are at it has not guessed.
+    // Before the attempt is counted: a shed request is not a guess.
     state.accounts.hashing.has_room()?;
     let tries = Login::of(email, address);
     tries.take(state).await?;
@@ -89,7 +88,7 @@ pub async fn log_in(
 
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
-    // A password or a role that is changed at this moment ends all sessions: this one must come before or after.
+    // A concurrent change of password or roles ends all sessions. The lock orders this session before or after it.
     let same = sql::lock(&mut tx, account.id).await?.filter(|now| now.password_hash == account.password_hash);
     let view = view::of_account(&mut tx, account.id).await?;
     let Some(view) = view.filter(|_| same.is_some()) else { return Err(failed()) };
@@ -100,7 +99,7 @@ pub async fn log_in(
             sql::sessions::end(&mut tx, before.id, before.account, now).await?;
         }
         let owner = take_over(&mut tx, &visitor.owner, account.id, now).await?;
-        // Here at once; other replicas ask (`handed_over`).
+        // Immediate on this replica; the others poll (`handed_over`).
         state.idempotency.hand_over([owner.clone()], now);
         with_cookie(&mut tx, state, view, owner, now).await?
     };
@@ -110,7 +109,7 @@ pub async fn log_in(
     Ok(logged_in)
 }
 
-/// The same whether there is such an account.
+/// The same answer whether the account exists or not.
 fn failed() -> Problem {
     Problem::new(
         Code::LoginFailed,
@@ -118,8 +117,8 @@ fn failed() -> Problem {
     )
 }
 
-/// The visitor becomes the account's, with all they hold and bought. One who is another account's stays that one's:
-/// then there is a new, empty one.
+/// Hands the visitor over to the account, with its holds and bookings. A visitor of another account stays there, and
+/// the session gets a new, empty visitor.
 async fn take_over(tx: &mut PgConnection, owner: &str, account: Uuid, now: Timestamp) -> Result<String, Problem> {
     if sql::sessions::hand_over(tx, owner, account, now).await? {
         return Ok(owner.to_owned());
@@ -150,12 +149,12 @@ async fn with_cookie(
     })
 }
 
-/// Who works in a theatre is signed out sooner: their browsers stand on counters.
+/// Staff sessions are shorter: their browsers are on shared counters.
 const fn life_of(view: &AccountView) -> Life {
     if view.grants.is_empty() { CUSTOMER } else { STAFF }
 }
 
-/// Programs of an account all act as one visitor, whichever of its tokens they have.
+/// All tokens of an account share one visitor.
 async fn with_token(
     tx: &mut PgConnection,
     state: &IdentityState,
@@ -174,7 +173,7 @@ async fn with_token(
     Ok(LoggedIn { view, cookies: Vec::new(), next: None })
 }
 
-/// Ends every session of an account; a browser's own begins anew for the same visitor, a program's stays.
+/// Ends all sessions of an account. A browser's own session is replaced for the same visitor; a program's stays.
 pub(super) async fn begin_again(
     tx: &mut PgConnection,
     state: &IdentityState,
@@ -191,16 +190,16 @@ pub(super) async fn begin_again(
     Ok(LoggedIn { view, cookies: Vec::new(), next: None })
 }
 
-/// Headers of an answer that leaves a browser as nobody's.
+/// Headers of a response that signs a browser out.
 pub type Gone = [(HeaderName, HeaderValue); 3];
 
-/// Cookies of nobody; and the browser forgets the tickets and pages it kept.
+/// Returns headers that remove the cookies and clear the browser's stored tickets and pages.
 fn gone(state: &IdentityState) -> Gone {
     let [session, hint] = sessions::no_cookies(state.site.is_https()).map(|cookie| (header::SET_COOKIE, cookie));
     [session, hint, (CLEAR_SITE_DATA, HeaderValue::from_static("\"cache\", \"storage\""))]
 }
 
-/// Signs out here. The answer's headers forget the cookies; what was held stays held until its time is over.
+/// Ends this session. The headers of the response remove the cookies; holds stay until they expire.
 ///
 /// # Errors
 /// When the database fails.
@@ -213,7 +212,7 @@ pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Re
     Ok(gone(state))
 }
 
-/// Signs out everywhere, tokens included.
+/// Ends all sessions of the account, including tokens.
 ///
 /// # Errors
 /// When the database fails.

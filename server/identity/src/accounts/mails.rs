@@ -1,7 +1,7 @@
-//! Mails of accounts. At least once each; sent twice, it is shown once.
+//! Mails of accounts. Delivery is at least once; the message id hides duplicates.
 //!
-//! A request only writes down that somebody wants one. Whether there is an account, and what the mail says, is found
-//! out here: no answer's time tells who is a customer.
+//! A request only enqueues a mail. The worker looks up the account and builds the mail, so the response time reveals no
+//! customers.
 
 use axum::http::StatusCode;
 use domain::api::accounts::NextStep;
@@ -20,19 +20,19 @@ use http::idempotency::{Answer, Intent};
 use platform::ids;
 use tickets::{AccountMail, MAIL_LEASE_MS, MailError, MailLane, SEND_WITHIN};
 
-/// Tries before a mail is given up: its link is of no use by then.
+/// Maximum number of attempts: by then the link has expired.
 const MAX_TRIES: i32 = 30;
-/// Longest pause before another try, milliseconds, with full jitter.
+/// Maximum back-off before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 60_000;
 
-/// What a mail is about.
+/// The kind of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A link for a new password.
     Reset,
-    /// A link that shows that mail reaches the account's owner.
+    /// A link that proves that the account's owner receives the mail.
     Prove,
-    /// Somebody registered the address of an account once more.
+    /// A registration with the address of an existing account.
     RegisteredAgain,
     /// The password was changed.
     PasswordChanged,
@@ -41,7 +41,7 @@ pub(super) enum Kind {
 impl Kind {
     const ALL: [Self; 4] = [Self::Reset, Self::Prove, Self::RegisteredAgain, Self::PasswordChanged];
 
-    /// As SQL spells it.
+    /// Returns the name used in SQL.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Reset => "reset",
@@ -52,13 +52,13 @@ impl Kind {
     }
 }
 
-/// Writes down that a mail is to be sent, in the caller's transaction. [`wake`] when it is committed.
+/// Enqueues a mail in the caller's transaction. Call [`wake`] after the commit.
 pub(super) async fn enqueue(tx: &mut PgConnection, kind: Kind, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
     sql::mails::enqueue(tx, ids::new_id(), kind.as_str(), email, now).await
 }
 
-/// Has a mail sent because somebody asked for it, and answers that they should read it. The address has its limit,
-/// whether it is an account's or not.
+/// Enqueues a requested mail and answers that it must be read. The rate limit of the address is the same whether it has
+/// an account or not.
 pub(super) async fn order(
     state: &IdentityState,
     kind: Kind,
@@ -78,12 +78,12 @@ pub(super) async fn order(
     Ok(answer)
 }
 
-/// There are mails.
+/// Wakes the worker.
 pub(super) fn wake(state: &IdentityState) {
     state.accounts.mail_wake.notify_one();
 }
 
-/// Sends them until the server stops; what it has taken it finishes.
+/// Sends due mails until the server stops; finishes the mails it has taken.
 pub async fn send_forever(state: IdentityState) {
     let state = &state;
     let lane = MailLane { what: "mails of accounts", stop: &state.stop, wake: &state.accounts.mail_wake };
@@ -100,21 +100,21 @@ async fn send(state: &IdentityState, row: MailRow) {
     let noted = match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
         Ok(()) => sql::mails::done(&state.pg, row.id).await,
         Err(cause) if row.tries >= MAX_TRIES => {
-            tracing::error!(mail = %row.id, kind = row.kind, %cause, "a mail of an account is given up");
+            tracing::error!(mail = %row.id, kind = row.kind, %cause, "dropped account mail {} after the last retry", row.id);
             sql::mails::done(&state.pg, row.id).await
         }
         Err(cause) => {
-            tracing::warn!(mail = %row.id, kind = row.kind, %cause, "a mail of an account will be tried again");
+            tracing::warn!(mail = %row.id, kind = row.kind, %cause, "sending account mail {} failed; it is retried", row.id);
             let pause = ids::jitter(PAUSE_MS).cast_signed();
             sql::mails::postpone(&state.pg, &row, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
-        tracing::warn!(mail = %row.id, %cause, "what became of a mail of an account could not be noted");
+        tracing::warn!(mail = %row.id, %cause, "recording the outcome of account mail {} failed", row.id);
     }
 }
 
-/// Why it did not go out is told in words: the mail server's, or the database's.
+/// Builds and sends a mail; the error is the text of the mail server or the database.
 async fn hand_over(state: &IdentityState, row: &MailRow) -> Result<(), String> {
     match written(state, row, state.clock.now()).await {
         Ok(Some(mail)) => state.mailer.send_account(&mail).await.map_err(|cause| cause.to_string()),
@@ -123,7 +123,7 @@ async fn hand_over(state: &IdentityState, row: &MailRow) -> Result<(), String> {
     }
 }
 
-/// `None`: there is nobody to send it to.
+/// Builds the mail; `None` when it has no recipient.
 async fn written(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result<Option<AccountMail>, sqlx::Error> {
     let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == row.kind);
     let kind =
@@ -143,7 +143,7 @@ async fn written(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result
     Ok(Some(AccountMail {
         id: row.id,
         to_name: account.name,
-        // Where it is stored, whatever was typed.
+        // The stored address, not the typed one.
         to_email: account.email,
         subject: subject.to_owned(),
         words: words.to_owned(),

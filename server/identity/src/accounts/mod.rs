@@ -1,15 +1,14 @@
-//! Accounts: who somebody is, how they prove it, what is theirs, and who works where.
+//! Accounts: identity, authentication, visitors, and roles in theatres.
 //!
-//! A visitor stays what holds and bookings belong to. An account has visitors: whoever signs in hands theirs over
-//! to the session (`login`), and what the visitor holds or has bought, then or later, is the account's
-//! (`belongings`). Guests' bookings join the account that has proven the buyer's address.
+//! Holds and bookings belong to a visitor. An account owns visitors: a sign-in hands the browser's visitor over to the
+//! session (`login`), with its present and future holds and bookings (`belongings` in `selling`). Guest bookings join
+//! the account that has proven the buyer's address.
 //!
-//! Passwords are hashed by a few threads with a short line in front (`hashing`); tries are limited per person and
-//! address (`limits`), for all replicas together (`rate_limits`). Cookies and links of mails are random, and only their
-//! hashes are stored. Programs have tokens, which name a session and die with it (`tokens`).
+//! Passwords are hashed by a few threads with a bounded queue (`hashing`). Attempts are limited per person and address
+//! (`limits`), across all replicas (`rate_limits`). Cookies and mailed links are random, and only their hashes are
+//! stored. Programs have tokens, which name a session and end with it (`tokens`).
 //!
-//! What is not here: what staff do with their roles (the rooms of the box office and the organiser), and how mails
-//! are written and sent (`tickets`).
+//! Elsewhere: the endpoints that use the roles (`backoffice`), and the rendering and sending of mails (`tickets`).
 
 mod command;
 mod email;
@@ -53,7 +52,7 @@ pub use view::{has_proven_address, named, of_account};
 
 use tokio::sync::Notify;
 
-/// What a replica needs for accounts.
+/// The state of accounts on a replica.
 pub struct Accounts {
     hashing: hashing::Hashing,
     sessions: sessions::Known,
@@ -62,10 +61,10 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// From the settings.
+    /// Builds the state from the settings.
     ///
     /// # Errors
-    /// When `TOKEN_SECRET` is too short to be one.
+    /// When `TOKEN_SECRET` is too short.
     pub fn new(token_secrets: &[String]) -> anyhow::Result<Self> {
         Ok(Self {
             hashing: hashing::Hashing::new()?,
@@ -75,7 +74,7 @@ impl Accounts {
         })
     }
 
-    /// A secret that follows from these words, 256 bits in hex: the same on every replica, and nobody's guess.
+    /// Derives a secret from a text: 256 bits in hex, the same on every replica, and unguessable.
     #[must_use]
     pub fn derived_secret(&self, of: &str) -> String {
         self.tokens.digest(of.as_bytes())

@@ -1,13 +1,13 @@
-//! The check that a guest's cookie still opens its visitor.
+//! Checks that a guest's cookie still gives access to its visitor.
 
 use http::Problem;
 
 use crate::{IdentityState, Visitor};
 
-/// Whether the caller is the visitor their cookie names: always with a session.
+/// Returns `true` when the cookie gives access to its visitor; always with a session.
 ///
-/// A visitor who was handed over to an account is opened by a session of it alone: the cookie they had as a guest may
-/// have been set in that browser by somebody who kept a copy.
+/// A visitor that was handed over to an account is accessible only by a session of that account: another person may
+/// have set the guest cookie in this browser and kept a copy.
 ///
 /// # Errors
 /// When the database fails.
@@ -22,10 +22,10 @@ pub async fn is_own_visitor(state: &IdentityState, visitor: &Visitor) -> Result<
     Ok(!is_handed_over)
 }
 
-/// Refuses a caller who is not the visitor their cookie names ([`is_own_visitor`]).
+/// Refuses a caller without access to the visitor of their cookie ([`is_own_visitor`]).
 ///
 /// # Errors
-/// 404, as for any booking of another's; or when the database fails.
+/// 404, as for other visitors' bookings; or when the database fails.
 pub async fn refuse_handed_over(state: &IdentityState, visitor: &Visitor) -> Result<(), Problem> {
     if is_own_visitor(state, visitor).await? { Ok(()) } else { Err(Problem::not_found("booking")) }
 }

@@ -1,4 +1,4 @@
-//! Changing a password: knowing the old one, or by a link in a mail. Either ends every session there is.
+//! Changes a password, with the old one or by a mailed link. Both end all sessions.
 
 use domain::api::accounts::{ForgottenRequest, PasswordChange, ResetRequest};
 use domain::time::Timestamp;
@@ -17,11 +17,10 @@ use crate::audit::{self, Entry};
 use http::idempotency::{Answer, Intent};
 use http::{ClientAddress, Code, Problem};
 
-/// Changes the password of whoever is signed in. Others are signed out; this browser's session begins anew, under
-/// another cookie.
+/// Changes the password of the signed-in user. All other sessions end; this browser gets a new session and cookie.
 ///
 /// # Errors
-/// 401 when the old one is wrong, 400 when the new one cannot be used, 429 after too many tries.
+/// 401 for a wrong old password, 400 for an unacceptable new one, 429 after too many attempts.
 pub async fn change(
     state: &IdentityState,
     session: &Session,
@@ -53,10 +52,10 @@ pub async fn change(
     Ok(logged_in)
 }
 
-/// Has a link for a new password mailed, if the address has an account. The answer never tells.
+/// Mails a link for a new password if the address has an account. The answer does not reveal it.
 ///
 /// # Errors
-/// 400 for what cannot be an address, 429 after a few in a row.
+/// 400 for an invalid address, 429 after several requests in a row.
 pub async fn forgotten(
     state: &IdentityState,
     address: &ClientAddress,
@@ -69,14 +68,14 @@ pub async fn forgotten(
     }
     let email = person::email_of(&request.email)?;
     limits::of_address(state, &MAIL_ADDRESS, address).await?;
-    // Limited by what was typed, so the limit says nothing about accounts either.
+    // The limit depends on the typed address, so it reveals no accounts either.
     mails::order(state, Kind::Reset, email, intent, now).await
 }
 
-/// Sets a new password by the link of a mail; reading it also shows that the address is the owner's.
+/// Sets a new password by a mailed link, which also proves the address.
 ///
 /// # Errors
-/// 410 when the link was used, is too old, or never was; 400 when the password cannot be used.
+/// 410 for a used, expired or unknown link; 400 for an unacceptable password.
 pub async fn reset(
     state: &IdentityState,
     address: &ClientAddress,
@@ -90,7 +89,7 @@ pub async fn reset(
     limits::of_address(state, &MAIL_ADDRESS, address).await?;
     check_new(&request.password)?;
     let link = links::read(&request.token)?;
-    // Nobody makes us hash who has no link.
+    // The link is checked before the hashing, so that requests without one cost no CPU.
     let mut connection = state.pg.acquire().await?;
     let whose = sql::mails::whose_link(&mut connection, link, Purpose::Reset, now).await?;
     drop(connection);
@@ -126,7 +125,7 @@ async fn replace(
         let detail = "Your account was changed somewhere else at this moment. Please try again.";
         return Err(Problem::new(Code::Overloaded, detail));
     }
-    // Whoever had one mailed before had the mailbox or the old password: it opens nothing now.
+    // Links mailed before may be in the hands of the previous password's or mailbox's user: they are voided.
     sql::mails::end_links(tx, account.id, Purpose::Reset, now).await?;
     let entry = Entry::by(account.id, act, audit::account(account.id), "By its owner.");
     audit::record(tx, &entry, now).await?;
@@ -134,7 +133,7 @@ async fn replace(
     Ok(())
 }
 
-/// Sessions ended, and a mail is to go out.
+/// Clears the session cache and wakes the mail worker, after a commit.
 fn over(state: &IdentityState) {
     state.accounts.sessions.forget();
     mails::wake(state);

@@ -1,4 +1,4 @@
-//! The one validator of people: of who has an account, who buys, who waits. What a name is says `domain::person`.
+//! Validates account holders, buyers and waiting customers; the only validator. `domain::person` defines names.
 
 use domain::api::Person;
 use domain::person::{MAX_EMAIL_BYTES, personal_name};
@@ -6,10 +6,10 @@ use domain::person::{MAX_EMAIL_BYTES, personal_name};
 use http::{Code, Problem};
 use tickets::is_address;
 
-/// Name and e-mail address of a person, with outer white space taken off.
+/// Returns the trimmed name and e-mail address of a person.
 ///
 /// # Errors
-/// 400 when either cannot be one.
+/// 400 when either is invalid.
 pub fn check(who: &str, person: &Person) -> Result<(String, String), Problem> {
     let refuse = |what: &str| Problem::new(Code::PersonInvalid, format!("{what} of the {who} cannot be used."));
     let name = personal_name(&person.name).ok_or_else(|| refuse("The name"))?;
@@ -17,28 +17,28 @@ pub fn check(who: &str, person: &Person) -> Result<(String, String), Problem> {
     Ok((name.to_owned(), email.to_owned()))
 }
 
-/// An e-mail address with outer white space taken off.
+/// Returns a trimmed e-mail address.
 ///
 /// # Errors
-/// 400 when it cannot be one.
+/// 400 when it is invalid.
 pub fn email_of(text: &str) -> Result<&str, Problem> {
     address(text).ok_or_else(|| Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."))
 }
 
-/// The same; `None` for what cannot be one.
+/// As [`email_of`]; `None` for an invalid address.
 pub(super) fn address(text: &str) -> Option<&str> {
     let email = text.trim();
     (email.len() <= MAX_EMAIL_BYTES && is_address(email)).then_some(email)
 }
 
-/// The address as it is looked up and counted: white space and the case of ASCII letters make no other one, as in SQL.
+/// Normalises an address for lookups and rate limits: trimmed, ASCII letters in lower case, as in SQL.
 #[must_use]
 pub fn known_as(email: &str) -> String {
     email.trim().to_ascii_lowercase()
 }
 
-/// The mailbox an address leads to, as caps on seats count it: [`known_as`], without a tag behind a plus. As `mailbox` in
-/// SQL (`migrations/0120`).
+/// Returns the mailbox of an address for seat limits: [`known_as`], without a tag after a plus. Equals `mailbox` in SQL
+/// (`migrations/0120`).
 #[must_use]
 pub fn mailbox(email: &str) -> String {
     let email = known_as(email);

@@ -1,7 +1,7 @@
-//! PINs of managers: a few digits, by which one approves an act of a colleague at the counter.
+//! PINs of managers: a few digits with which a manager approves a colleague's action at the counter.
 //!
-//! A PIN is short, so tries are few: counted for the account that types it, for that account and the manager, and, many
-//! more, for the manager and all accounts together. A colleague who types wrong PINs shuts out themselves alone.
+//! A PIN is short, so attempts are limited: per account that enters it, per account and manager, and, with a much
+//! higher limit, per manager for all accounts. A colleague who enters wrong PINs locks out only themselves.
 
 use domain::api::accounts::Password;
 use domain::api::box_office::{ManagerView, PinRequest};
@@ -20,29 +20,29 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use platform::clock::to_utc;
 
-/// Fewest and most digits.
+/// Minimum and maximum number of digits.
 const DIGITS: std::ops::RangeInclusive<usize> = 6..=12;
-/// Managers told, at most.
+/// Maximum number of managers in an answer.
 const MAX_MANAGERS: i64 = 100;
 
-/// What a new PIN is known again by: a digest only we can make.
+/// The fields of a new PIN that identify a duplicate: a keyed digest.
 #[derive(Serialize)]
 pub struct PinIntent {
     pin: String,
 }
 
 impl PinIntent {
-    /// Of this request.
+    /// Builds the intent of this request.
     #[must_use]
     pub fn of(state: &IdentityState, request: &PinRequest) -> Self {
         Self { pin: state.accounts.tokens.digest(request.pin.as_bytes()) }
     }
 }
 
-/// Sets the caller's own PIN. Their password is asked for: a till that was left alone gives nobody a PIN.
+/// Sets the caller's own PIN. It requires the password, so that an unattended till gives no PIN away.
 ///
 /// # Errors
-/// 400 for what is no PIN, 401 for another password, 429 after too many tries.
+/// 400 for an invalid PIN, 401 for a wrong password, 429 after too many attempts.
 pub async fn set_pin(
     state: &IdentityState,
     staff: &Staff,
@@ -77,7 +77,7 @@ pub async fn set_pin(
 fn check_digits(pin: &Password) -> Result<(), Problem> {
     let digits = pin.as_bytes();
     let is_pin = DIGITS.contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    // 111111 is what everybody tries first.
+    // 111111 is the first guess of an attacker.
     let is_one_digit = digits.windows(2).all(|pair| pair[0] == pair[1]);
     if is_pin && !is_one_digit {
         return Ok(());
@@ -86,10 +86,10 @@ fn check_digits(pin: &Password) -> Result<(), Problem> {
     Err(Problem::new(Code::PasswordUnusable, detail))
 }
 
-/// Whether a manager of this theatre stands for it: by their PIN, typed at somebody's till.
+/// Checks the PIN of a manager of this theatre, entered at a colleague's till.
 ///
 /// # Errors
-/// 422 when it is not theirs, or they are no manager here, or have none; 429 after a few tries.
+/// 422 for a wrong PIN, a manager of other theatres, or a manager without a PIN; 429 after too many attempts.
 pub async fn check_pin(
     state: &IdentityState,
     staff: &Staff,
@@ -98,7 +98,7 @@ pub async fn check_pin(
     pin: &Password,
 ) -> Result<(), Problem> {
     let typist = staff.session.account;
-    // The narrow ones first: an account that has used them up takes nothing from the manager.
+    // The narrow limits first: an account that has used them up takes nothing from the manager's limit.
     let tries = [
         (&PIN, format!("by {typist}")),
         (&PIN_PAIR, format!("by {typist} of {manager}")),
@@ -115,7 +115,7 @@ pub async fn check_pin(
     let is_open = sql::by_id(&mut connection, manager).await?.is_some();
     let stored = if is_manager && is_open { hash_of(&mut connection, manager).await? } else { None };
     drop(connection);
-    // What is longer than any PIN is not worth hashing.
+    // A text longer than any PIN is not hashed.
     let is_short = pin.as_bytes().len() <= *DIGITS.end();
     if is_short && state.accounts.hashing.is_right(pin, stored.as_deref()).await? {
         for (limit, whose) in &tries {
@@ -126,7 +126,7 @@ pub async fn check_pin(
     Err(Problem::new(Code::PinWrong, "Manager and PIN do not go together. Nothing was done."))
 }
 
-/// Managers of a theatre who have a PIN, by name.
+/// Returns the managers of a theatre who have a PIN, by name.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,7 +1,7 @@
-//! A new account. The answer is the same for an address that has one; its owner is told by mail.
+//! Creates accounts. The answer is the same for an address that has one; its owner gets a mail.
 //!
-//! Signing in afterwards goes well only where the account is new, so whoever tries does learn whether an address had
-//! one: at the price of a mail to its owner for each address asked about, and no faster than the limits allow.
+//! A sign-in with the new password succeeds only if the account is new, so an attacker can find out whether an address
+//! has an account. Each attempt sends a mail to the address's owner and is rate-limited.
 
 use axum::http::StatusCode;
 use domain::api::Person;
@@ -15,11 +15,11 @@ use http::idempotency::{Answer, Intent};
 use http::{ClientAddress, Code, Problem};
 use platform::ids;
 
-/// Makes an account, or tells the owner of the one there is.
+/// Creates an account, or mails the owner of the existing one.
 ///
 /// # Errors
-/// 400 for a name, address or password that cannot be used, 429 for too many from one address, 503 when too many
-/// passwords are being hashed.
+/// 400 for an invalid name, address or password. 429 for too many registrations from one address. 503 when the hashing
+/// queue is full.
 pub async fn register(
     state: &IdentityState,
     address: &ClientAddress,
@@ -34,7 +34,7 @@ pub async fn register(
     let (name, email) = person::check("account", &wanted)?;
     check_new(&request.password)?;
     limits::of_address(state, &REGISTER_ADDRESS, address).await?;
-    // Also where there is an account: it takes as long.
+    // Hashed for an existing account as well, so that the timing is the same.
     let hash = state.accounts.hashing.hash(&request.password).await?;
     let may_mail = state.rate_limits.take(&MAIL_PERSON, &person::known_as(&email)).await.is_ok();
 
@@ -53,8 +53,10 @@ pub async fn register(
     Ok(answer)
 }
 
+/// Checks that a new password is acceptable.
+///
 /// # Errors
-/// 400 when nobody may choose it.
+/// 400 when it is not.
 pub(super) fn check_new(password: &Password) -> Result<(), Problem> {
     if password.is_acceptable() {
         return Ok(());

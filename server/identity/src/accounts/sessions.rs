@@ -1,7 +1,7 @@
 //! Sessions: a browser's cookie or a program's token, and the visitor each acts as.
 //!
-//! On the way to seats a session is looked up at most every few seconds for each process ([`of_request`]): signing
-//! out elsewhere takes effect within that. Whatever is about accounts or done by staff asks Postgres each time
+//! Requests for seats use a cached session, at most a few seconds old, per process ([`of_request`]): a sign-out on
+//! another replica takes effect within that time. Requests of accounts and staff read Postgres each time
 //! ([`SignedIn`]).
 
 use std::sync::Arc;
@@ -21,66 +21,66 @@ use crate::IdentityState;
 use http::{Code, Problem};
 use platform::ids;
 
-/// Name of the cookie where there is no TLS.
+/// Name of the cookie without TLS.
 const SESSION_COOKIE: &str = "rowlock_session";
-/// Its name where there is, which no other host can set (`web::visitor`).
+/// Name of the cookie with TLS: the `__Host-` prefix prevents other hosts from setting it (`http::visitor`).
 const HOST_SESSION_COOKIE: &str = "__Host-rowlock_session";
-/// Tells scripts of ours that it is worth asking who is signed in; opens nothing.
+/// Lets our scripts see that a session may exist; gives no access.
 const HINT_COOKIE: &str = "rowlock_signed_in";
 /// Length of the cookie's value: 256 bits in hex.
 const SECRET_LENGTH: usize = 64;
-/// A session that was looked up is believed for so long.
+/// Time to live of a cached session.
 const KNOWN_FOR: Duration = Duration::from_secs(5);
-/// Sessions known at a time; beyond, they are looked up again.
+/// Maximum number of cached sessions.
 const MAX_KNOWN: u64 = 50_000;
 
-/// How long sessions of a kind of person last.
+/// Lifetimes of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life {
-    /// Unused, milliseconds.
+    /// Maximum idle time, milliseconds.
     pub(super) idle_ms: i64,
-    /// At all, milliseconds.
+    /// Maximum lifetime, milliseconds.
     pub(super) absolute_ms: i64,
 }
 
-/// A browser of a customer: two weeks unused, two months at all.
+/// A customer's browser: two weeks idle, two months in all.
 pub(super) const CUSTOMER: Life = Life { idle_ms: 14 * DAY_MS, absolute_ms: 60 * DAY_MS };
-/// A browser of somebody who works in a theatre: two hours unused, a long shift at all.
+/// A staff browser: two hours idle, a long shift in all.
 pub(super) const STAFF: Life = Life { idle_ms: 2 * HOUR_MS, absolute_ms: 16 * HOUR_MS };
-/// A program's: as long as its token.
+/// A program's session: as long as its token.
 pub(super) const TOKEN: Life = Life { idle_ms: tokens::TOKEN_LIFE_MS, absolute_ms: tokens::TOKEN_LIFE_MS };
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
-/// When a session was last used is written down to the minute.
+/// Resolution of the recorded time of last use.
 pub(super) const SEEN_EVERY_MS: i64 = MINUTE_MS;
 
 /// A live session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// The session.
+    /// Id of the session.
     pub id: Uuid,
-    /// Whose it is.
+    /// The account.
     pub account: Uuid,
     /// The visitor it acts as: owner of holds and bookings.
     pub owner: String,
-    /// A browser with a cookie, or a program with a token.
+    /// `true` for a browser with a cookie, `false` for a program with a token.
     pub is_browser: bool,
 }
 
-/// What a request carries.
+/// The credential of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Credential {
     /// The hash of a cookie.
     Cookie([u8; 32]),
-    /// The session and the account a genuine token names.
+    /// The session and the account of a valid token.
     Token(Uuid, Uuid),
 }
 
 impl Credential {
-    /// What the headers carry. A token counts before a cookie.
+    /// Reads the credential from the headers. A token takes precedence over a cookie.
     ///
     /// # Errors
-    /// 401 for a token that is not genuine, or too old.
+    /// 401 for an invalid or expired token.
     fn of(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Self>, Problem> {
         if let Some(token) = bearer(headers) {
             let named = state.accounts.tokens.read(token?, state.clock.now())?;
@@ -90,7 +90,7 @@ impl Credential {
     }
 }
 
-/// The token in `Authorization: Bearer …`; other schemes are not ours.
+/// Returns the token in `Authorization: Bearer …`; other schemes are ignored.
 fn bearer(headers: &HeaderMap) -> Option<Result<&str, Problem>> {
     let value = headers.get(AUTHORIZATION)?.to_str().map_err(|_| tokens::invalid());
     let split = value.map(|text| text.trim().split_once(' ').unwrap_or((text.trim(), "")));
@@ -101,13 +101,13 @@ fn bearer(headers: &HeaderMap) -> Option<Result<&str, Problem>> {
     }
 }
 
-/// Name of the cookie that carries a session, by whether the site is served over https.
+/// Returns the name of the session cookie, which depends on https.
 #[must_use]
 pub const fn session_cookie_name(https: bool) -> &'static str {
     if https { HOST_SESSION_COOKIE } else { SESSION_COOKIE }
 }
 
-/// The secret in the session's cookie, if it can be one.
+/// Returns the secret of the session cookie if it is well-formed.
 fn cookie(headers: &HeaderMap, https: bool) -> Option<&[u8]> {
     let name = session_cookie_name(https).as_bytes();
     let cookies = headers.get_all(COOKIE).into_iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
@@ -115,7 +115,7 @@ fn cookie(headers: &HeaderMap, https: bool) -> Option<&[u8]> {
     ours.find(|secret| secret.len() == SECRET_LENGTH && secret.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Sessions this process has looked up lately.
+/// The session cache of this process.
 pub(super) struct Known(Cache<Credential, Option<Session>>);
 
 impl Default for Known {
@@ -125,17 +125,16 @@ impl Default for Known {
 }
 
 impl Known {
-    /// Forgets all: sessions have ended here, and they must not be believed a moment longer.
+    /// Clears the cache: sessions have ended here and must not be served from it.
     pub(super) fn forget(&self) {
         self.0.invalidate_all();
     }
 }
 
-/// The session of a request, as it was a few seconds ago at most; `None` for guests and for cookies that are
-/// good no more.
+/// Returns the session of a request, at most a few seconds old; `None` for guests and for expired cookies.
 ///
 /// # Errors
-/// 401 for a token that opens nothing, 503 when the database is unavailable.
+/// 401 for an invalid token, 503 when the database is unavailable.
 pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     let Some(credential) = Credential::of(state, headers)? else { return Ok(None) };
     let sessions = &state.accounts.sessions.0;
@@ -143,15 +142,15 @@ pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> Result<Op
         return judged(credential, found);
     }
     let look = sql::sessions::find(&state.pg, credential, state.clock.now());
-    // Boxed: every request comes by here, and few have a session that is not known.
+    // Boxed to keep the common future small: every request passes here, and few miss the cache.
     let found = Box::pin(sessions.try_get_with(credential, look)).await;
     judged(credential, found.map_err(|cause| unknown(&cause))?)
 }
 
-/// The session that a request wants to end; `None` also where a genuine token's has ended: signing out may be repeated.
+/// Returns the session to be ended; `None` when a valid token's session has already ended: sign-out may be repeated.
 ///
 /// # Errors
-/// 401 for a token that is not genuine, or too old, 503 when the database is unavailable.
+/// 401 for an invalid or expired token, 503 when the database is unavailable.
 pub async fn to_end(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     Credential::of(state, headers)?;
     match of_request(state, headers).await {
@@ -161,11 +160,11 @@ pub async fn to_end(state: &IdentityState, headers: &HeaderMap) -> Result<Option
 }
 
 fn unknown(cause: &Arc<sqlx::Error>) -> Problem {
-    tracing::warn!(%cause, "a session cannot be looked up");
+    tracing::warn!(%cause, "reading a session failed");
     Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
 }
 
-/// A cookie that is good no more makes a guest; a token is sent on purpose, and its sender is told.
+/// An invalid cookie makes its sender a guest; an invalid token is an error, because it was sent on purpose.
 fn judged(credential: Credential, found: Option<Session>) -> Result<Option<Session>, Problem> {
     match (credential, found) {
         (Credential::Token(..), None) => Err(tokens::invalid()),
@@ -173,7 +172,7 @@ fn judged(credential: Credential, found: Option<Session>) -> Result<Option<Sessi
     }
 }
 
-/// Somebody who is signed in at this moment. Others are answered 401.
+/// Extracts a live session, read from Postgres. Without one, the answer is 401.
 #[derive(Clone, Debug)]
 pub struct SignedIn(pub Session);
 
@@ -196,14 +195,14 @@ fn not_signed_in() -> Problem {
     Problem::new(Code::NotSignedIn, "This is for people with an account. Sign in, then try again.")
 }
 
-/// The secret of a new session's cookie, and what is stored of it.
+/// Creates the secret of a session cookie; returns it with its hash.
 pub(super) fn new_secret() -> (String, [u8; 32]) {
     let secret = hex::encode([ids::random_bits(), ids::random_bits()].concat());
     let hash = Sha256::digest(secret.as_bytes()).into();
     (secret, hash)
 }
 
-/// The cookies of a session that begins.
+/// Returns the cookies of a new session.
 pub(super) fn cookies(secret: &str, life: Life, https: bool) -> [HeaderValue; 2] {
     let (secure, age) = (if https { "; Secure" } else { "" }, life.absolute_ms / SECOND_MS);
     let name = session_cookie_name(https);
@@ -213,7 +212,7 @@ pub(super) fn cookies(secret: &str, life: Life, https: bool) -> [HeaderValue; 2]
     ]
 }
 
-/// The cookies of a session that is over.
+/// Returns headers that remove the cookies.
 pub(super) fn no_cookies(https: bool) -> [HeaderValue; 2] {
     let (name, secure) = (session_cookie_name(https), if https { "; Secure" } else { "" });
     [

@@ -1,7 +1,7 @@
-//! HS256 for tokens, with the HMAC the rest of the server uses.
+//! HS256 signatures of tokens, with the HMAC implementation of the rest of the server.
 //!
-//! The crate's own back-ends bring every algorithm there is. We sign with one, and one that is not here cannot be
-//! talked into use: a token that names another is refused before anything is computed.
+//! The JWT crate's own back-ends support many algorithms. This provider supports one, so a token cannot select another:
+//! it is refused before any computation.
 
 use hmac::{Hmac, KeyInit, Mac};
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
@@ -25,7 +25,7 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// For the whole process; a second call is harmless.
+/// Installs the provider for the process; repeated calls are harmless.
 pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }
@@ -50,7 +50,7 @@ impl Signer<Vec<u8>> for Hs256 {
 }
 
 impl Verifier<Vec<u8>> for Hs256 {
-    /// In constant time.
+    /// Compares in constant time.
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> std::result::Result<(), Error> {
         let mut mac = self.0.clone();
         mac.update(message);
@@ -70,7 +70,7 @@ impl JwtVerifier for Hs256 {
     }
 }
 
-/// The two halves of a secret.
+/// Returns the signing and the verifying key of a secret.
 pub(super) fn pair(secret: &[u8]) -> (EncodingKey, DecodingKey) {
     (EncodingKey::from_secret(secret), DecodingKey::from_secret(secret))
 }

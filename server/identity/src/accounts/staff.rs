@@ -1,4 +1,4 @@
-//! People who work in a theatre, for handlers: what is another theatre's is not there for them.
+//! Extracts members of staff; other theatres' resources are not found for them.
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
@@ -11,11 +11,10 @@ use super::sql;
 use crate::IdentityState;
 use http::{Code, Problem};
 
-/// Somebody who is signed in, with the roles they have at this moment. Others are answered 401; whether they may do
-/// what they ask for, [`Staff::at`] says.
+/// A signed-in account with its current roles. Without a session, the answer is 401. [`Staff::at`] checks the roles.
 #[derive(Clone, Debug)]
 pub struct Staff {
-    /// Their session.
+    /// The session.
     pub session: Session,
     grants: Vec<(String, Role)>,
 }
@@ -37,7 +36,7 @@ where
 }
 
 impl Staff {
-    /// The theatres they work at.
+    /// Returns the theatres in which the account has a role.
     #[must_use]
     pub fn theatres(&self) -> Vec<String> {
         let mut theatres: Vec<String> = self.grants.iter().map(|(at, _)| at.clone()).collect();
@@ -45,16 +44,17 @@ impl Staff {
         theatres
     }
 
-    /// What they are in a theatre.
+    /// Returns the account's roles in a theatre.
     #[must_use]
     pub fn roles_at(&self, theatre: &str) -> Vec<Role> {
         self.grants.iter().filter(|(at, _)| at == theatre).map(|(_, role)| *role).collect()
     }
 
-    /// Whether they may do in this theatre what is for `wanted`. Called before anything of the theatre is looked at.
+    /// Fails unless the account has one of the `wanted` roles in this theatre. Call it before reading the theatre's
+    /// data.
     ///
     /// # Errors
-    /// 404 for those who do not work there, as if there were nothing; 403 for those who do, as something else.
+    /// 404 without a role in the theatre, so that nothing is revealed; 403 with another role.
     pub fn at(&self, theatre: &str, wanted: &[Role]) -> Result<(), Problem> {
         match standing(&self.roles_at(theatre), wanted) {
             Standing::May => Ok(()),
@@ -67,7 +67,7 @@ impl Staff {
     }
 }
 
-/// Whether an account works in a theatre, as whatever.
+/// Returns `true` when an account has any role in a theatre.
 ///
 /// # Errors
 /// When the database fails.
@@ -76,7 +76,7 @@ pub async fn works_at(pg: &PgPool, account: Uuid, theatre: &str) -> Result<bool,
     Ok(grants.iter().any(|(at, _)| at == theatre))
 }
 
-/// Whether an account may do in a theatre what is for `wanted`.
+/// Returns `true` when an account has one of the `wanted` roles in a theatre.
 ///
 /// # Errors
 /// When the database fails.

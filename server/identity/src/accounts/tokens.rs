@@ -1,7 +1,7 @@
-//! Tokens of programs: JWT, signed by one algorithm, for one audience, good for minutes.
+//! Tokens of programs: JWTs with one algorithm and one audience, valid for minutes.
 //!
-//! A token names its session, and the session is looked up each time (`sessions`): signing out, closing the account
-//! or changing the password ends its tokens at once, whatever they say about themselves.
+//! A token names its session, and the session is read each time (`sessions`). Signing out, closing the account or
+//! changing the password therefore ends its tokens at once, before their expiry.
 
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,18 +13,18 @@ use uuid::Uuid;
 use super::signature::{self, ALGORITHM};
 use http::{Code, Problem};
 
-/// How long a token is good, milliseconds.
+/// Lifetime of a token, milliseconds.
 pub(super) const TOKEN_LIFE_MS: i64 = 15 * MINUTE_MS;
-/// Who issues them.
+/// The `iss` claim.
 const ISSUER: &str = "rowlock";
-/// Whom they are for.
+/// The `aud` claim.
 const AUDIENCE: &str = "rowlock-api";
-/// Shortest secret, bytes (RFC 7518, 3.2: as long as the hash).
+/// Minimum length of a secret, bytes (RFC 7518, 3.2: as long as the hash).
 const MIN_SECRET_BYTES: usize = 32;
-/// Longest token looked at, bytes; ours have some 350.
+/// Maximum length of a token, bytes; ours have some 350.
 const MAX_TOKEN_BYTES: usize = 2_048;
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Debug, Serialize, Deserialize)]
 struct Claims {
     iss: String,
@@ -38,17 +38,17 @@ struct Claims {
     exp: i64,
 }
 
-/// The session a genuine token names, and the account it is of.
+/// The session and the account of a valid token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) session: Uuid,
     pub(super) account: Uuid,
 }
 
-/// Checks that there are secrets, and that they are long enough.
+/// Checks that there are secrets of sufficient length.
 ///
 /// # Errors
-/// The reason why not, to be read after the name of their setting.
+/// The reason, worded to follow the name of the setting.
 fn check_length(secrets: &[String]) -> Result<(), String> {
     if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_SECRET_BYTES) {
         return Err(format!("needs {MIN_SECRET_BYTES} characters or more: with less anybody could guess it"));
@@ -56,17 +56,17 @@ fn check_length(secrets: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Issues tokens and reads them.
+/// Issues and verifies tokens.
 pub(super) struct Tokens {
     signs: EncodingKey,
-    /// Of the secret that signs and of the one it replaces.
+    /// Keys of the current secret and of the one it replaces.
     reads: Vec<DecodingKey>,
     secret: Vec<u8>,
     rules: Validation,
 }
 
 impl Tokens {
-    /// The first secret signs; all of them are believed.
+    /// Builds the keys: the first secret signs; all of them verify.
     pub(super) fn new(secrets: &[String]) -> anyhow::Result<Self> {
         signature::install();
         let first = secrets.first().map(String::as_bytes).unwrap_or_default();
@@ -76,13 +76,13 @@ impl Tokens {
         rules.set_audience(&[AUDIENCE]);
         rules.set_issuer(&[ISSUER]);
         rules.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // By the clock all replicas share, below.
+        // Checked below, with the clock that all replicas share.
         rules.validate_exp = false;
         let reads = secrets.iter().map(|secret| signature::pair(secret.as_bytes()).1).collect();
         Ok(Self { signs, reads, secret: first.to_vec(), rules })
     }
 
-    /// A token for a session.
+    /// Issues a token for a session.
     pub(super) fn issue(&self, named: Named, now: Timestamp) -> Result<String, Problem> {
         let claims = Claims {
             iss: ISSUER.to_owned(),
@@ -95,10 +95,10 @@ impl Tokens {
         jsonwebtoken::encode(&Header::new(ALGORITHM), &claims, &self.signs).map_err(|cause| Problem::internal(&cause))
     }
 
-    /// What a token names, if it is genuine, for us, and not too old.
+    /// Verifies a token and returns its session and account.
     ///
     /// # Errors
-    /// 401.
+    /// 401 when it is invalid, for another audience, or expired.
     pub(super) fn read(&self, token: &str, now: Timestamp) -> Result<Named, Problem> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid());
@@ -111,8 +111,8 @@ impl Tokens {
         Ok(Named { session: claims.sid, account: claims.sub })
     }
 
-    /// A digest of a secret for requests that are known again by what they hold, the same on every replica. A plain
-    /// hash of a password would undo what Argon2 is for.
+    /// Returns a keyed digest of a secret, the same on every replica, which identifies duplicate requests. A plain hash
+    /// of a password would bypass the cost of Argon2.
     pub(super) fn digest(&self, of: &[u8]) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("any length is a key");
         mac.update(b"request\0");
@@ -121,7 +121,7 @@ impl Tokens {
     }
 }
 
-/// The same whatever is wrong with it.
+/// The same answer for all defects.
 pub(super) fn invalid() -> Problem {
     Problem::new(Code::TokenInvalid, "Sign in again for a new token.")
 }

@@ -1,4 +1,4 @@
-//! An account as its owner sees it.
+//! Views of an account.
 
 use domain::api::accounts::{AccountView, GrantView};
 use sqlx::PgConnection;
@@ -8,7 +8,7 @@ use super::sql;
 use crate::IdentityState;
 use http::Problem;
 
-/// The account of that id; `None` when it is closed.
+/// Returns the account of an id; `None` when it is closed.
 ///
 /// # Errors
 /// When the database fails.
@@ -24,7 +24,7 @@ pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> Result<Option<Accoun
     }))
 }
 
-/// Name and address of whoever is signed in, for forms that ask for them.
+/// Returns the name and address of the signed-in account, to prefill forms.
 ///
 /// # Errors
 /// When the database fails.
@@ -34,7 +34,7 @@ pub async fn named(state: &IdentityState, account: Option<Uuid>) -> Result<Optio
     Ok(found.map(|account| (account.name, account.email)))
 }
 
-/// Whether this account is open and has shown that mail at its address reaches its owner.
+/// Returns `true` when this account is open and its address is proven.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! A booking for the theatre's other systems: what a webhook told about, to be read in full.
+//! Reads a booking for a theatre's other systems, for example after a webhook.
 
 use chrono::{DateTime, Utc};
 use domain::api::Person;
@@ -58,10 +58,10 @@ const LINES: &str = "
     UNION ALL
     SELECT name, category, quantity, price_minor, false FROM booking_places WHERE booking_id = $1";
 
-/// A booking of a theatre; its buyer only for those who may know.
+/// Reads a booking of a theatre; with the buyer only if `with_people` is set.
 ///
 /// # Errors
-/// 404 when it is none of the theatre's.
+/// 404 when the theatre has no such booking.
 pub(super) async fn read(
     state: &IdentityState,
     theatre: &str,
@@ -78,7 +78,7 @@ pub(super) async fn read(
     .bind(id)
     .fetch_all(&mut *connection)
     .await?;
-    // Given back first: the show may have to be read.
+    // Released first: loading the show may take another connection.
     drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
     let corrupt = |column: &str| Problem::internal(&format!("bookings({id}).{column} cannot be"));

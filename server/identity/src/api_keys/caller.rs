@@ -1,4 +1,4 @@
-//! Who reads: somebody who works in the theatre, or a program with a key of it.
+//! Callers of reading endpoints: staff, or a program with an API key of the theatre.
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderMap;
@@ -16,25 +16,25 @@ use http::{Code, Problem};
 use platform::clock;
 use platform::rate_limits::Allowance;
 
-/// What every key begins with, so that one that lies about is known for what it is.
+/// Prefix of all keys, which makes a leaked key recognisable.
 pub(super) const PREFIX: &str = "rlk_";
 /// Length of a key: the prefix, and 256 bits in hex.
 const KEY_LENGTH: usize = PREFIX.len() + 64;
-/// When a key was last used is written down to the minute.
+/// Resolution of the recorded time of last use.
 const SEEN_EVERY_MS: i64 = MINUTE_MS;
-/// Questions with one key.
+/// Requests per key.
 const QUESTIONS: Allowance = Allowance { name: "api-key", burst: 120, each_ms: 500 };
 
-/// Whoever reads. Others are answered 401; what they may read, [`Caller::at`] says.
+/// The caller of a reading endpoint. Without valid credentials, the answer is 401. [`Caller::at`] checks the access.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// Somebody who is signed in.
+    /// A signed-in account.
     Staff(Staff),
-    /// A program with a key that is good at this moment.
+    /// A program with a valid key.
     Program(Key),
 }
 
-/// A key that is good.
+/// A valid key.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Key {
     pub(super) id: Uuid,
@@ -74,10 +74,11 @@ where
 }
 
 impl Caller {
-    /// Whether they may read in this theatre what is for `wanted`; keys read what they are let near at all.
+    /// Fails unless the caller may read in this theatre. Staff need one of the `wanted` roles; a key of the theatre
+    /// needs none.
     ///
     /// # Errors
-    /// 404 for strangers, as if there were nothing; 403 for those who work there as something else.
+    /// 404 without access to the theatre, so that nothing is revealed; 403 for staff with another role.
     pub fn at(&self, theatre: &str, wanted: &[Role]) -> Result<(), Problem> {
         match self {
             Self::Staff(staff) => staff.at(theatre, wanted),
@@ -86,7 +87,7 @@ impl Caller {
         }
     }
 
-    /// Whether they may see who bought.
+    /// Returns `true` when the caller may see buyers.
     #[must_use]
     pub const fn sees_people(&self) -> bool {
         match self {
@@ -96,14 +97,14 @@ impl Caller {
     }
 }
 
-/// What is sent as a key of ours; tokens of people are another thing.
+/// Returns the API key in the headers; tokens of accounts are not keys.
 fn key_of(headers: &HeaderMap) -> Option<&str> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
     let key = key.trim();
     (scheme.eq_ignore_ascii_case("bearer") && key.starts_with(PREFIX)).then_some(key)
 }
 
-/// What is stored of a key; `None` for what cannot be one.
+/// Returns the stored hash of a key; `None` for a malformed one.
 pub(super) fn hash_of(key: &str) -> Option<[u8; 32]> {
     (key.len() == KEY_LENGTH && key.starts_with(PREFIX)).then(|| Sha256::digest(key.as_bytes()).into())
 }

@@ -1,4 +1,4 @@
-//! Endpoints of keys, and of what a key reads beside reports.
+//! Endpoints of API keys, and of bookings for API keys.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,7 +22,7 @@ pub fn routes() -> OpenApiRouter<IdentityState> {
     OpenApiRouter::new().routes(routes!(list, make)).routes(routes!(revoke)).routes(routes!(read_booking))
 }
 
-/// The keys other systems of your theatre read with, revoked ones last. For managers.
+/// The API keys of your theatre, revoked ones last. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/api-keys", tag = "systems", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<ApiKeyView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -34,7 +34,7 @@ async fn list(
     keys::list(&state, &theatre).await.map(Json)
 }
 
-/// Make a key. It is in this answer, and never shown again. For managers.
+/// Create a key. It is in this answer, and never shown again. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/api-keys", tag = "systems", request_body = ApiKeyRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ApiKeyMade), NotStaff, OtherTheatre, KeyReused,
@@ -52,7 +52,7 @@ async fn make(
     keys::make(&state, &staff, &theatre, &request, &intent).await
 }
 
-/// Revoke a key: it opens nothing from now on. For managers.
+/// Revoke a key: it gives no access from now on. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/api-keys/{api_key}/revoke", tag = "systems", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("api_key" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
@@ -72,7 +72,7 @@ async fn revoke(
     keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
-/// A booking of your theatre. For managers, and for programs with a key; the buyer only where the key may know.
+/// A booking of your theatre. For managers, and for programs with a key; with the buyer only if the key allows it.
 #[utoipa::path(get, path = "/theatres/{theatre}/bookings/{booking}", tag = "systems",
     params(("theatre" = String, Path), ("booking" = Uuid, Path)),
     responses((status = 200, body = TheatreBookingView), NotStaffNorProgram,

@@ -1,4 +1,4 @@
-//! Making keys, naming them, revoking them.
+//! Creates, lists and revokes keys.
 
 use axum::http::StatusCode;
 use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, ReasonRequest, one_line};
@@ -14,14 +14,14 @@ use http::{Code, Problem};
 use platform::clock::to_utc;
 use platform::ids;
 
-/// Keys told of a theatre at most, revoked ones too.
+/// Maximum number of listed keys of a theatre, including revoked ones.
 const MAX_TOLD: i64 = 200;
-/// Good keys a theatre has at most.
+/// Maximum number of valid keys per theatre.
 const MAX_GOOD: i64 = 50;
-/// What is kept of a key to know it by, characters; the prefix among them.
+/// Number of first characters of a key that are stored to recognise it, including the prefix.
 const HINT_CHARS: usize = 10;
 
-/// The keys of a theatre.
+/// Returns the keys of a theatre.
 ///
 /// # Errors
 /// When the database fails.
@@ -30,17 +30,16 @@ pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<ApiKeyView
     Ok(rows.into_iter().map(KeyRow::view).collect())
 }
 
-/// A key follows, by a secret of ours, from its id: which is another one each time a key is made, whatever the request
-/// called itself.
+/// Derives a key from its id and a server secret. Each creation has a new id, whatever the request's idempotency key.
 fn secret_of(state: &IdentityState, id: Uuid) -> String {
     format!("{PREFIX}{}", state.accounts.derived_secret(&format!("api key\0{id}")))
 }
 
-/// Makes a key. It is in this answer and nowhere else: what is stored for a repeated request is the answer without it,
-/// and the repeat finds it again because it follows from its id, which is stored.
+/// Creates a key. Only this answer contains it. The stored answer omits it; a replay derives it again from the stored
+/// id.
 ///
 /// # Errors
-/// 400 for a name or reason that cannot be used, 409 when the theatre has too many keys.
+/// 400 for an invalid name or reason, 409 when the theatre has too many keys.
 pub async fn make(
     state: &IdentityState,
     staff: &Staff,
@@ -88,10 +87,10 @@ fn with_key(state: &IdentityState, stored: &Answer) -> Result<Answer, Problem> {
     Answer::json(stored.status(), &ApiKeyMade { about, key })
 }
 
-/// A key opens nothing from now on. One that was revoked stays revoked, and nothing is written down again.
+/// Revokes a key. A request for a revoked key writes no audit entry.
 ///
 /// # Errors
-/// 404 when the theatre has no such key, 400 for a reason that cannot be used.
+/// 404 for an unknown key, 400 for an invalid reason.
 pub async fn revoke(
     state: &IdentityState,
     staff: &Staff,

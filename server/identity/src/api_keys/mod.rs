@@ -1,8 +1,8 @@
-//! Keys of other systems: a theatre's manager makes them, and with one a program reads the theatre's reports and
-//! bookings, and nothing else.
+//! API keys of other systems: a theatre's manager creates them, and a program with a key reads the theatre's reports
+//! and bookings.
 //!
-//! A key is 256 random bits, shown once and stored as a hash. It belongs to the theatre, not to a person: it lives on
-//! when its maker leaves, until it is revoked. It reads; there is no key that changes anything.
+//! A key is 256 bits, shown once and stored as a hash. It belongs to the theatre, not to a person: it stays valid after
+//! its creator leaves, until it is revoked. Keys only read; no key can change anything.
 
 mod booking;
 mod caller;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::caller::Key;
 use platform::clock::{from_utc, rfc3339, to_utc};
 
-/// The key of that hash, unless it was revoked.
+/// Returns the key of a hash, unless it is revoked.
 pub(super) async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<Key>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, theatre_id, reads_people, last_used_at FROM api_keys WHERE secret_hash = $1 AND revoked_at IS NULL",
@@ -19,7 +19,7 @@ pub(super) async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<Key>,
     .await
 }
 
-/// It was used now.
+/// Records the use of a key.
 pub(super) async fn note_used(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL")
         .bind(id)
@@ -29,7 +29,7 @@ pub(super) async fn note_used(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(
     Ok(())
 }
 
-/// A key as its theatre sees it.
+/// A key as shown to its theatre.
 #[derive(sqlx::FromRow)]
 pub(super) struct KeyRow {
     pub(super) id: Uuid,
@@ -56,7 +56,7 @@ impl KeyRow {
     }
 }
 
-/// Keys of a theatre, good ones first, then the newest.
+/// Returns the keys of a theatre, valid ones first, then the newest.
 pub(super) async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<KeyRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, name, hint, reads_people, made_at, last_used_at, revoked_at FROM api_keys
@@ -68,7 +68,7 @@ pub(super) async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result
     .await
 }
 
-/// How many good keys a theatre has; nobody makes another until the transaction ends.
+/// Counts the valid keys of a theatre, and blocks new ones until the transaction ends.
 pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
     sqlx::query_scalar("SELECT count(*) FROM api_keys WHERE theatre_id = $1 AND revoked_at IS NULL")
@@ -77,7 +77,7 @@ pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i
         .await
 }
 
-/// Writes a new key.
+/// Inserts a key.
 pub(super) async fn insert(
     tx: &mut PgConnection,
     theatre: &str,
@@ -102,7 +102,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// It opens nothing from now on. `None`: the theatre has no such key; `false`: it was so already.
+/// Revokes a key. `None`: the theatre has no such key; `false`: it was already revoked.
 pub(super) async fn revoke(
     tx: &mut PgConnection,
     theatre: &str,

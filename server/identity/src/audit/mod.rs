@@ -1,8 +1,8 @@
-//! The audit list: who did what, when and why. Rows are added in the transaction of the act and never touched again,
-//! which the table sees to as well.
+//! The audit list: the actor, action, time and reason of each action. Entries are inserted in the transaction of the
+//! action and never changed, which the table enforces.
 //!
-//! It names accounts by their ids: what somebody is called is looked up when the list is read. Bookings have a story
-//! of their own (`booking_events`); what is done to one stands there.
+//! Entries name accounts by their ids; their names are looked up when the list is read. Actions on bookings are in
+//! their history (`booking_events`).
 
 mod names;
 
@@ -13,32 +13,32 @@ use uuid::Uuid;
 
 use platform::clock::{from_utc, rfc3339, to_utc};
 
-/// Lines on a page.
+/// Entries per page.
 pub const PER_PAGE: i64 = 100;
 
-/// An act.
+/// An audit entry.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
-    /// Whose; nobody's for somebody at the server's command line.
+    /// The acting account; `None` for the server's command line.
     pub actor: Option<Uuid>,
-    /// In which theatre, if in one.
+    /// The theatre, for actions in a theatre.
     pub theatre: Option<&'a str>,
-    /// What was done, a stable name; in a theatre one of [`THEATRE_ACTS`].
+    /// The action, a stable name; in a theatre one of [`THEATRE_ACTS`].
     pub act: &'static str,
-    /// To what: a kind and an id.
+    /// The subject: a kind and an id.
     pub subject: String,
-    /// Why.
+    /// The reason.
     pub reason: &'a str,
 }
 
 impl<'a> Entry<'a> {
-    /// An act of an account, in no theatre.
+    /// Creates the entry of an account's action, without a theatre.
     #[must_use]
     pub const fn by(actor: Uuid, act: &'static str, subject: String, reason: &'a str) -> Self {
         Self { actor: Some(actor), theatre: None, act, subject, reason }
     }
 
-    /// The same in a theatre.
+    /// Sets the theatre.
     #[must_use]
     pub const fn at(mut self, theatre: &'a str) -> Self {
         self.theatre = Some(theatre);
@@ -46,18 +46,18 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// How an account is named as a subject.
+/// Formats an account as a subject.
 #[must_use]
 pub fn account(id: Uuid) -> String {
     format!("account {id}")
 }
 
-/// Adds a line, in the transaction of the act.
+/// Inserts an entry, in the transaction of the action.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn record(tx: &mut PgConnection, entry: &Entry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
-    // Its managers read of it, in words that pages have for it.
+    // Pages need a translation of each action in a theatre.
     debug_assert!(entry.theatre.is_none() || THEATRE_ACTS.contains(&entry.act), "{} has no words", entry.act);
     sqlx::query("INSERT INTO audit_list (at, actor, theatre_id, act, subject, reason) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(to_utc(now))
@@ -82,7 +82,7 @@ struct Row {
     reason: String,
 }
 
-/// Lines of a theatre, the newest first, before that number.
+/// Returns entries of a theatre before number `before`, the newest first.
 ///
 /// # Errors
 /// When the database fails.

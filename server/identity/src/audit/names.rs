@@ -1,5 +1,5 @@
-//! Lines of the audit list name accounts, shows and tills by their ids. Whoever reads it knows them by their names, which
-//! are looked up then: somebody may be called otherwise since.
+//! Resolves ids of accounts, shows and tills in audit entries to names. Names may change, so they are resolved when the
+//! list is read.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-/// What may stand before an id that has a name.
+/// Words before an id that its name replaces.
 const KINDS: [&str; 3] = ["account", "show", "till"];
 
-/// Names of what these texts of a theatre have the ids of: of accounts their own, of tills whose they are, of shows the
-/// film and when it starts on the theatre's clocks.
+/// Returns the names of the ids in these texts of a theatre: an account's own name, the name of a till's person, and a
+/// show's film and local start.
 pub(super) async fn of<'a>(
     pg: &PgPool,
     theatre: &str,
@@ -36,7 +36,7 @@ pub(super) async fn of<'a>(
     Ok(named.into_iter().collect())
 }
 
-/// A text with names for its ids; nothing where it has no id with a name.
+/// Replaces ids in a text by names; `None` when the text has no id with a name.
 pub(super) fn put(text: &str, names: &HashMap<Uuid, String>) -> Option<String> {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     let mut has_name = false;
@@ -45,7 +45,7 @@ pub(super) fn put(text: &str, names: &HashMap<Uuid, String>) -> Option<String> {
         match id(word).and_then(|id| names.get(&id)) {
             Some(name) => {
                 has_name = true;
-                // What it is can be seen by its name.
+                // The name makes the kind obvious.
                 words.pop_if(|kind| KINDS.contains(&&**kind));
                 words.push(Cow::Owned(format!("{name}{}", &word[word.len() - end..])));
             }
@@ -55,12 +55,12 @@ pub(super) fn put(text: &str, names: &HashMap<Uuid, String>) -> Option<String> {
     has_name.then(|| words.join(" "))
 }
 
-/// A word without what ends a part of a sentence.
+/// Returns a word without trailing punctuation.
 fn bare(word: &str) -> &str {
     word.trim_end_matches([':', ',', '.', ';'])
 }
 
-/// An id as it is written here.
+/// Parses a hyphenated id.
 fn id(word: &str) -> Option<Uuid> {
     let word = bare(word);
     Uuid::try_parse(word).ok().filter(|_| word.len() == uuid::fmt::Hyphenated::LENGTH)

@@ -1,4 +1,4 @@
-//! Bookings at the counter: found, printed, taken back.
+//! Bookings at the counter: find, print, refund, undo, pay out and exchange.
 
 use axum::Json;
 use axum::extract::State;
@@ -30,9 +30,9 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(swap))
 }
 
-/// The booking of a reference, as people read it aloud; or with `q` those of somebody whose name or e-mail address has
-/// that in it, the newest first, at most 20, of shows of the last 60 days and to come. What was looked for is in the audit
-/// list.
+/// Find a booking by its reference, as people read it aloud; or with `q` by a part of the customer's name or e-mail
+/// address: the newest first, at most 20, of shows of the last 60 days and of the future. The audit list records the
+/// search.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings", tag = "box office",
     params(("theatre" = String, Path), BookingQuery),
     responses((status = 200, body = FoundAtCounter), NotStaff,
@@ -87,8 +87,8 @@ async fn print(
     tickets::print(&state, counter, booking, &intent).await
 }
 
-/// Take back a booking, or some seats of it, in full: a manager stands for it with their PIN. What was paid at the
-/// counter is paid out of your till; what a gateway has goes back there.
+/// Refund a booking, or some of its seats, in full. A manager approves the refund with their PIN. Payments at the
+/// counter are refunded from your till, gateway payments through the gateway.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/refund", tag = "box office",
     request_body = RefundRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -106,7 +106,7 @@ async fn refund(
     ApiJson(request): ApiJson<RefundRequest>,
 ) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
-    // The PIN is no part of what is kept.
+    // The stored request must not contain the PIN.
     let said = (&request.seats, &request.reason, request.manager);
     let intent = intent(counter, key, &format!("bookings/{booking}/refund"), &said);
     take_back::refund(&state, counter, booking, &request, &intent).await
@@ -132,7 +132,7 @@ async fn undo(
     take_back::undo(&state, counter, booking, &request, &intent).await
 }
 
-/// Pay out what waits at the counter for a booking of the counter whose show was called off.
+/// Pay out the refund that waits at the counter, for a counter booking whose show was called off.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/pay-out", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -152,10 +152,10 @@ async fn pay_out(
     take_back::pay_out(&state, counter, booking, &request, &intent).await
 }
 
-/// Other seats for a sold booking, in one move: you hold them, in the same show or another, the old ones are given back,
-/// and the difference in price goes into your till, or back out of it with a manager's PIN. What was paid online costs the
-/// same or less, and the difference goes back there. Refused when somebody came in with it, or while money of it is on its
-/// way back.
+/// Exchange a sold booking for other seats, which you hold, in the same show or another. The old seats are returned,
+/// and the difference in price goes into your till, or out of it with a manager's PIN. A booking that was paid online
+/// must get seats that cost the same or less; the gateway refunds the difference. Refused after a ticket of the booking
+/// was used, or while a refund of it is pending.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/exchange", tag = "box office",
     request_body = ExchangeRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -174,7 +174,7 @@ async fn swap(
     ApiJson(request): ApiJson<ExchangeRequest>,
 ) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
-    // The PIN is no part of what is kept.
+    // The stored request must not contain the PIN.
     let intent = intent(counter, key, &format!("bookings/{booking}/exchange"), &request.without_pin());
     exchange::exchange(&state, counter, booking, &request, &intent).await
 }

@@ -14,9 +14,9 @@ use http::idempotency::{IdempotencyKey, Intent};
 use identity::accounts::Staff;
 use serde::Serialize;
 
-/// Whom the counter is for: a manager does what the box office does.
+/// Roles that may use the counter. A manager may do all that the box office may.
 const COUNTER: &[Role] = &[Role::BoxOffice];
-/// Whom the day's end is for.
+/// Roles that may close the day.
 const MANAGER: &[Role] = &[Role::Manager];
 
 /// The routes of the box office, under `/api/v1`.
@@ -24,16 +24,16 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new().merge(tills::routes()).merge(shows::routes()).merge(bookings::routes())
 }
 
-/// Somebody who may do this in that theatre.
+/// Checks that the caller may work at the counter of this theatre.
 ///
 /// # Errors
-/// 404 for strangers, 403 for others who work there.
+/// 404 for callers without a role in the theatre, 403 for staff with another role.
 fn at<'a>(staff: &'a Staff, theatre: &'a str, wanted: &[Role]) -> Result<Counter<'a>, Problem> {
     staff.at(theatre, wanted)?;
     Ok(Counter { staff, theatre })
 }
 
-/// A key of this person for a request to the counter; `rest` is what stands behind the room in the path.
+/// Builds the idempotency intent of a counter request; `rest` is the path after `box-office/`.
 fn intent(counter: Counter<'_>, key: IdempotencyKey, rest: &str, body: &impl Serialize) -> Intent {
     let path = format!("POST /theatres/{}/box-office/{rest}", counter.theatre);
     Intent::new(&counter.staff.session.owner, key, &path, body)

@@ -1,4 +1,4 @@
-//! Shows at the counter: how full they are, selling, whose a seat is, house seats.
+//! Shows at the counter: occupancy, sales, seat holders, house seats and callers' holds.
 
 use axum::Json;
 use axum::extract::State;
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(let_caller_go))
 }
 
-/// The shows of a day, and how full each is at this moment.
+/// List the shows of a day with their current occupancy.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows", tag = "box office",
     params(("theatre" = String, Path), DayQuery),
     responses((status = 200, body = Vec<CounterShow>), NotStaff, OtherTheatre,
@@ -71,7 +71,7 @@ async fn sales(
     sell::sell(&state, counter, show, &request, &intent).await
 }
 
-/// Whose a seat is: who holds it, who bought it, or why the house keeps it.
+/// Find the holder of a seat: the hold, the booking, or the reason why the house keeps it.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows/{show}/seats/{seat}", tag = "box office",
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("seat" = u32, Path)),
     responses((status = 200, body = SeatHolder), NotStaff,
@@ -107,7 +107,7 @@ async fn house(
     house_seats::keep(&state, counter, show, &request, &intent).await
 }
 
-/// Hold seats the house keeps, for a guest: they are never on sale in between.
+/// Hold house seats for a guest: they are never on sale in between.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats/hold", tag = "box office",
     request_body = GuestSeats,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -130,7 +130,7 @@ async fn take_for_guest(
     guest_seats::take(&state, counter, show, &request, &intent).await
 }
 
-/// What is held for callers in a show.
+/// List the seats held for callers in a show.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
     responses((status = 200, body = Vec<CallerHoldView>), NotStaff,
@@ -143,7 +143,7 @@ async fn callers(
     caller_holds::list(&state, at(&staff, &theatre, COUNTER)?, show).await.map(Json)
 }
 
-/// Hold seats for somebody at the telephone.
+/// Hold seats for a caller at the telephone.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
     request_body = CallerHold,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -164,7 +164,7 @@ async fn hold_for_caller(
     caller_holds::take(&state, counter, show, &request, &intent).await
 }
 
-/// Let the seats of a caller go.
+/// Release the seats of a caller.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds/{hold}/release", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),

@@ -101,7 +101,7 @@ async fn cash_up(
     tills::cash_up(&state, counter, &request, &intent).await
 }
 
-/// Count the till of somebody who went without counting it, and close it. For managers.
+/// Count and close the till of a colleague who left without counting it. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/tills/{till}/cash-up", tag = "box office",
     request_body = CashUpFor,
     params(("theatre" = String, Path), ("till" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -133,7 +133,7 @@ async fn of_the_day(
     tills::of_the_day(&state, at(&staff, &theatre, MANAGER)?).await.map(Json)
 }
 
-/// Close the day: every till is counted, and goes into one sum. For managers.
+/// Close the day: all tills must be counted; their sums are added up. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/day-close", tag = "box office", request_body = DayClose,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = DayView), NotStaff, OtherTheatre, KeyReused,
@@ -151,7 +151,7 @@ async fn close_day(
     tills::close_day(&state, counter, &request, &intent).await
 }
 
-/// Managers who can stand for a refund.
+/// Managers who can approve a refund.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/managers", tag = "box office",
     params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<ManagerView>), NotStaff, OtherTheatre))]

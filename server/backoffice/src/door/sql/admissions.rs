@@ -1,4 +1,4 @@
-//! `door_admissions`: one that stands for each ticket, at most.
+//! Queries of `door_admissions`: at most one active admission per ticket.
 
 use chrono::{DateTime, Utc};
 use domain::door::LetIn;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use platform::clock::{from_utc, to_utc};
 
-/// A scan that lets somebody in, as it is written down.
+/// A new admission by a scan.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::door) struct Entrance<'a> {
     pub(in crate::door) code: &'a str,
@@ -18,7 +18,7 @@ pub(in crate::door) struct Entrance<'a> {
     pub(in crate::door) let_in: LetIn,
 }
 
-/// The admission of a ticket that stands.
+/// The active admission of a ticket.
 #[derive(Clone, Debug, FromRow)]
 pub(in crate::door) struct Admission {
     pub(in crate::door) id: Uuid,
@@ -28,14 +28,14 @@ pub(in crate::door) struct Admission {
 }
 
 impl Admission {
-    /// The scan it was.
+    /// The scan of the admission.
     pub(in crate::door) fn let_in(&self) -> LetIn {
         LetIn { at: from_utc(self.at), scan: self.scan_id }
     }
 }
 
-/// Lets somebody in; `false` when somebody is in with the ticket already. Waits for whoever is letting in with the same
-/// ticket at this moment.
+/// Inserts an admission; `false` when the ticket already has an active one. Waits for concurrent transactions that
+/// admit the same ticket.
 pub(in crate::door) async fn admit(
     tx: &mut PgConnection,
     id: Uuid,
@@ -60,7 +60,7 @@ pub(in crate::door) async fn admit(
     Ok(admitted.rows_affected() == 1)
 }
 
-/// The admission of a ticket that stands, locked.
+/// Returns the active admission of a ticket, locked.
 pub(in crate::door) async fn standing(tx: &mut PgConnection, code: &str) -> Result<Option<Admission>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, scan_id, device, at FROM door_admissions WHERE ticket_code = $1 AND undone_at IS NULL FOR UPDATE",
@@ -70,7 +70,7 @@ pub(in crate::door) async fn standing(tx: &mut PgConnection, code: &str) -> Resu
     .await
 }
 
-/// An earlier scan takes the place of the one that stood; `false` when another did first.
+/// Replaces an admission by an earlier scan; `false` when another transaction replaced it first.
 pub(in crate::door) async fn take_over(
     tx: &mut PgConnection,
     stood: &Admission,
@@ -91,7 +91,7 @@ pub(in crate::door) async fn take_over(
     Ok(taken.rows_affected() == 1)
 }
 
-/// Undoes the admissions of a scan that stand, or of one ticket of it; the codes of their tickets.
+/// Undoes the active admissions of a scan, or of one ticket of it; returns the codes of their tickets.
 pub(in crate::door) async fn undo(
     tx: &mut PgConnection,
     show: Uuid,
@@ -99,7 +99,7 @@ pub(in crate::door) async fn undo(
     by: Uuid,
     now: Timestamp,
 ) -> Result<Vec<String>, sqlx::Error> {
-    // In the order in which scans lock them.
+    // Locked in the same order as scans do.
     let ids: Vec<(Uuid, String)> = sqlx::query_as(
         "SELECT id, ticket_code FROM door_admissions
          WHERE scan_id = $1 AND show_id = $2 AND undone_at IS NULL AND ($3::text IS NULL OR ticket_code = $3)

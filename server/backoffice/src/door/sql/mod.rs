@@ -1,4 +1,4 @@
-//! Queries of the door: what it reads of others (`tickets`), and its own tables (`admissions`, `records`).
+//! Queries of the door: tickets of other modules (`tickets`), and its own tables (`admissions`, `records`).
 
 pub(super) mod admissions;
 pub(super) mod records;

@@ -1,4 +1,4 @@
-//! `door_scans`, every code that was looked at, and `door_conflicts`, what went wrong.
+//! Queries of `door_scans`, every scanned code, and of `door_conflicts`.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use uuid::Uuid;
 use super::admissions::{Admission, Entrance};
 use platform::clock::to_utc;
 
-/// Conflicts told at once.
+/// Maximum number of conflicts in an answer.
 const MAX_CONFLICTS: i64 = 50;
 
-/// Who looked, and whether the device decided by itself.
+/// The device and account of a scan, and whether the device was offline.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::door) struct Looker {
     pub(in crate::door) device: Uuid,
@@ -22,8 +22,8 @@ pub(in crate::door) struct Looker {
     pub(in crate::door) offline: bool,
 }
 
-/// Writes down what a code came to. A scan that let somebody in stays as it is; one that did not, by the answer its
-/// device never heard, may turn out to have.
+/// Records the outcome of a code. A recorded admission never changes. A recorded refusal becomes an admission if the
+/// device, which missed the answer, admitted the ticket offline.
 pub(in crate::door) async fn note(
     tx: &mut PgConnection,
     looker: Looker,
@@ -57,7 +57,7 @@ pub(in crate::door) async fn note(
     Ok(())
 }
 
-/// What codes came to by scans that let somebody in, by scan and code: those need not be settled again.
+/// Returns the outcomes of codes in recorded admissions, by scan and code: these need no settling.
 pub(in crate::door) async fn known(
     tx: &mut PgConnection,
     theatre: &str,
@@ -73,12 +73,12 @@ pub(in crate::door) async fn known(
     rows.into_iter().map(|(scan, code, outcome)| Ok(((scan, code), read(&outcome)?))).collect()
 }
 
-/// A row that cannot be is an error that names it, never a default.
+/// An invalid stored value is an error that names it, never a default.
 fn read(outcome: &str) -> Result<Outcome, sqlx::Error> {
     Outcome::parse(outcome).ok_or_else(|| sqlx::Error::Decode(format!("an outcome of the door is {outcome:?}").into()))
 }
 
-/// Reports somebody who was let in with a ticket that lets nobody in.
+/// Reports an admission with an invalid ticket.
 pub(in crate::door) async fn report(
     tx: &mut PgConnection,
     entrance: &Entrance<'_>,
@@ -105,7 +105,7 @@ pub(in crate::door) async fn report(
     Ok(())
 }
 
-/// Reports that `entrance` came after `first` with the same ticket.
+/// Reports that `second` came after `first` with the same ticket.
 pub(in crate::door) async fn report_second(
     tx: &mut PgConnection,
     first: &Entrance<'_>,
@@ -132,7 +132,7 @@ pub(in crate::door) async fn report_second(
     .bind(to_utc(now))
     .execute(&mut *tx)
     .await?;
-    // What stood until now is a conflict in the door's list as well.
+    // A replaced admission becomes a conflict in the list of scans as well.
     sqlx::query(
         "UPDATE door_scans SET outcome = 'conflict'
          WHERE theatre_id = $1 AND scan_id = $2 AND code = $3 AND outcome = 'admitted'",
@@ -145,19 +145,19 @@ pub(in crate::door) async fn report_second(
     Ok(())
 }
 
-/// What stood, as an entrance: for the report that it was too many.
+/// Returns the replaced admission in the form the conflict report needs.
 pub(in crate::door) fn entrance_of<'a>(stood: &'a Admission, like: &Entrance<'a>) -> Entrance<'a> {
     Entrance { device: &stood.device, let_in: stood.let_in(), ..*like }
 }
 
-/// How many came to a show.
+/// Returns the counts of tickets sold, admissions and conflicts of a show.
 pub(in crate::door) async fn counts(pg: &PgPool, show: Uuid) -> Result<DoorCounts, sqlx::Error> {
     let (sold, admitted, conflicts): (i64, i64, i64) =
         sqlx::query_as("SELECT door_sold($1), door_admitted($1), door_conflicted($1)").bind(show).fetch_one(pg).await?;
     Ok(DoorCounts { sold, admitted, conflicts })
 }
 
-/// A conflict as it is told.
+/// A conflict as stored.
 #[derive(Clone, Debug, FromRow)]
 pub(in crate::door) struct ConflictRow {
     pub(in crate::door) number: i64,
@@ -171,13 +171,13 @@ pub(in crate::door) struct ConflictRow {
 }
 
 impl ConflictRow {
-    /// Why nobody should have been let in.
+    /// The reason of the conflict.
     pub(in crate::door) fn why(&self) -> Result<Outcome, sqlx::Error> {
         read(&self.why)
     }
 }
 
-/// Conflicts of a show, the newest first.
+/// Returns the conflicts of a show, the newest first.
 pub(in crate::door) async fn conflicts(pg: &PgPool, show: Uuid) -> Result<Vec<ConflictRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT number, ticket_code, seat, why, device, at, first_device, first_at

@@ -1,4 +1,4 @@
-//! What the door reads of other rooms: tickets, the bookings they are of, shows. All of it reads.
+//! Read-only queries of tickets, their bookings and shows.
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
@@ -7,32 +7,32 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// Shows of one evening in one theatre, at most.
+/// Maximum number of shows in one theatre in one evening.
 const MAX_SHOWS: i64 = 300;
 
-/// A ticket with what decides about it.
+/// A ticket with the facts that decide its validity.
 #[derive(Clone, Debug, FromRow)]
 pub(in crate::door) struct TicketRow {
     pub(in crate::door) code: String,
     pub(in crate::door) show_id: Uuid,
-    /// Its seat or area, for people.
+    /// Label of its seat or area.
     pub(in crate::door) seat: Option<String>,
-    /// Whether its booking stands.
+    /// Its booking is confirmed.
     pub(in crate::door) is_confirmed: bool,
-    /// Whether it was taken back by itself.
+    /// The ticket itself was revoked.
     pub(in crate::door) is_revoked: bool,
-    /// Whether its seat was given back for money.
+    /// Its seat was refunded.
     pub(in crate::door) is_returned: bool,
 }
 
-/// Tickets of a theatre by their codes. Their bookings are locked against change before they are read, so that nobody
-/// is let in with a ticket that is being given back at that moment.
+/// Returns the tickets of a theatre by their codes. Locks their bookings against change before reading, so that no
+/// ticket is admitted while it is being refunded.
 pub(in crate::door) async fn of_codes(
     tx: &mut PgConnection,
     theatre: &str,
     codes: &[String],
 ) -> Result<Vec<TicketRow>, sqlx::Error> {
-    // A statement of its own: the next one sees what this one has waited for.
+    // Two statements: the second one sees the changes that the first one has waited for.
     sqlx::query(
         "SELECT id FROM bookings
          WHERE id IN (SELECT booking_id FROM tickets WHERE code = ANY($1)
@@ -68,7 +68,7 @@ pub(in crate::door) async fn of_codes(
     .await
 }
 
-/// A ticket of a show, with whoever was let in by it.
+/// A ticket of a show, with its admission.
 #[derive(Clone, Debug, FromRow)]
 pub(in crate::door) struct ListedTicket {
     pub(in crate::door) code: String,
@@ -77,7 +77,7 @@ pub(in crate::door) struct ListedTicket {
     pub(in crate::door) used_where: Option<String>,
 }
 
-/// Every ticket there ever was of a show, by its code.
+/// Returns all tickets of a show, valid or not, by code.
 pub(in crate::door) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Result<Vec<ListedTicket>, sqlx::Error> {
     sqlx::query_as(
         "SELECT ticket.code, ticket.is_good, admission.at AS used_at, admission.device AS used_where
@@ -97,7 +97,7 @@ pub(in crate::door) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Res
     .await
 }
 
-/// A show with how many came.
+/// A show with the counts of its door.
 #[derive(Clone, Debug, FromRow)]
 pub(in crate::door) struct ShowRow {
     pub(in crate::door) id: Uuid,
@@ -110,7 +110,7 @@ pub(in crate::door) struct ShowRow {
     pub(in crate::door) conflicts: i64,
 }
 
-/// Shows of a theatre that begin in this time and take place, in the order they begin.
+/// Returns the shows of a theatre that begin in this period and are not called off, in the order of their start.
 pub(in crate::door) async fn shows(
     pg: &PgPool,
     theatre: &str,

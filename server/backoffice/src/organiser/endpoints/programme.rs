@@ -45,7 +45,7 @@ async fn films(
     all_films::list(&state).await.map(Json)
 }
 
-/// Add a film nobody has shown yet. For organisers and managers.
+/// Add a film to the list of all theatres. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/films", tag = "organiser", request_body = FilmRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = FilmChoice), NotStaff, OtherTheatre, KeyReused,
@@ -64,7 +64,7 @@ async fn add_film(
     Ok(all_films::add(&state, &act, &request).await?.into_response())
 }
 
-/// What your theatre asks for its seats. For organisers and managers.
+/// The prices of your theatre. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/tariff", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = TariffView), NotStaff, OtherTheatre))]
 async fn tariff(
@@ -76,7 +76,7 @@ async fn tariff(
     tariffs::current(&state, &theatre).await.map(Json)
 }
 
-/// Set what your theatre asks, for shows planned from now on. For organisers and managers.
+/// Set the prices for shows planned from now on. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/tariff", tag = "organiser", request_body = TariffRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = TariffView), NotStaff, OtherTheatre, KeyReused,
@@ -95,7 +95,7 @@ async fn set_tariff(
     Ok(tariffs::set(&state, &act, &request).await?.into_response())
 }
 
-/// Seven days of your theatre, with what is planned, sold and called off. For organisers and managers.
+/// Seven days of your theatre's programme, with planned shows, sales and cancellations. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme", tag = "organiser",
     params(("theatre" = String, Path), WeekQuery),
     responses((status = 200, body = Vec<OrganisedShow>), NotStaff, OtherTheatre,
@@ -130,7 +130,7 @@ async fn plan(
     Ok(shows::plan(&state, &act, &request).await?.into_response())
 }
 
-/// A show of your theatre; how far its undoing is, where it was called off. For organisers and managers.
+/// A show of your theatre; if it was called off, with the progress of its refunds. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
     responses((status = 200, body = OrganisedShow), NotStaff, OtherTheatre))]
@@ -143,8 +143,8 @@ async fn show(
     shows::show(&state, &theatre, show).await.map(Json)
 }
 
-/// Open or pause sales, change how seats are held and how many one person may have; and prices, while nobody can take
-/// seats. For organisers and managers.
+/// Open or pause sales, change the terms of holds and the limit per person; and prices, while sales are closed. For
+/// organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/terms", tag = "organiser", request_body = TermsRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = OrganisedShow), NotStaff, KeyReused,
@@ -165,7 +165,7 @@ async fn terms(
     Ok(shows::change_terms(&state, &act, show, &request).await?.into_response())
 }
 
-/// Call a show off: nothing more is sold, and every buyer gets all of it back. For organisers and managers.
+/// Call a show off: sales stop, and every buyer is refunded in full. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/cancel", tag = "organiser", request_body = CancelShowRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = OrganisedShow), NotStaff, KeyReused,
@@ -211,7 +211,7 @@ async fn defective_seats(
     Ok(shows::withdraw_seats(&state, &act, show, &request).await?.into_response())
 }
 
-/// What moving a show to another screen of the theatre would mean for those who bought, as things stand. For organisers
+/// Preview the move of a show to another screen of the theatre: the outcome for its buyers as of now. For organisers
 /// and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path), MoveQuery),
@@ -229,8 +229,8 @@ async fn look_at_move(
     shows::preview_move(&state, &theatre, show, &query.screen).await.map(Json)
 }
 
-/// Move a show to another screen of the theatre. Whoever finds the same place keeps it; whoever does not is offered
-/// others that are no worse, or has the money back. For organisers and managers.
+/// Move a show to another screen of the theatre. Bookings whose places exist there keep them. The others are offered
+/// places that are no worse, or are refunded. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = OrganisedShow, description = "It goes on by itself: `moved` says how far it is"),

@@ -1,4 +1,4 @@
-//! Screens and their rooms.
+//! Screens and their layouts.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -43,7 +43,7 @@ async fn list(
     screens::list(&state, &theatre).await.map(Json)
 }
 
-/// A new screen with a room that was imported. For organisers and managers.
+/// Create a screen with an imported layout. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens", tag = "organiser", request_body = ScreenRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ScreenView), NotStaff, KeyReused,
@@ -63,7 +63,7 @@ async fn create(
     Ok(screens::create(&state, &act, &request).await?.into_response())
 }
 
-/// Give a screen another room. Shows that are planned keep theirs. For organisers and managers.
+/// Give a screen another layout. Planned shows keep theirs. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/layout", tag = "organiser", request_body = PublishRequest,
     params(("theatre" = String, Path), ("screen" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = ScreenView), NotStaff, KeyReused,
@@ -84,8 +84,8 @@ async fn publish(
     Ok(screens::publish(&state, &act, &screen, &request).await?.into_response())
 }
 
-/// Import a room: the public seating-plan JSON, or a layout file of ours. Whatever is wrong with it is told at once,
-/// and nothing is kept then. For organisers and managers.
+/// Import a layout: the public seating-plan JSON, or our own layout file. The answer lists all errors of the file; a
+/// refused file is not stored. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/layouts", tag = "organiser", request_body = LayoutImport,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = LayoutView), NotStaff, OtherTheatre, KeyReused,
@@ -101,7 +101,7 @@ async fn import(
     key: IdempotencyKey,
     request: Request,
 ) -> ApiResult<Response> {
-    // The body is large, and read only for those who may send it.
+    // The body is large: check the role before reading it.
     staff.at(&theatre, ROLES)?;
     if !is_json(request.headers()) {
         return Err(Problem::new(Code::NotJson, "Send it with `Content-Type: application/json`."));
@@ -118,7 +118,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// A room that was imported, or that a screen has. For organisers and managers.
+/// A layout that was imported in the theatre, or that one of its screens has. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path)),
     responses((status = 200, body = LayoutView), NotStaff, OtherTheatre))]
@@ -131,7 +131,7 @@ async fn layout(
     Ok(Json(layouts::room(&state, &theatre, layout).await?.view))
 }
 
-/// A room as a file, to keep or to edit elsewhere. For organisers and managers.
+/// Export a layout as a file. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}/file", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path), FileQuery),
     responses((status = 200, description = "The file, JSON"), NotStaff, OtherTheatre))]

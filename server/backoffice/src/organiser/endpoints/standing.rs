@@ -1,4 +1,4 @@
-//! Seats of a screen that the house keeps in every show planned there.
+//! Standing house seats: seats that the house keeps in every show planned on a screen.
 
 use axum::Json;
 use axum::extract::State;

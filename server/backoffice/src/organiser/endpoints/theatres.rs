@@ -21,8 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new().routes(routes!(create)).routes(routes!(one, change))
 }
 
-/// Write a theatre down, in a city that is there or a new one. You manage it then. For managers of every theatre there
-/// is.
+/// Create a theatre, in a known city or a new one. You become its manager. For managers of all existing theatres.
 #[utoipa::path(post, path = "/theatres", tag = "organiser", request_body = TheatreRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ManagedTheatre), NotStaff, KeyReused,
@@ -39,7 +38,7 @@ async fn create(
     Ok(theatres::create(&state, &staff, &intent, &request).await?.into_response())
 }
 
-/// What is written about your theatre. For managers.
+/// The details of your theatre. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre))]
 async fn one(
@@ -51,7 +50,7 @@ async fn one(
     theatres::one(&state, &theatre).await.map(Json)
 }
 
-/// Change what is written about your theatre; its currency only while nothing was planned or sold. For managers.
+/// Change the details of your theatre. The currency can change only before anything is planned or sold. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}", tag = "organiser", request_body = TheatreChange,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre, KeyReused,

@@ -1,4 +1,4 @@
-//! A show that will not take place, at an organiser's word. What becomes of its bookings is the work of `bookings`.
+//! Calls a show off. `bookings` refunds its bookings.
 
 use axum::http::StatusCode;
 use domain::api::organiser::CancelShowRequest;
@@ -12,10 +12,10 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use selling::bookings;
 
-/// Calls a show off. The answer says how far the undoing is, which goes on by itself.
+/// Calls a show off. The answer contains the progress of the refunds, which run in the background.
 ///
 /// # Errors
-/// 404 for a show of others, 409 when it was called off before.
+/// 404 for another theatre's show, 409 when it is already called off.
 pub async fn call_off(
     state: &BackofficeState,
     act: &Act<'_>,
@@ -36,7 +36,7 @@ pub async fn call_off(
     let row = sql::one(&mut begun.tx, act.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let answer = Answer::json(StatusCode::ACCEPTED, &week::view_of(row)?)?;
     let answer = begun.done("show_called_off", format!("show {show}"), answer).await?;
-    // Here at once, elsewhere within a second.
+    // Immediate on this replica; the others follow within a second.
     state.catalogue.call_off(show).await;
     Ok(answer)
 }

@@ -18,26 +18,26 @@ use http::{Code, Problem};
 use seats::seat_locks::StoreError;
 use selling::bookings;
 
-/// Seats in one act, at most: each is a row of each planned show.
+/// Maximum number of seats per request: each is a row per planned show.
 const MAX_SEATS: usize = 20;
-/// Planned shows of a screen that one act reaches, at most.
+/// Maximum number of planned shows per request.
 const MAX_SHOWS: usize = 500;
-/// Shows that are named whose room lacks a seat.
+/// Maximum number of listed shows whose layout lacks a seat.
 const MAX_NAMED: usize = 10;
 
-/// A show and the seats of it that go out of sale.
+/// A show and its seats that go off sale.
 struct Part {
     show: Uuid,
     layout: Uuid,
     seats: Vec<SeatIndex>,
-    /// True if its room has all that were named.
+    /// The layout has all requested seats.
     is_whole: bool,
 }
 
 /// Takes seats out of sale. Their buyers are refunded within seconds; holds lose them at once.
 ///
 /// # Errors
-/// 404 for a show of others, 400 for seats its room lacks, 409 for a show that has begun or was called off.
+/// 404 for another theatre's show, 400 for unknown seats, 409 for a show that has begun or was called off.
 pub async fn withdraw(
     state: &BackofficeState,
     act: &Act<'_>,
@@ -48,7 +48,7 @@ pub async fn withdraw(
         return Ok(answer);
     }
     let wanted = wanted(&request.seats)?;
-    // Rooms are read before the transaction, which must not wait for another connection.
+    // Layouts are loaded before the transaction, which must not wait for another connection.
     let scope = (act.theatre, show, request.all_shows);
     let planned = sql::planned_on_screen(&mut *state.pg.acquire().await?, scope, state.clock.now(), MAX_SHOWS).await?;
     let parts = parts_of(state, show, planned, &wanted).await?;
@@ -95,8 +95,8 @@ pub async fn withdraw(
     done
 }
 
-/// Takes seats off the map, before the commit. A map that is not loaded, or a lock store that is away, is corrected by the
-/// worker in `bookings`.
+/// Takes seats off the map, before the commit. If the map is not loaded or the lock store is unavailable, the worker in
+/// `bookings` corrects the map later.
 async fn take_off_map(state: &BackofficeState, part: &Part) -> Result<(), Problem> {
     match state.locks.withdraw(part.show, &part.seats).await {
         Ok(Ok(_)) | Err(StoreError::NoMap(_)) => Ok(()),
@@ -108,7 +108,7 @@ async fn take_off_map(state: &BackofficeState, part: &Part) -> Result<(), Proble
     }
 }
 
-/// The names of seats, each once.
+/// Validates seat labels and rejects duplicates.
 fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
     let named: BTreeSet<String> = seats.iter().map(|label| label.trim().to_owned()).collect();
     if seats.is_empty() || seats.len() > MAX_SEATS {
@@ -120,7 +120,7 @@ fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
     Ok(named)
 }
 
-/// The seats of these names in each of these shows.
+/// Resolves the labels in each of these shows.
 async fn parts_of(
     state: &BackofficeState,
     show: Uuid,

@@ -1,4 +1,4 @@
-//! Shows: weeks of them by a pattern, how each is sold, and those that will not take place.
+//! Shows: planning by a weekly pattern, terms of sale, moves and cancellations.
 
 mod call_off;
 mod defective_seats;
@@ -26,16 +26,16 @@ use domain::time::{SECOND_MS, Timestamp};
 use http::{Code, Problem};
 use platform::clock::from_utc;
 
-/// The shortest a hold may be, seconds: who pays faster?
+/// Minimum duration of a hold, seconds: a payment takes that long.
 const LEAST_HOLD_S: u32 = 30;
-/// The longest, seconds.
+/// Maximum duration of a hold, seconds.
 const LONGEST_HOLD_S: u32 = 3_600;
-/// Seats that a cap on what one card pays for may allow.
+/// Maximum of the limit of seats per payment card.
 const MAX_PER_INSTRUMENT: u32 = 100;
-/// How people write a time of a day.
+/// Format of a local time in requests.
 const LOCAL_MINUTE: &str = "%Y-%m-%dT%H:%M";
 
-/// How a show is sold, checked and in the units of its row.
+/// Terms of sale, validated, in the units of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     pub sales: Sales,
@@ -47,7 +47,7 @@ pub(super) struct Terms {
     pub per_instrument: Option<i16>,
 }
 
-/// The one validator of terms.
+/// Validates terms of sale; the only validator.
 fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
     let refuse = |detail: String| Err(Problem::new(Code::Malformed, detail));
     if !(LEAST_HOLD_S..=LONGEST_HOLD_S).contains(&terms.hold_seconds) {
@@ -73,17 +73,16 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
     })
 }
 
-/// An instant as somebody wrote it down on the clocks of a zone, `2026-12-01T10:00`; the first of two, where clocks go
-/// back.
+/// Parses a local time such as `2026-12-01T10:00` in a time zone; the earlier instant when clocks go back over it.
 ///
 /// # Errors
-/// 400 for what is no such time, and for one that the clocks there jump over.
+/// 400 for invalid text, and for a time that the clocks skip.
 pub fn instant(text: &str, zone: &str) -> Result<Timestamp, Problem> {
     read_instant(text.trim(), zone_of(zone)?)
 }
 
 fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
-    // A day before the minute: chrono reads years that Postgres does not know.
+    // Checks the date first: chrono parses years that Postgres rejects.
     let is_day = text.split_once('T').is_some_and(|(date, _)| catalogue::day(date).is_some());
     let local = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE).ok().filter(|_| is_day);
     let no_time = || Problem::new(Code::Malformed, format!("{text:?} is no time like 2026-12-01T10:00."));
@@ -93,7 +92,7 @@ fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
     Ok(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
 }
 
-/// The zone of a theatre, read from its row.
+/// Parses the time zone of a theatre's row.
 fn zone_of(name: &str) -> Result<Tz, Problem> {
     name.parse().map_err(|_| Problem::internal(&format!("the time zone {name:?} of a theatre is none")))
 }

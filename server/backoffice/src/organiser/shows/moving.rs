@@ -1,5 +1,4 @@
-//! A show on another screen of its theatre: what it would mean, and that it is to be. What becomes of its bookings is
-//! the work of `bookings::relocation`.
+//! Moves of a show to another screen of its theatre: preview and start. `relocation` moves its bookings.
 
 use std::collections::BTreeMap;
 
@@ -28,13 +27,13 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use platform::clock::{from_utc, to_utc};
 
-/// Categories without a price that are named in one refusal.
+/// Maximum number of categories without a price in a problem's detail.
 const MAX_NAMED: usize = 10;
 
-/// What moving a show to that screen would mean, as things stand. Changes nothing.
+/// Previews a move to that screen. Changes nothing.
 ///
 /// # Errors
-/// 404 for a show or a screen of others, 400 for a category without a price, 409 when the screen is taken then.
+/// 404 for another theatre's show or screen, 400 for a category without a price, 409 when another show overlaps.
 pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen: &str) -> Result<MovePreview, Problem> {
     let mut connection = state.pg.acquire().await?;
     let known = sql::show(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
@@ -63,10 +62,10 @@ pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen:
     })
 }
 
-/// Moves a show. The answer says how far that is, which goes on by itself.
+/// Starts the move of a show. The answer contains the progress; the move continues in the background.
 ///
 /// # Errors
-/// As [`preview`]; 409 when the show is over, called off or being moved.
+/// As [`preview`]; 409 when the show has begun, was called off or is already being moved.
 pub async fn begin(
     state: &BackofficeState,
     act: &Act<'_>,
@@ -88,7 +87,7 @@ pub async fn begin(
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    // Nobody else plans on either screen meanwhile, nor changes its room. In one order: two shows may change places.
+    // The locks prevent concurrent planning and layout changes on both screens. Sorted: two shows may swap screens.
     let mut both = [known.screen_id.as_str(), screen];
     both.sort_unstable();
     for each in both {
@@ -114,12 +113,12 @@ pub async fn begin(
     let answer = Answer::json(StatusCode::ACCEPTED, &view)?;
     let subject = format!("show {show} from screen {} to screen {screen}", known.screen_id);
     let answer = begun.done("show_moved", subject, answer).await?;
-    // Here at once, elsewhere within a second.
+    // Immediate on this replica; the others follow within a second.
     state.catalogue.forget(show).await;
     Ok(answer)
 }
 
-/// Whether nothing else is on the screen then.
+/// Fails when another show is on the screen at that time.
 async fn is_free(
     tx: &mut PgConnection,
     id: Uuid,
@@ -132,7 +131,7 @@ async fn is_free(
     free_of_others(tx, screen, zone, &wanted, Some(id)).await
 }
 
-/// What categories of the other room cost: as in this show where it has them, else by the theatre's tariff.
+/// Returns the prices for the new layout's categories: the show's own where it has one, else the theatre's tariff.
 async fn prices(
     state: &BackofficeState,
     theatre: &str,

@@ -1,29 +1,29 @@
-//! No two shows on one screen at a time. Pure.
+//! Prevents overlapping shows on a screen. Pure.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// When a screen is taken by a show: from its start until it is cleaned.
+/// The period a show occupies a screen: from its start until the cleaning ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     /// The film's title.
     pub title: String,
-    /// When it starts.
+    /// The start of the show.
     pub from: DateTime<Utc>,
-    /// When the next one may.
+    /// The earliest start of the next show.
     pub until: DateTime<Utc>,
 }
 
 impl Taken {
-    /// By a show that starts then.
+    /// The period of a show that starts at `from`.
     pub fn new(title: &str, from: DateTime<Utc>, running_minutes: u32, cleaning_minutes: u32) -> Self {
         let minutes = TimeDelta::minutes(i64::from(running_minutes) + i64::from(cleaning_minutes));
-        // Nobody plans that late.
+        // The overflow is unreachable for real dates.
         Self { title: title.to_owned(), from, until: from.checked_add_signed(minutes).unwrap_or(from) }
     }
 }
 
-/// Every new show that is in the way of another, with that other: one that is there, or a new one before it.
-/// `wanted` is in the order of the start.
+/// Returns each new show that overlaps an existing show or the new show before it, with that show. `wanted` is sorted
+/// by start.
 pub(super) fn conflicts<'a>(wanted: &'a [Taken], there: &'a [Taken]) -> Vec<(&'a Taken, &'a Taken)> {
     let overlap = |one: &Taken, other: &Taken| one.from < other.until && other.from < one.until;
     let mut found = Vec::new();
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(named(&[at(181, 100, 20)]), ["181 300"]);
         assert_eq!(named(&[at(180, 100, 20)]), [""; 0]);
         assert_eq!(named(&[at(110, 300, 0)]), ["110 0", "110 300"]);
-        // Two new ones in each other's way.
+        // Two new shows overlap each other.
         assert_eq!(named(&[at(120, 60, 10), at(185, 60, 10)]), ["185 120"]);
         assert_eq!(named(&[at(0, 10, 0)]), ["0 0"], "the same time is no other time");
     }

@@ -1,4 +1,4 @@
-//! From a pattern of a week to instants, on the clocks of a theatre. Pure.
+//! Expands a weekly pattern to instants in a theatre's time zone. Pure.
 
 use std::collections::BTreeSet;
 
@@ -10,31 +10,30 @@ use domain::pricing::Weekday;
 use catalogue::weekday_of;
 use http::{Code, Problem};
 
-/// Weeks planned at once.
+/// Maximum number of weeks per plan.
 const MAX_WEEKS: u32 = 26;
-/// Shows planned at once.
+/// Maximum number of shows per plan.
 const MAX_SHOWS: usize = 500;
-/// Times named in one refusal.
+/// Maximum number of times in a problem's detail.
 const MAX_NAMED: usize = 20;
-/// The longest gap a clock has, minutes: a day, where a zone changed sides of the date line.
+/// Longest gap of a time zone, minutes: a day, where a zone crossed the date line.
 const LONGEST_GAP_MINUTES: i64 = 24 * 60 + 1;
 
-/// When a show starts.
+/// The start of a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::organiser) struct Start {
     /// The instant.
     pub at: DateTime<Utc>,
-    /// On the clocks there.
+    /// Local time in the theatre's zone.
     pub local: NaiveDateTime,
-    /// Whether the clocks jump over the time that was asked for.
+    /// The clocks skip the requested time, so the start is later.
     pub moved: bool,
 }
 
-/// All starts of a pattern, in their order.
+/// Expands a pattern to its starts, in order.
 ///
 /// # Errors
-/// 400 for a pattern that says nothing, or says something twice, and for a time that the clocks jump over where it
-/// is not to be moved; each is named.
+/// 400 for an empty pattern or duplicate times, and for each skipped time unless `in_gap` moves it.
 pub(super) fn starts(
     zone: Tz,
     from: NaiveDate,
@@ -85,18 +84,18 @@ pub(super) fn starts(
     Ok(found)
 }
 
-/// `20:15`.
+/// Parses a time of day such as `20:15`.
 fn time_of_day(text: &str) -> Result<NaiveTime, Problem> {
     NaiveTime::parse_from_str(text.trim(), "%H:%M")
         .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no time of day like 20:15.")))
 }
 
-/// A local time as an instant: the earlier one when the clocks go back over it, none when they jump it.
+/// Converts a local time: the earlier instant when clocks go back over it, `None` when they skip it.
 fn start(zone: Tz, local: NaiveDateTime) -> Option<DateTime<Utc>> {
     zone.from_local_datetime(&local).earliest().map(|at| at.to_utc())
 }
 
-/// The first minute there is after a time that the clocks jump over.
+/// Returns the first minute after the gap that contains a skipped time.
 fn after_gap(zone: Tz, local: NaiveDateTime) -> Option<Start> {
     (1..=LONGEST_GAP_MINUTES).find_map(|later| {
         let local = local.checked_add_signed(TimeDelta::minutes(later))?;

@@ -1,4 +1,4 @@
-//! Weeks of shows by a pattern: all of them or none, and every obstacle by name.
+//! Plans weeks of shows by a pattern, all or none; a refusal lists every conflict.
 
 use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
@@ -25,15 +25,15 @@ use identity::audit::{self, Entry};
 use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::ids;
 
-/// Longest pause for cleaning, minutes.
+/// Maximum cleaning time, minutes.
 const MAX_CLEANING_MINUTES: u32 = 240;
-/// Obstacles named in one refusal.
+/// Maximum number of conflicts in a problem's detail.
 const MAX_NAMED: usize = 10;
 
-/// Plans them.
+/// Plans the shows.
 ///
 /// # Errors
-/// 400 for what cannot be planned, 404 for a screen or a film that is not there, 409 for shows in each other's way.
+/// 400 for an invalid plan, 404 for an unknown screen or film, 409 for overlapping shows.
 pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest) -> Result<Answer, Problem> {
     if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
@@ -59,7 +59,7 @@ pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    // Nobody else plans on this screen meanwhile, nor changes its room.
+    // The lock prevents concurrent planning and layout changes on this screen.
     let room = queries::screens::lock(&mut begun.tx, act.theatre, &request.screen).await?;
     if room != Some(layout_id) {
         let detail = "The screen was given another room just now. Please plan again.";
@@ -91,7 +91,7 @@ pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest
     begun.done("shows_planned", subject, answer).await
 }
 
-/// The house keeps these seats of new shows, and the audit list says so.
+/// Records standing house seats of new shows, also in the audit list.
 async fn keep_from_start(
     begun: &mut Begun<'_>,
     request: &ShowsRequest,
@@ -106,7 +106,7 @@ async fn keep_from_start(
     Ok(audit::record(&mut begun.tx, &entry.at(begun.act.theatre), begun.now).await?)
 }
 
-/// What a plan stands on.
+/// The loaded data a plan depends on.
 struct Ground {
     zone: Tz,
     currency: Currency,
@@ -158,7 +158,7 @@ fn not_over(starts: &[Start], now: DateTime<Utc>) -> Result<(), Problem> {
     Err(Problem::new(Code::Malformed, format!("These times are over: {named}. Nothing was planned.")))
 }
 
-/// The prices of one show; every category of the room has one.
+/// Returns the prices of one show as JSON; every category of the layout has one.
 fn prices(
     tariff: &Tariff,
     layout: &Layout,
@@ -179,7 +179,7 @@ fn prices(
     serde_json::to_string(&list.by_category).map_err(|cause| Problem::internal(&cause))
 }
 
-/// Whether nothing else is on the screen, which has this slug and this name, at these times.
+/// Fails when another show is on the screen (slug and name) at these times.
 pub(super) async fn free_of_others(
     tx: &mut sqlx::PgConnection,
     (screen, screen_name): (&str, &str),
@@ -222,7 +222,7 @@ fn told(show: &NewShow) -> PlannedShow {
     }
 }
 
-/// Terms as they are asked for, once more: what forms show.
+/// Converts stored terms to the form's view.
 #[must_use]
 pub(super) fn terms_view(terms: Terms, zone: Tz) -> TermsOfSale {
     let local = |at| to_utc(at).with_timezone(&zone).format(super::LOCAL_MINUTE).to_string();

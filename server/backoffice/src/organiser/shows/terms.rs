@@ -1,7 +1,7 @@
-//! How a show is sold, changed while it may be.
+//! Changes the terms of sale of a show.
 //!
-//! Opening and pausing, holds and limits may change at any time before the start. Prices may not while people take
-//! seats, or are paying: what somebody saw is what they pay.
+//! Sales, holds and limits may change at any time before the start. Prices may not change while customers hold seats or
+//! pay: the price a customer saw is the price they pay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,14 +22,15 @@ use http::{Code, Problem};
 use platform::clock::from_utc;
 use seats::seat_locks::StoreError;
 
-/// Prices may change so long after the terms did, milliseconds: every replica knows of a pause by then.
+/// Minimum age of the last change of terms before prices may change, milliseconds: by then every replica has applied a
+/// pause.
 const SETTLED_MS: i64 = 5 * SECOND_MS;
 
-/// Changes them.
+/// Changes the terms of a show.
 ///
 /// # Errors
-/// 400 for terms or prices that cannot be, 404 for a show of others, 409 when the show is over or called off, or was
-/// changed meanwhile, or its prices may not change now.
+/// 400 for invalid terms or prices. 404 for another theatre's show. 409 when the show has begun or was called off, was
+/// changed concurrently, or its prices may not change now.
 pub async fn change(
     state: &BackofficeState,
     act: &Act<'_>,
@@ -87,8 +88,7 @@ pub async fn change(
     Ok(answer)
 }
 
-/// Whoever still holds seats from before would pay what they did not see: where holds cannot be let go, the prices
-/// stay as they are.
+/// Releases all holds: a customer must not pay a price they did not see. If this fails, the prices stay unchanged.
 async fn let_go(state: &BackofficeState, show: Uuid) -> Result<(), Problem> {
     match state.locks.release_all(show).await {
         Ok(_) | Err(StoreError::NoMap(_)) => Ok(()),
@@ -117,7 +117,7 @@ async fn may_change_prices(tx: &mut PgConnection, row: &OrganisedRow, now: Times
     Ok(())
 }
 
-/// Prices for exactly the categories that have one.
+/// Validates prices: exactly the categories the show has.
 fn checked_prices(
     wanted: &BTreeMap<String, i64>,
     before: &BTreeMap<String, i64>,

@@ -1,4 +1,4 @@
-//! The programme as its organiser sees it.
+//! The programme for organisers.
 
 use chrono::{Days, NaiveDate};
 use domain::api::organiser::{CancellationView, OrganisedShow, Sales};
@@ -15,17 +15,17 @@ use catalogue::today_in;
 use http::{Code, Problem};
 use platform::clock::{from_utc, to_utc};
 
-/// Days shown at once, the first included.
+/// Days per answer, including the first.
 const DAYS: u64 = 7;
-/// An instant on the clocks of a theatre, for programs that put it into words.
+/// Format of local times for programs.
 pub(super) const LOCAL_SECOND: &str = "%Y-%m-%dT%H:%M:%S";
-/// Shows in one answer.
+/// Maximum number of shows per answer.
 const MAX_SHOWS: i64 = 1_000;
 
-/// Seven days of a theatre from `from`, or from today there; with the first of them.
+/// Returns seven days of a theatre from `from` (default: today), with the first day.
 ///
 /// # Errors
-/// 400 when that is no day.
+/// 400 for an invalid day.
 pub async fn week(
     state: &BackofficeState,
     theatre: &str,
@@ -45,7 +45,7 @@ pub async fn week(
     Ok((from, rows.into_iter().map(view_of).collect::<Result<_, _>>()?))
 }
 
-/// One show of a theatre.
+/// Returns one show of a theatre.
 ///
 /// # Errors
 /// 404 when the theatre has no such show.
@@ -55,7 +55,7 @@ pub async fn show(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<
     of_row(&mut connection, row).await
 }
 
-/// One show with its last move.
+/// Returns one show with its last move.
 pub(super) async fn of_row(connection: &mut PgConnection, row: OrganisedRow) -> Result<OrganisedShow, Problem> {
     let zone = zone_of(&row.time_zone)?;
     let local = move |at| to_utc(at).with_timezone(&zone).format(LOCAL_SECOND).to_string();

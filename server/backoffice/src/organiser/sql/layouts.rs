@@ -1,4 +1,4 @@
-//! Queries of rooms.
+//! Queries of layouts.
 
 use domain::api::organiser::LayoutView;
 use domain::layout::import::Finding;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// A room as it is stored.
+/// A layout as stored.
 #[derive(sqlx::FromRow)]
 pub(in crate::organiser) struct LayoutRow {
     /// JSON of `domain::layout::Layout`.
@@ -47,7 +47,7 @@ pub(in crate::organiser) async fn insert(
     Ok(())
 }
 
-/// Forgets rooms of a theatre that no screen ever had, all but so many of the newest.
+/// Deletes layouts of a theatre that were never used, except the newest `keep`.
 pub(in crate::organiser) async fn forget_oldest(
     tx: &mut PgConnection,
     theatre: &str,
@@ -69,7 +69,7 @@ pub(in crate::organiser) async fn forget_oldest(
     Ok(())
 }
 
-/// A room that was imported in a theatre, or that one of its screens has.
+/// Returns a layout that was imported in a theatre, or that one of its screens has.
 pub(in crate::organiser) async fn of_theatre(
     connection: &mut PgConnection,
     theatre: &str,
@@ -91,7 +91,7 @@ pub(in crate::organiser) async fn of_theatre(
     .await
 }
 
-/// Locks a room that was imported in a theatre; `false` when there is none.
+/// Locks a layout that was imported in a theatre; `false` when there is none.
 pub(in crate::organiser) async fn lock(
     tx: &mut PgConnection,
     theatre: &str,
@@ -106,7 +106,7 @@ pub(in crate::organiser) async fn lock(
     Ok(found.is_some())
 }
 
-/// Notes that a screen has a room.
+/// Marks a layout as used by a screen.
 pub(in crate::organiser) async fn published(
     tx: &mut PgConnection,
     layout: Uuid,
@@ -120,7 +120,7 @@ pub(in crate::organiser) async fn published(
     Ok(())
 }
 
-/// Seats of a room that are sold in a theatre's shows to come.
+/// Returns seats of a layout that are sold in a theatre's future shows.
 pub(in crate::organiser) async fn sold_seats(
     connection: &mut PgConnection,
     theatre: &str,
@@ -128,7 +128,7 @@ pub(in crate::organiser) async fn sold_seats(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<u32>, sqlx::Error> {
-    // OFFSET 0: asked show by show, so that each looks into its own part of the claims.
+    // OFFSET 0 keeps the planner from flattening the subquery: each show then reads its own partition of the claims.
     let seats: Vec<i32> = sqlx::query_scalar(
         "SELECT DISTINCT claim.seat_no
          FROM shows show
@@ -143,6 +143,6 @@ pub(in crate::organiser) async fn sold_seats(
     .bind(limit)
     .fetch_all(connection)
     .await?;
-    // Checked by the table to be none below 0.
+    // A table constraint excludes negative numbers.
     Ok(seats.into_iter().map(i32::unsigned_abs).collect())
 }

@@ -1,4 +1,4 @@
-//! Queries of what organisers do, a file a subject. They alone write screens, shows and films besides the demo's loader.
+//! Queries of organisers, one file per subject. Only these and the demo loader write screens, shows and films.
 
 pub(super) mod layouts;
 pub(super) mod moving;

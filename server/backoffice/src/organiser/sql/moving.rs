@@ -1,4 +1,4 @@
-//! Queries of shows that are to be on another screen.
+//! Queries of shows to be moved to another screen.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-/// A show, as far as another screen for it depends on it.
+/// The facts of a show that a move depends on.
 #[derive(sqlx::FromRow)]
 pub(in crate::organiser) struct MovingShow {
-    /// Where it is.
+    /// The current screen.
     pub screen_id: String,
     pub title: String,
     pub running_minutes: i32,

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 
 use platform::clock::to_utc;
 
-/// What is written about a film.
+/// The texts of a film.
 pub(in crate::organiser) struct FilmTexts<'a> {
     pub tagline: &'a str,
     pub synopsis: &'a str,
@@ -20,7 +20,7 @@ fn choice((id, title, minutes): (String, String, i32)) -> FilmChoice {
     FilmChoice { id, title, running_minutes: minutes.unsigned_abs() }
 }
 
-/// Films by title.
+/// Returns films by title.
 pub(in crate::organiser) async fn films(
     connection: &mut PgConnection,
     limit: i64,
@@ -68,7 +68,7 @@ pub(in crate::organiser) async fn insert_film(
     Ok(())
 }
 
-/// The tariff of a theatre with its version.
+/// Returns the tariff of a theatre with its version.
 pub(in crate::organiser) async fn tariff(
     connection: &mut PgConnection,
     theatre: &str,
@@ -81,7 +81,7 @@ pub(in crate::organiser) async fn tariff(
     Ok(row.map(|(tariff, version)| (tariff.0, version)))
 }
 
-/// Writes the tariff that follows version `before`, 0 for the first; `false` when that is not the newest.
+/// Writes the tariff after version `before` (0 for the first); `false` when a newer version exists.
 pub(in crate::organiser) async fn set_tariff(
     tx: &mut PgConnection,
     theatre: &str,
@@ -104,7 +104,7 @@ pub(in crate::organiser) async fn set_tariff(
     Ok(done.rows_affected() == 1)
 }
 
-/// The currency of a theatre.
+/// Returns the currency of a theatre.
 pub(in crate::organiser) async fn currency(
     connection: &mut PgConnection,
     theatre: &str,
@@ -112,8 +112,8 @@ pub(in crate::organiser) async fn currency(
     sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(connection).await
 }
 
-/// The categories of the rooms that a theatre's screens have: the names prices go by, each with the name for people; with
-/// all of those where rooms disagree.
+/// Returns the price categories of the layouts of a theatre's screens, each with its label; different labels of one
+/// category are joined.
 pub(in crate::organiser) async fn categories(
     connection: &mut PgConnection,
     theatre: &str,

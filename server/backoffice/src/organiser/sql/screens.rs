@@ -25,7 +25,7 @@ impl From<ScreenRow> for ScreenView {
             id: row.id,
             name: row.name,
             layout: row.layout_id,
-            // Both are checked by their tables.
+            // Table constraints exclude negative numbers.
             version: row.version.unsigned_abs(),
             seats: row.seat_count.unsigned_abs(),
             shows: u32::try_from(row.shows).unwrap_or(u32::MAX),
@@ -80,7 +80,7 @@ pub(in crate::organiser) async fn one(
     Ok(row.map(ScreenView::from))
 }
 
-/// One new screen at a time, so that they can be counted.
+/// Locks the theatre, so that concurrent creations of screens are counted one after the other.
 pub(in crate::organiser) async fn lock_theatre(tx: &mut PgConnection, theatre: &str) -> Result<(), sqlx::Error> {
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(tx).await?;
     Ok(())
@@ -125,7 +125,7 @@ async fn version(
     Ok(())
 }
 
-/// Locks a screen of a theatre: whoever plans shows in it, or changes its room, holds this. Its room.
+/// Locks a screen of a theatre and returns its layout. Planning and layout changes hold this lock.
 pub(in crate::organiser) async fn lock(
     tx: &mut PgConnection,
     theatre: &str,
@@ -138,7 +138,7 @@ pub(in crate::organiser) async fn lock(
         .await
 }
 
-/// Gives a locked screen another room than the one it had.
+/// Gives a locked screen another layout.
 pub(in crate::organiser) async fn change_room(
     tx: &mut PgConnection,
     screen: &str,
@@ -152,7 +152,7 @@ pub(in crate::organiser) async fn change_room(
         .await?;
     let last = match last {
         Some(last) => last,
-        // The room it came with.
+        // The screen's initial layout has no version row yet.
         None => {
             version(tx, screen, 1, before, now).await?;
             1

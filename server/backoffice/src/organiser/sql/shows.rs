@@ -1,4 +1,4 @@
-//! Queries of shows that are planned, and of how they are sold.
+//! Queries of planned shows and their terms of sale.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::organiser::shows::{Start, Terms};
 use http::{Code, Problem};
 use platform::clock::to_utc;
 
-/// A show about to be written.
+/// A new show.
 pub(in crate::organiser) struct NewShow {
     pub id: Uuid,
     pub start: Start,
@@ -23,7 +23,7 @@ pub(in crate::organiser) struct NewShow {
     pub prices: String,
 }
 
-/// What the shows of one plan have in common.
+/// The common values of a plan's shows.
 pub(in crate::organiser) struct Common<'a> {
     pub screen: &'a str,
     pub film: &'a str,
@@ -33,11 +33,11 @@ pub(in crate::organiser) struct Common<'a> {
     pub currency: Currency,
     pub cleaning_minutes: u32,
     pub terms: Terms,
-    /// Seats the house keeps from the start.
+    /// House seats from the start.
     pub house: &'a [i32],
 }
 
-/// Writes shows and opens their areas.
+/// Inserts shows and their areas.
 pub(in crate::organiser) async fn insert(
     tx: &mut PgConnection,
     common: &Common<'_>,
@@ -92,7 +92,7 @@ pub(in crate::organiser) async fn insert(
     Ok(())
 }
 
-/// A screen with what planning on it needs.
+/// The facts of a screen that planning depends on.
 #[derive(sqlx::FromRow)]
 pub(in crate::organiser) struct ScreenGround {
     pub name: String,
@@ -119,7 +119,7 @@ pub(in crate::organiser) async fn screen(
     .await
 }
 
-/// A show that is on a screen.
+/// A show on a screen.
 #[derive(sqlx::FromRow)]
 pub(in crate::organiser) struct OnScreen {
     pub title: String,
@@ -128,8 +128,8 @@ pub(in crate::organiser) struct OnScreen {
     pub cleaning_minutes: i32,
 }
 
-/// Shows that start on a screen between two instants, and take place there; those as well that are being moved to it,
-/// and not the one that is looked for a place.
+/// Returns shows that start on a screen between two instants and are not called off, including shows being moved to it,
+/// excluding `except`.
 pub(in crate::organiser) async fn on_screen(
     tx: &mut PgConnection,
     screen: &str,
@@ -153,7 +153,7 @@ pub(in crate::organiser) async fn on_screen(
     .await
 }
 
-/// A show as its organiser sees it.
+/// A show as stored, for its organiser.
 #[derive(sqlx::FromRow)]
 pub(in crate::organiser) struct OrganisedRow {
     pub id: Uuid,
@@ -209,7 +209,7 @@ const ORGANISED: &str = "
     JOIN cities city ON city.id = theatre.city_id
     JOIN layouts room ON room.id = show.layout_id
     LEFT JOIN show_cancellations gone ON gone.show_id = show.id
-    -- What was paid at a counter is paid out there: no gateway is asked about it.
+    -- Counter payments are refunded at the counter: no gateway is involved.
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE NOT paid.at_counter) AS at_gateways,
                count(*) FILTER (WHERE paid.at_counter) AS at_counter
@@ -224,7 +224,7 @@ const ORGANISED: &str = "
       AND ($3::date IS NULL OR show.local_date BETWEEN $3 AND $4)
     ORDER BY show.starts_at, screen.name, show.id LIMIT $5";
 
-/// Shows of a theatre on these days.
+/// Returns the shows of a theatre on these days.
 pub(in crate::organiser) async fn between(
     connection: &mut PgConnection,
     theatre: &str,
@@ -241,7 +241,7 @@ pub(in crate::organiser) async fn between(
         .await
 }
 
-/// One show of a theatre.
+/// Returns one show of a theatre.
 pub(in crate::organiser) async fn one(
     connection: &mut PgConnection,
     theatre: &str,
@@ -257,7 +257,7 @@ pub(in crate::organiser) async fn one(
         .await
 }
 
-/// The zone of a theatre.
+/// Returns the time zone of a theatre.
 pub(in crate::organiser) async fn zone(
     connection: &mut PgConnection,
     theatre: &str,
@@ -270,7 +270,7 @@ pub(in crate::organiser) async fn zone(
     .await
 }
 
-/// Locks a show of a theatre against other organisers, and against no sale; `false` when it has none of this id.
+/// Locks a show of a theatre against other organisers but not against sales; `false` when the theatre has no such show.
 pub(in crate::organiser) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> Result<bool, sqlx::Error> {
     let found: Option<i32> = sqlx::query_scalar(
         "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)
@@ -283,8 +283,8 @@ pub(in crate::organiser) async fn lock(tx: &mut PgConnection, theatre: &str, sho
     Ok(found.is_some())
 }
 
-/// This show of a theatre, or every planned show of its screen, each with its room, by id; none that has begun or was called
-/// off.
+/// Returns this show of a theatre, or all planned shows of its screen, each with its layout, by id. Shows that have
+/// begun or were called off are excluded.
 pub(in crate::organiser) async fn planned_on_screen(
     connection: &mut PgConnection,
     (theatre, show, all_shows): (&str, Uuid, bool),
@@ -317,7 +317,7 @@ pub(in crate::organiser) async fn planned_on_screen(
     Ok(planned)
 }
 
-/// Locks these shows in the order of their ids. Returns those that are still planned, each with its room.
+/// Locks these shows in the order of their ids. Returns those that are still planned, each with its layout.
 pub(in crate::organiser) async fn lock_planned(
     tx: &mut PgConnection,
     shows: &[Uuid],
@@ -336,7 +336,7 @@ pub(in crate::organiser) async fn lock_planned(
     .await
 }
 
-/// Whether somebody has bought seats or places of a show, or is about to.
+/// Returns `true` when seats or places of a show are sold or claimed.
 pub(in crate::organiser) async fn is_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM seat_claims WHERE show_id = $1 AND state <> 'released')
@@ -347,7 +347,7 @@ pub(in crate::organiser) async fn is_bought(tx: &mut PgConnection, show: Uuid) -
     .await
 }
 
-/// Whether somebody is between choosing seats of a show and having paid for them.
+/// Returns `true` when a booking of a show is between checkout and the end of its payment.
 pub(in crate::organiser) async fn is_being_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
@@ -358,7 +358,7 @@ pub(in crate::organiser) async fn is_being_bought(tx: &mut PgConnection, show: U
     .await
 }
 
-/// Sells a locked show another way; `false` when it is not at that version any more.
+/// Changes the terms of a locked show; `false` when its version differs.
 pub(in crate::organiser) async fn set_terms(
     tx: &mut PgConnection,
     show: Uuid,
@@ -389,7 +389,7 @@ pub(in crate::organiser) async fn set_terms(
     Ok(done.rows_affected() == 1)
 }
 
-/// Shows whose terms were changed since then, the newest first: which, at which version, and when.
+/// Returns shows whose terms changed since then, the newest first, with version and time.
 pub(in crate::organiser) async fn changed_since(
     connection: &mut PgConnection,
     since: Timestamp,

@@ -1,4 +1,4 @@
-//! Queries of `standing_house_seats`. Whoever writes has locked the screen.
+//! Queries of `standing_house_seats`. Writers hold the lock of the screen.
 
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// A seat the house keeps on a screen.
+/// A standing house seat of a screen.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(in crate::organiser) struct StandingRow {
     pub label: String,
@@ -16,7 +16,7 @@ pub(in crate::organiser) struct StandingRow {
     pub person: String,
 }
 
-/// Those of a screen in one of its rooms, in the order of the room; those the room has not come last.
+/// Returns a screen's standing seats for one layout, in seat order; seats the layout lacks come last.
 pub(in crate::organiser) async fn of_room(
     connection: &mut PgConnection,
     screen: &str,
@@ -33,7 +33,7 @@ pub(in crate::organiser) async fn of_room(
     .await
 }
 
-/// Keeps seats; those that are kept already have another reason from now on.
+/// Inserts standing seats; updates the reason of existing ones.
 pub(in crate::organiser) async fn keep(
     tx: &mut PgConnection,
     (screen, layout): (&str, Uuid),
@@ -60,7 +60,7 @@ pub(in crate::organiser) async fn keep(
     Ok(())
 }
 
-/// Keeps them no more.
+/// Deletes standing seats.
 pub(in crate::organiser) async fn put_back(
     tx: &mut PgConnection,
     (screen, layout): (&str, Uuid),
@@ -75,8 +75,8 @@ pub(in crate::organiser) async fn put_back(
     Ok(())
 }
 
-/// In another room the house keeps what it kept in the room before, under the numbers of that room. What was kept there
-/// when the screen last had it is forgotten.
+/// Copies standing seats to another layout, with its seat numbers. Replaces the seats from an earlier use of that
+/// layout.
 pub(in crate::organiser) async fn carry_over(
     tx: &mut PgConnection,
     screen: &str,

@@ -39,7 +39,8 @@ pub(in crate::organiser) async fn one(
     }))
 }
 
-/// One new theatre at a time, so that whoever manages all of them still does.
+/// Locks the table and counts the theatres: no theatre is added while a caller's right to manage all of them is
+/// checked.
 pub(in crate::organiser) async fn lock_all(tx: &mut PgConnection) -> Result<i64, sqlx::Error> {
     sqlx::query("LOCK TABLE theatres IN SHARE ROW EXCLUSIVE MODE").execute(&mut *tx).await?;
     sqlx::query_scalar("SELECT count(*) FROM theatres").fetch_one(tx).await
@@ -64,7 +65,7 @@ pub(in crate::organiser) async fn insert_city(
     Ok(())
 }
 
-/// A theatre about to be written.
+/// A new theatre.
 pub(in crate::organiser) struct NewTheatre<'a> {
     pub id: &'a str,
     pub city: &'a str,
@@ -85,7 +86,7 @@ pub(in crate::organiser) async fn insert(tx: &mut PgConnection, new: &NewTheatre
     Ok(())
 }
 
-/// Whether amounts of its currency stand anywhere: shows, tariffs, tills.
+/// Returns `true` when shows, tariffs or tills use the theatre's currency.
 pub(in crate::organiser) async fn has_money(tx: &mut PgConnection, theatre: &str) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM shows JOIN screens ON screens.id = shows.screen_id WHERE screens.theatre_id = $1)
@@ -97,7 +98,7 @@ pub(in crate::organiser) async fn has_money(tx: &mut PgConnection, theatre: &str
     .await
 }
 
-/// Writes other things about a theatre; `false` when it is not at that version any more.
+/// Changes the details of a theatre; `false` when its version differs.
 pub(in crate::organiser) async fn change(
     tx: &mut PgConnection,
     theatre: &str,

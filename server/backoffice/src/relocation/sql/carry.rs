@@ -1,7 +1,8 @@
-//! Seats and places are numbered along another room. All of it in one transaction, under the locks of the show and of
-//! every sold booking of it.
+//! Renumbers seats and places for another layout, in one transaction, under the locks of the show and of all its sold
+//! bookings.
 //!
-//! A number may be one seat's before and another's after, also within a booking. So rows go by numbers below zero,
+//! One seat's old number may be another's new number, also within a booking. Rows therefore pass through negative
+//! numbers, which no seat has.
 //! which no seat has, and come back from there.
 
 use domain::layout::{Area, Layout};
@@ -13,14 +14,12 @@ use super::moves::MoveRow;
 use crate::relocation::lines::{PlaceColumns, SeatColumns};
 use platform::clock::to_utc;
 
-/// Seats of earlier rooms that are in nobody's booking any more are numbered so far apart from each other, and below
-/// every number on its way.
+/// Distance between the number ranges of returned seats of earlier layouts; larger than all temporary negative numbers.
 const APART: i32 = 1_000_000;
 
-/// Takes every claim out of the room that is left. Those that are sold come back by [`carry_seats`] and
-/// [`carry_places`].
+/// Deletes all claims of the current layout. [`carry_seats`] and [`carry_places`] insert the sold ones again.
 pub(in super::super) async fn take_out_claims(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
-    // In the order of everybody who writes claims: areas, claims on places, claims on seats.
+    // The lock order of all writers of claims: areas, claims on places, claims on seats.
     sqlx::query("SELECT 1 FROM area_stock WHERE show_id = $1 ORDER BY area_no FOR UPDATE")
         .bind(show)
         .execute(&mut *tx)
@@ -35,7 +34,7 @@ pub(in super::super) async fn take_out_claims(tx: &mut PgConnection, show: Uuid)
     Ok(())
 }
 
-/// Gives the show its other room: screen, seats, prices, areas, names. Its `times_moved` is one more.
+/// Gives the show its new layout: screen, seats, prices, areas, labels. Increments `times_moved`.
 pub(in super::super) async fn open_room(
     tx: &mut PgConnection,
     row: &MoveRow,
@@ -88,8 +87,8 @@ async fn open_areas(tx: &mut PgConnection, show: Uuid, areas: &[Area]) -> Result
     Ok(())
 }
 
-/// What was given back before keeps its story, and no number a seat could get: tickets that open no door, and seats
-/// that left their bookings. Before the room is opened: it counts by `times_moved`.
+/// Moves returned seats and their revoked tickets to numbers that no seat can get; they stay as history. Call it before
+/// [`open_room`], which increments `times_moved`.
 pub(in super::super) async fn set_aside(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
     for table in [
         "UPDATE tickets SET seat_no = -1 - seat_no - $2::integer * (shows.times_moved + 1)
@@ -105,7 +104,7 @@ pub(in super::super) async fn set_aside(tx: &mut PgConnection, show: Uuid) -> Re
     Ok(())
 }
 
-/// Seats of bookings, their tickets and their claims.
+/// Renumbers seats of bookings and their tickets, and inserts their claims.
 pub(in super::super) async fn carry_seats(
     tx: &mut PgConnection,
     show: Uuid,
@@ -164,7 +163,7 @@ pub(in super::super) async fn carry_seats(
     Ok(())
 }
 
-/// Places of bookings in areas, their tickets and their claims.
+/// Renumbers places in areas and their tickets, and inserts their claims.
 pub(in super::super) async fn carry_places(
     tx: &mut PgConnection,
     show: Uuid,
@@ -217,7 +216,7 @@ pub(in super::super) async fn carry_places(
     .bind(to_utc(now))
     .execute(&mut *tx)
     .await?;
-    // The table refuses an area that would be too full.
+    // A table constraint refuses an overfull area.
     sqlx::query(
         "UPDATE area_stock stock SET sold = claim.sold, version = version + 1
          FROM (SELECT area_no, sum(quantity)::integer AS sold FROM area_claims WHERE show_id = $1 GROUP BY area_no) claim
@@ -229,7 +228,7 @@ pub(in super::super) async fn carry_places(
     Ok(())
 }
 
-/// Every booking that moves takes one step, from the version it was read in, with a line in its story.
+/// Adds one version and one event to every moved booking, with a version check.
 pub(in super::super) async fn step_all(
     tx: &mut PgConnection,
     event: &str,
@@ -265,7 +264,7 @@ pub(in super::super) async fn step_all(
     Ok(())
 }
 
-/// Seats the house keeps in a show because its screen has it so.
+/// Returns the standing house seats of a show.
 pub(in super::super) async fn standing_seats(tx: &mut PgConnection, show: Uuid) -> Result<Vec<i32>, sqlx::Error> {
     sqlx::query_scalar("SELECT seat_no FROM house_seats WHERE show_id = $1 AND is_standing")
         .bind(show)
@@ -273,7 +272,7 @@ pub(in super::super) async fn standing_seats(tx: &mut PgConnection, show: Uuid) 
         .await
 }
 
-/// Why the house keeps its seats is said of the seats of the same names; of the others nothing more.
+/// Carries the reasons of house seats over to the seats with the same labels; deletes the others.
 pub(in super::super) async fn keep_house_seats(
     tx: &mut PgConnection,
     show: Uuid,
@@ -305,7 +304,7 @@ pub(in super::super) async fn keep_house_seats(
     Ok(())
 }
 
-/// What is held for callers is let go: their seats are not there any more.
+/// Ends the callers' holds of a show: their seats no longer exist.
 pub(in super::super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE caller_holds SET ended_as = 'released' WHERE show_id = $1 AND ended_as IS NULL")
         .bind(show)
@@ -314,13 +313,13 @@ pub(in super::super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid
     Ok(())
 }
 
-/// Visitors in the waiting list who were offered seats of the first room are put back in line.
+/// Returns waiting-list entries with an offer in the old layout to the queue.
 pub(in super::super) async fn put_back_in_line(
     tx: &mut PgConnection,
     show: Uuid,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    // Locks the list: no offers are made meanwhile.
+    // Locks the list: no offers are made concurrently.
     sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(&mut *tx).await?;
     sqlx::query(
         "UPDATE waiting_list SET state = 'waiting', offer_seats = '{}', offer_area = NULL, offer_until = NULL,

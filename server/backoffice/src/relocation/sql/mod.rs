@@ -1,4 +1,4 @@
-//! Queries of moves: `moves` keeps their progress, `carry` renumbers what was sold, `offers` is what buyers answer.
+//! Queries of moves: `moves` for their progress, `carry` for renumbering, `offers` for offers and mails.
 
 mod carry;
 mod moves;

@@ -1,4 +1,4 @@
-//! `show_moves`, and what it is about: the show, and who has places in it.
+//! Queries of `show_moves`, the moved show and its bookings.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::relocation::Wish;
 use platform::clock::to_utc;
 
-/// A show as far as moving it is concerned.
+/// The facts of a show that a move depends on.
 #[derive(sqlx::FromRow)]
 pub(in super::super) struct ShowNow {
     pub screen_id: String,
@@ -37,11 +37,11 @@ pub(in super::super) async fn show(tx: &mut PgConnection, show: Uuid) -> Result<
 /// update of the show would not.
 pub(in super::super) async fn lock_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<ShowNow>, sqlx::Error> {
     sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(&mut *tx).await?;
-    // A statement of its own: it sees what the lock has waited for.
+    // Two statements: the second one sees the changes that the lock has waited for.
     sqlx::query_as(SHOW).bind(show).fetch_optional(tx).await
 }
 
-/// Marks a show and writes the move down. The caller has locked the show.
+/// Marks a show as moving and inserts the move. The caller has locked the show.
 pub(in super::super) async fn begin(
     tx: &mut PgConnection,
     id: Uuid,
@@ -78,7 +78,7 @@ pub(in super::super) async fn begin(
     if marked.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }
 
-/// A move under way.
+/// A running move.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(in super::super) struct MoveRow {
     pub id: Uuid,
@@ -108,7 +108,7 @@ macro_rules! moves {
     };
 }
 
-/// Moves that are not over, the oldest first.
+/// Returns unfinished moves, the oldest first.
 pub(in super::super) async fn open_moves(pg: &PgPool, limit: i64) -> Result<Vec<MoveRow>, sqlx::Error> {
     sqlx::query_as(moves!("move.state IN ('closing', 'carried') ORDER BY move.requested_at LIMIT $1"))
         .bind(limit)
@@ -116,7 +116,7 @@ pub(in super::super) async fn open_moves(pg: &PgPool, limit: i64) -> Result<Vec<
         .await
 }
 
-/// Locks a move that is in this state; none when another replica works on it, or it is in another state.
+/// Locks a move in this state; `None` when another replica works on it, or its state differs.
 pub(in super::super) async fn lock_move(
     tx: &mut PgConnection,
     id: Uuid,
@@ -170,7 +170,7 @@ pub(in super::super) struct SoldRow {
     pub area_names: Vec<String>,
 }
 
-/// Sold bookings in the order in which they were made.
+/// Returns sold bookings in the order of their creation.
 pub(in super::super) async fn sold(tx: &mut PgConnection, show: Uuid) -> Result<Vec<SoldRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT booking.id, booking.reference, booking.version, booking.fence,
@@ -188,7 +188,7 @@ pub(in super::super) async fn sold(tx: &mut PgConnection, show: Uuid) -> Result<
     .await
 }
 
-/// Locks every sold booking of a show, in the order of their ids.
+/// Locks all sold bookings of a show, in the order of their ids.
 pub(in super::super) async fn lock_sold(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query(
         "SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' ORDER BY id FOR UPDATE",
@@ -215,13 +215,13 @@ pub(in super::super) async fn floors(tx: &mut PgConnection, show: Uuid) -> Resul
         .await
 }
 
-/// Bookings of a show that are between their making and their payment.
+/// Counts the unpaid bookings of a show.
 pub(in super::super) async fn count_open(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar("SELECT count(*) FROM bookings WHERE show_id = $1 AND is_open").bind(show).fetch_one(tx).await
 }
 
-/// Whether a booking of the show is open, or something is still to be done that would take numbers of the first room for
-/// those of the second. What a cancelled booking gives back is none of it: by its fence it finds nothing of its own there.
+/// Returns `true` when a booking of the show is open, or a pending outbox effect names seats of the old layout. Effects
+/// of a cancelled booking do not count: their fence matches nothing in the new layout.
 pub(in super::super) async fn is_unsettled(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open)
@@ -234,8 +234,8 @@ pub(in super::super) async fn is_unsettled(tx: &mut PgConnection, show: Uuid) ->
     .await
 }
 
-/// Locks bookings that are not paid, passing over those that somebody is moving just now: those that were only checked
-/// out, and those that were submitted as well if `submitted_too`.
+/// Locks unpaid bookings and skips locked rows: those in checkout, and with `submitted_too` those with a submitted
+/// payment.
 pub(in super::super) async fn take_unpaid(
     tx: &mut PgConnection,
     show: Uuid,
@@ -254,7 +254,7 @@ pub(in super::super) async fn take_unpaid(
     .await
 }
 
-/// What a move came to.
+/// The counts of a completed move.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Outcome {
     pub same: i32,
@@ -262,7 +262,7 @@ pub(in super::super) struct Outcome {
     pub refunded: i32,
 }
 
-/// Everybody sits in the other room.
+/// Marks a move as carried.
 pub(in super::super) async fn carried(
     tx: &mut PgConnection,
     id: Uuid,
@@ -286,7 +286,7 @@ pub(in super::super) async fn carried(
     if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }
 
-/// The show was called off meanwhile: nothing moves.
+/// Drops a move, because the show was called off.
 pub(in super::super) async fn drop_move(
     tx: &mut PgConnection,
     row: &MoveRow,
@@ -301,7 +301,7 @@ pub(in super::super) async fn drop_move(
     Ok(())
 }
 
-/// The show is sold again as it was before.
+/// Finishes a move: restores the state of sales from before it.
 pub(in super::super) async fn finish(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE shows SET is_moving = false, sales = move.sales, terms_version = terms_version + 1, terms_at = $2

@@ -1,4 +1,4 @@
-//! `moved_bookings`: what the move of its show means for a booking, what its buyer says, and the mails about it.
+//! Queries of `moved_bookings`: the outcome of a move for each booking, the buyer's answer, and the mail about it.
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// What a move means for one booking, about to be written.
+/// The outcome of a move for one booking.
 pub(in super::super) struct Meant {
     pub booking: Uuid,
     pub is_same: bool,
@@ -15,7 +15,7 @@ pub(in super::super) struct Meant {
     pub after: Vec<String>,
 }
 
-/// Writes down what a move means for everybody who goes with the show.
+/// Inserts the outcomes of all moved bookings.
 pub(in super::super) async fn put_all(
     tx: &mut PgConnection,
     move_id: Uuid,
@@ -25,7 +25,7 @@ pub(in super::super) async fn put_all(
 ) -> Result<(), sqlx::Error> {
     let json =
         |lists: Vec<&Vec<String>>| serde_json::to_string(&lists).map_err(|cause| sqlx::Error::Encode(cause.into()));
-    // Lists of lists of different lengths are no array of Postgres'; they travel as JSON.
+    // Postgres arrays cannot hold lists of different lengths, so they are sent as JSON.
     sqlx::query(
         "INSERT INTO moved_bookings (move_id, booking_id, state, before, after, answer_until, mail_after)
          SELECT $1, meant.booking_id, CASE WHEN meant.is_same THEN 'same' ELSE 'offered' END,
@@ -47,7 +47,7 @@ pub(in super::super) async fn put_all(
     Ok(())
 }
 
-/// Whether buyers of a show may still answer.
+/// Returns `true` when a show has unanswered offers.
 pub(in super::super) async fn has_open_offers(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM moved_bookings moved JOIN show_moves move ON move.id = moved.move_id
@@ -70,11 +70,11 @@ pub(in super::super) struct DueMail {
     pub reason: String,
     pub from_name: String,
     pub to_name: String,
-    /// Which move of the show it is.
+    /// Ordinal number of the move of this show.
     pub ordinal: i64,
 }
 
-/// Takes a mail that is due, for one try.
+/// Leases one due mail for one attempt.
 pub(in super::super) async fn take_mail(
     pg: &PgPool,
     now: Timestamp,
@@ -102,7 +102,7 @@ pub(in super::super) async fn take_mail(
     .await
 }
 
-/// It went out, or there is nobody to send it to.
+/// Marks a mail as sent, or as not needed.
 pub(in super::super) async fn note_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2")
         .bind(mail.move_id)
@@ -113,7 +113,7 @@ pub(in super::super) async fn note_mailed(pg: &PgPool, mail: &DueMail, now: Time
     Ok(())
 }
 
-/// It could not be sent: again after a pause.
+/// Postpones a failed mail.
 pub(in super::super) async fn postpone_mail(
     pg: &PgPool,
     mail: &DueMail,

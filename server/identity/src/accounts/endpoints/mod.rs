@@ -1,7 +1,7 @@
 //! Endpoints of accounts.
 //!
-//! Signing in, out, and changing a password take no `Idempotency-Key`: their answers set cookies, which are not kept
-//! to be given again, and doing them twice does no harm. All else that changes something takes one.
+//! Sign-in, sign-out and password changes take no `Idempotency-Key`: their answers set cookies, which must not be
+//! stored for a replay, and duplicates are harmless. All other writes take one.
 
 mod password;
 mod staff;

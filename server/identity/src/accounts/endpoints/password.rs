@@ -1,4 +1,4 @@
-//! Changing a password, and getting back in without it.
+//! Endpoints to change or reset a password.
 
 use axum::Json;
 use axum::extract::State;
@@ -38,7 +38,7 @@ async fn change(
     Ok((logged_in, view).into_response())
 }
 
-/// Have a link for a new password mailed. The answer never tells whether the address has an account.
+/// Mail a link for a new password. The answer is the same whether the address has an account or not.
 #[utoipa::path(post, path = "/users/password/forgotten", tag = "accounts", request_body = ForgottenRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 202, body = NextStep), KeyReused,
@@ -56,7 +56,7 @@ async fn forgotten(
     Ok((visitor, answer).into_response())
 }
 
-/// What a reset is known again by: its secrets by digests only we can make.
+/// The fields of a reset that identify a duplicate, with keyed digests of its secrets.
 #[derive(Serialize)]
 pub struct ResetIntent {
     token: String,
@@ -64,7 +64,7 @@ pub struct ResetIntent {
 }
 
 impl ResetIntent {
-    /// Of this request.
+    /// Builds the intent of this request.
     #[must_use]
     pub fn of(state: &IdentityState, request: &ResetRequest) -> Self {
         let tokens = &state.accounts.tokens;
@@ -72,7 +72,7 @@ impl ResetIntent {
     }
 }
 
-/// Set a new password by the link of a mail. Every session there is ends.
+/// Set a new password by the link of a mail. All sessions end.
 #[utoipa::path(post, path = "/users/password/reset", tag = "accounts", request_body = ResetRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 204), KeyReused,

@@ -1,4 +1,4 @@
-//! Who works in a theatre, and what they did.
+//! Endpoints for the staff and the audit list of a theatre.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<IdentityState> {
     OpenApiRouter::new().routes(routes!(list, change)).routes(routes!(acts))
 }
 
-/// Who works in your theatre. For managers.
+/// The staff of your theatre. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/staff", tag = "staff", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<StaffView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -31,7 +31,7 @@ async fn list(
     grants::list(&state, &theatre).await.map(Json)
 }
 
-/// Give somebody a role in your theatre, or take it. They have to sign in again. For managers.
+/// Give or take a role in your theatre. The account's sessions end. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/staff", tag = "staff", request_body = GrantRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
@@ -51,7 +51,7 @@ async fn change(
     grants::change(&state, &staff, &theatre, &request, &intent).await
 }
 
-/// Who did what in your theatre, when and why, the newest first. For managers.
+/// The audit list of your theatre, the newest entries first. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/audit", tag = "staff",
     params(("theatre" = String, Path), AuditQuery),
     responses((status = 200, body = Vec<AuditView>), NotStaff, OtherTheatre))]

@@ -1,4 +1,4 @@
-//! Registering, signing in and out, who one is, and what one bought.
+//! Endpoints to register, sign in and out, read the account and prove its address.
 
 use axum::Json;
 use axum::extract::State;
@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<IdentityState> {
         .routes(routes!(prove))
 }
 
-/// What a registration is known again by: all of it, the password by a digest only we can make.
+/// The fields of a registration that identify a duplicate, with a keyed digest of the password.
 #[derive(Serialize)]
 pub struct Registration<'a> {
     name: &'a str,
@@ -37,7 +37,7 @@ pub struct Registration<'a> {
 }
 
 impl<'a> Registration<'a> {
-    /// Of this request.
+    /// Builds the intent of this request.
     #[must_use]
     pub fn of(state: &IdentityState, request: &'a RegisterRequest) -> Self {
         let password = state.accounts.tokens.digest(request.password.as_bytes());
@@ -45,7 +45,7 @@ impl<'a> Registration<'a> {
     }
 }
 
-/// Make an account. The answer is the same for an address that has one; its owner is told by mail.
+/// Create an account. The answer is the same for an address that has one; its owner gets a mail.
 #[utoipa::path(post, path = "/users/register", tag = "accounts", request_body = RegisterRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 201, body = NextStep), KeyReused,
@@ -84,7 +84,7 @@ async fn login(
     Ok((logged_in, view).into_response())
 }
 
-/// Sign out here. It takes no key: a session ends once, and a repeat is answered the same.
+/// Sign out here. It takes no key: a session ends once, and a repeat gets the same answer.
 #[utoipa::path(post, path = "/users/logout", tag = "accounts",
     responses((status = 204, description = "You are signed out, or were before"),
         (status = 401, body = ProblemView, description = "token_invalid: it is not genuine, or too old")))]
@@ -100,7 +100,7 @@ async fn logout_everywhere(State(state): State<IdentityState>, SignedIn(session)
     Ok(forgetting(accounts::end_all(&state, &session).await?))
 }
 
-/// 204, and the cookies are gone.
+/// Returns 204 with headers that remove the cookies.
 fn forgetting(gone: accounts::Gone) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     for (name, value) in gone {
@@ -109,7 +109,7 @@ fn forgetting(gone: accounts::Gone) -> Response {
     response
 }
 
-/// Who you are.
+/// Your account.
 #[utoipa::path(get, path = "/users/me", tag = "accounts",
     responses((status = 200, body = AccountView), (status = 401, body = ProblemView, description = "not_signed_in")))]
 async fn me(State(state): State<IdentityState>, SignedIn(session): SignedIn) -> ApiResult<Json<AccountView>> {
@@ -117,7 +117,7 @@ async fn me(State(state): State<IdentityState>, SignedIn(session): SignedIn) -> 
     Ok(Json(account.ok_or_else(|| Problem::not_found("account"))?))
 }
 
-/// Have a link mailed that shows that your address is yours.
+/// Mail a link that proves that your address is yours.
 #[utoipa::path(post, path = "/users/me/email/link", tag = "accounts", params(("Idempotency-Key" = String, Header)),
     responses((status = 202, body = NextStep), KeyReused,
         (status = 400, body = ProblemView, description = "key_missing"),
@@ -133,7 +133,7 @@ async fn send_proof(
     accounts::send_proof(&state, &session, &address, &intent).await
 }
 
-/// Use that link: bookings of guests with this address join your account.
+/// Redeem that link: guest bookings with this address join your account.
 #[utoipa::path(post, path = "/users/me/email/proof", tag = "accounts", request_body = ProofRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 200, body = AccountView), KeyReused,

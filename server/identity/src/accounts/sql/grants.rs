@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// Where an account works, as what, sorted.
+/// Returns the roles of an account by theatre, sorted.
 pub(in crate::accounts) async fn of_account(
     tx: &mut PgConnection,
     account: Uuid,
@@ -20,12 +20,12 @@ pub(in crate::accounts) async fn of_account(
     rows.into_iter().map(|(theatre, role)| Ok((theatre, known(&role)?))).collect()
 }
 
-/// A row that cannot be is an error that names it, never a default.
+/// An invalid stored value is an error that names it, never a default.
 pub(in crate::accounts) fn known(role: &str) -> Result<Role, sqlx::Error> {
     Role::parse(role).ok_or_else(|| sqlx::Error::Decode(format!("staff_grants.role is {role:?}").into()))
 }
 
-/// Somebody who works in a theatre, with one of their roles.
+/// A member of staff with one role.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(in crate::accounts) struct StaffRow {
     pub(in crate::accounts) id: Uuid,
@@ -34,7 +34,7 @@ pub(in crate::accounts) struct StaffRow {
     pub(in crate::accounts) role: String,
 }
 
-/// Who works in a theatre: by name, a row for each role.
+/// Returns the staff of a theatre by name, one row per role.
 pub(in crate::accounts) async fn of_theatre(
     tx: &mut PgConnection,
     theatre: &str,
@@ -52,7 +52,7 @@ pub(in crate::accounts) async fn of_theatre(
     .await
 }
 
-/// Gives a role; `false` when the account has it already.
+/// Gives a role; `false` when the account already has it.
 pub(in crate::accounts) async fn give(
     tx: &mut PgConnection,
     account: Uuid,
@@ -73,7 +73,7 @@ pub(in crate::accounts) async fn give(
     Ok(given.rows_affected() == 1)
 }
 
-/// Takes a role; `false` when the account has it not.
+/// Takes a role; `false` when the account does not have it.
 pub(in crate::accounts) async fn take(
     tx: &mut PgConnection,
     account: Uuid,
@@ -89,7 +89,7 @@ pub(in crate::accounts) async fn take(
     Ok(taken.rows_affected() == 1)
 }
 
-/// Whether an account manages every theatre there is, and there is one.
+/// Returns `true` when an account manages all theatres, and at least one exists.
 pub(in crate::accounts) async fn manages_all(tx: &mut PgConnection, account: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM theatres)
@@ -102,8 +102,8 @@ pub(in crate::accounts) async fn manages_all(tx: &mut PgConnection, account: Uui
     .await
 }
 
-/// Managers of a theatre with an open account, in the order of their ids, locked: two of them cannot dismiss each other
-/// at once.
+/// Returns the managers of a theatre with an open account, in the order of their ids, locked: two of them cannot remove
+/// each other concurrently.
 pub(in crate::accounts) async fn lock_managers(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Uuid>, sqlx::Error> {
     sqlx::query("SELECT 1 FROM staff_grants WHERE theatre_id = $1 AND role = 'manager' ORDER BY account_id FOR UPDATE")
         .bind(theatre)

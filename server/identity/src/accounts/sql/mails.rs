@@ -16,7 +16,7 @@ pub(in crate::accounts) struct MailRow {
     pub(in crate::accounts) tries: i32,
 }
 
-/// Writes down that a mail is to be sent.
+/// Inserts a mail to be sent.
 pub(in crate::accounts) async fn enqueue(
     tx: &mut PgConnection,
     id: Uuid,
@@ -34,7 +34,7 @@ pub(in crate::accounts) async fn enqueue(
     Ok(())
 }
 
-/// Takes a mail that is due until `lease_until`.
+/// Leases one due mail until `lease_until`.
 pub(in crate::accounts) async fn take(
     pg: &PgPool,
     now: Timestamp,
@@ -52,13 +52,13 @@ pub(in crate::accounts) async fn take(
     .await
 }
 
-/// The mail went out, or there is nobody to send it to, or it was given up.
+/// Deletes a mail that was sent, has no recipient, or has used its last retry.
 pub(in crate::accounts) async fn done(pg: &PgPool, id: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM account_mails WHERE id = $1").bind(id).execute(pg).await?;
     Ok(())
 }
 
-/// The mail did not go out; again at `at`.
+/// Postpones a failed mail to `at`.
 pub(in crate::accounts) async fn postpone(pg: &PgPool, mail: &MailRow, at: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE account_mails SET run_after = $3 WHERE id = $1 AND tries = $2")
         .bind(mail.id)
@@ -69,7 +69,7 @@ pub(in crate::accounts) async fn postpone(pg: &PgPool, mail: &MailRow, at: Times
     Ok(())
 }
 
-/// Writes down a link before it is mailed.
+/// Inserts a link before it is mailed.
 pub(in crate::accounts) async fn insert_link(
     pg: &PgPool,
     token_hash: [u8; 32],
@@ -90,7 +90,7 @@ pub(in crate::accounts) async fn insert_link(
     Ok(())
 }
 
-/// Whose link it is, if it could be used now.
+/// Returns the account of a link that is usable now.
 pub(in crate::accounts) async fn whose_link(
     tx: &mut PgConnection,
     token_hash: [u8; 32],
@@ -108,7 +108,7 @@ pub(in crate::accounts) async fn whose_link(
     .await
 }
 
-/// Uses a link, once, and with it the account's others of its kind; `false` when it cannot be used (any more).
+/// Redeems a link once and voids the account's other links of its purpose; `false` when it is not usable.
 pub(in crate::accounts) async fn use_link(
     tx: &mut PgConnection,
     token_hash: [u8; 32],
@@ -133,7 +133,7 @@ pub(in crate::accounts) async fn use_link(
     Ok(true)
 }
 
-/// Voids the links of an account of that kind that were not used.
+/// Voids the unused links of an account with that purpose.
 pub(in crate::accounts) async fn end_links(
     tx: &mut PgConnection,
     account: Uuid,

@@ -1,4 +1,4 @@
-//! Queries of the tables of accounts. Every write repeats what it was decided on.
+//! Queries of the accounts tables. Every update repeats the conditions it was decided on.
 
 pub(super) mod grants;
 pub(super) mod mails;
@@ -32,7 +32,7 @@ macro_rules! open_account {
     };
 }
 
-/// The open account of that address, in whatever case it is typed.
+/// Returns the open account of an address, ignoring case.
 pub(super) async fn by_email(tx: &mut PgConnection, email: &str) -> Result<Option<AccountRow>, sqlx::Error> {
     sqlx::query_as(open_account!(r#"lower(email COLLATE "C") = lower($1 COLLATE "C")"#))
         .bind(email)
@@ -40,17 +40,17 @@ pub(super) async fn by_email(tx: &mut PgConnection, email: &str) -> Result<Optio
         .await
 }
 
-/// The open account of that id.
+/// Returns the open account of an id.
 pub(super) async fn by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountRow>, sqlx::Error> {
     sqlx::query_as(open_account!("id = $1")).bind(id).fetch_optional(tx).await
 }
 
-/// The same, locked until the transaction ends: what changes an account queues up, what only names it goes on.
+/// Returns the open account of an id, locked until the transaction ends: blocks updates but not foreign-key references.
 pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountRow>, sqlx::Error> {
     sqlx::query_as(open_account!("id = $1 FOR NO KEY UPDATE")).bind(id).fetch_optional(tx).await
 }
 
-/// Writes a new account; `false` when the address has one, closed or not.
+/// Inserts an account; `false` when the address has one, open or closed.
 pub(super) async fn insert(
     tx: &mut PgConnection,
     id: Uuid,
@@ -72,7 +72,7 @@ pub(super) async fn insert(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Gives an account another password; `false` when somebody changed it since it was read.
+/// Sets the password; `false` when the version differs.
 pub(super) async fn set_password(
     tx: &mut PgConnection,
     account: &AccountRow,
@@ -92,7 +92,7 @@ pub(super) async fn set_password(
     Ok(changed.rows_affected() == 1)
 }
 
-/// Mail was seen to reach the owner. Once is enough: later proofs change nothing.
+/// Marks the address as proven; later proofs change nothing.
 pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE accounts SET email_proven_at = $2, version = version + 1, updated_at = $2
@@ -105,7 +105,7 @@ pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timest
     Ok(())
 }
 
-/// Closes an account; `None` when there is none that is open.
+/// Closes an account; `None` when no open account has this address.
 pub(super) async fn close(tx: &mut PgConnection, email: &str, now: Timestamp) -> Result<Option<Uuid>, sqlx::Error> {
     sqlx::query_scalar(
         r#"UPDATE accounts SET closed_at = $2, version = version + 1, updated_at = $2

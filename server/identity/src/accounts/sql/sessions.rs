@@ -30,7 +30,7 @@ macro_rules! live_session {
     };
 }
 
-/// The live session of a credential; that it is in use is noted once a minute.
+/// Returns the live session of a credential; records its use at most once a minute.
 pub(in crate::accounts) async fn find(
     pg: &PgPool,
     credential: Credential,
@@ -70,7 +70,7 @@ async fn note_seen(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp
     Ok(())
 }
 
-/// Makes the visitor the account's for good; `false` when they are another's already.
+/// Assigns a visitor to an account permanently; `false` when it belongs to another account.
 pub(in crate::accounts) async fn hand_over(
     tx: &mut PgConnection,
     owner: &str,
@@ -92,7 +92,7 @@ pub(in crate::accounts) async fn hand_over(
     Ok(whose == account)
 }
 
-/// Writes a session that begins; of a browser with the hash of its cookie.
+/// Inserts a session; a browser's with the hash of its cookie.
 pub(in crate::accounts) async fn insert(
     tx: &mut PgConnection,
     session: &Session,
@@ -133,7 +133,7 @@ pub(in crate::accounts) async fn end(
     Ok(())
 }
 
-/// Ends all sessions of an account but that one; how many.
+/// Ends all sessions of an account except `but`; returns their number.
 pub(in crate::accounts) async fn end_all(
     tx: &mut PgConnection,
     account: Uuid,
@@ -152,7 +152,7 @@ pub(in crate::accounts) async fn end_all(
     Ok(ended.rows_affected())
 }
 
-/// Ends the sessions of an account beyond the `keep` that were used last.
+/// Ends the sessions of an account except the `keep` most recently used.
 pub(in crate::accounts) async fn end_oldest(
     tx: &mut PgConnection,
     account: Uuid,
@@ -172,7 +172,7 @@ pub(in crate::accounts) async fn end_oldest(
     Ok(())
 }
 
-/// Deletes sessions and links of mails that have been over since `before`, so many of each at most; how many in all.
+/// Deletes sessions and links that expired before `before`, at most `limit` of each; returns the total.
 pub(in crate::accounts) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
     let sessions = sqlx::query(
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
