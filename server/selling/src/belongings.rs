@@ -1,8 +1,9 @@
-//! Which bookings are an account's: those of its visitors; and of guests who gave the address it has proven.
+//! The ownership of bookings by accounts: bookings of the account's visitors, and of guests who gave its verified
+//! address.
 //!
-//! A booking belongs to the account its buyer signs in to, else to the one that has proven the buyer's address, and
-//! never to two. The rule stands here, in two queries; they read whose a booking is and when it was made, and leave
-//! the rest to `bookings`.
+//! A booking belongs to the account its buyer signs in to, else to the one that has verified the buyer's address, and
+//! never to two. Two queries here implement the rule; they read owner and creation time of a booking, and leave the
+//! rest to `bookings`.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,9 +20,9 @@ use http::{ApiQuery, Code, Problem};
 use identity::Visitor;
 use identity::accounts::{SignedIn, is_own_visitor};
 
-/// Bookings on a page.
+/// Bookings per page.
 const PER_PAGE: usize = 20;
-/// No booking is made later: the year 9999, milliseconds.
+/// The latest creation time: the year 9999, milliseconds.
 const LATEST_MS: i64 = 253_402_300_799_999;
 
 /// The routes of an account's bookings, under `/api/v1`.
@@ -29,7 +30,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
     OpenApiRouter::new().routes(routes!(own_bookings))
 }
 
-/// What you bought, the newest first: signed in, or as a guest with an address you have proven.
+/// What you bought, newest first: signed in, or as a guest with a verified address.
 #[utoipa::path(get, path = "/users/me/bookings", tag = "accounts", params(PageQuery),
     responses((status = 200, body = BookingPage), (status = 400, body = ProblemView, description = "malformed"),
         (status = 401, body = ProblemView, description = "not_signed_in")))]
@@ -41,11 +42,11 @@ async fn own_bookings(
     page(&state, session.account, query.after.as_deref()).await.map(Json)
 }
 
-/// As whose visitor the caller may ask for a booking: themselves, or the one who made it, if it belongs to their
-/// account. What is another's stays another's: then it is themselves, and nothing is found.
+/// Returns the visitor under which the caller may access a booking: the visitor who made it, if it belongs to the
+/// caller's account, else the caller's own, under which a booking of another owner is not found.
 ///
 /// # Errors
-/// 404 for a guest who is their own visitor no more ([`is_own_visitor`]); or when the database fails.
+/// 404 for a guest whose visitor was merged into an account ([`is_own_visitor`]); or when the database fails.
 pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -> Result<String, Problem> {
     let Some(account) = visitor.account else {
         let is_theirs = is_own_visitor(state, visitor).await?;
@@ -68,10 +69,10 @@ pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -
     Ok(owner.unwrap_or_else(|| visitor.owner.clone()))
 }
 
-/// A page of an account's bookings, the newest first. What was never paid for and is over is left out.
+/// Returns a page of an account's bookings, newest first. Bookings that ended unpaid are left out.
 ///
 /// # Errors
-/// 400 for an `after` that is none, or when the database fails.
+/// 400 for an invalid `after`, or when the database fails.
 pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> Result<BookingPage, Problem> {
     let (before, id) = match after.filter(|after| !after.is_empty()) {
         Some(after) => read_cursor(after).ok_or_else(unreadable)?,
@@ -106,15 +107,15 @@ pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> R
     Ok(BookingPage { bookings: bookings::summaries(state, &ids).await?, next })
 }
 
-/// Where the next page begins: behind this booking. Its instant goes to the microsecond, as Postgres has it: a
-/// rounded one would repeat a booking or leave one out.
+/// Returns the cursor behind this booking. Its time is in microseconds, as in Postgres: rounding
+/// would repeat or skip a booking.
 fn cursor(at: DateTime<Utc>, id: Uuid) -> String {
     format!("{}.{id}", at.timestamp_micros())
 }
 
 fn read_cursor(text: &str) -> Option<(DateTime<Utc>, Uuid)> {
     let (micros, id) = text.split_once('.')?;
-    // Chrono goes further than Postgres does, and no booking was made there.
+    // Chrono's range is larger than that of Postgres, and no booking was made there.
     let micros = micros.parse::<i64>().ok().filter(|micros| (0..=LATEST_MS * 1_000).contains(micros))?;
     Some((DateTime::from_timestamp_micros(micros)?, Uuid::parse_str(id).ok()?))
 }

@@ -1,8 +1,8 @@
-//! `POST /webhooks/payments/{gateway}`: a gateway tells us how a payment ended.
+//! `POST /webhooks/payments/{gateway}`: a gateway reports the outcome of a payment.
 //!
-//! Believed only when signed over the raw bytes; which header and which words is each gateway's own. No
-//! `Idempotency-Key` here: the gateway's event id does that work. An answer outside 2xx makes the gateway send
-//! the event again later. What is not believed leaves a line in the log; what is, a row in `webhook_events`.
+//! A webhook is accepted only with a signature over the raw bytes; each gateway defines the header and the format. It
+//! has no `Idempotency-Key`: the gateway's event id has that role. An answer outside 2xx makes the gateway send the
+//! event again later. A refused webhook is logged; an accepted one is a row in `webhook_events`.
 
 use axum::Json;
 use axum::extract::rejection::BytesRejection;
@@ -22,9 +22,9 @@ use payments::signature::SignatureError;
 use payments::{NewsOutcome, WebhookRefused};
 use platform::clock;
 
-/// Largest webhook we read, bytes. Theirs have a few hundred, Stripe's a few thousand.
+/// Maximum size of a webhook, bytes. The simulator's have a few hundred, Stripe's a few thousand.
 const MAX_WEBHOOK_BYTES: usize = 64 * 1024;
-/// Longest event id we store, bytes.
+/// Maximum length of a stored event id, bytes.
 const MAX_EVENT_ID_BYTES: usize = 200;
 
 /// The routes of this capability.
@@ -32,7 +32,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
     OpenApiRouter::new().routes(routes!(receive_webhook)).layer(DefaultBodyLimit::max(MAX_WEBHOOK_BYTES))
 }
 
-/// What became of a webhook.
+/// The outcome of a webhook.
 #[derive(Serialize, ToSchema)]
 struct WebhookAnswer {
     /// `applied`, `duplicate`, `ignored` or `sent_back`.
@@ -77,7 +77,7 @@ async fn receive_webhook(
     check_event_id(&news.event_id)?;
     let (event_id, booking) = (news.event_id.clone(), news.booking);
     let outcome = bookings::payment_news(&state, news).await?;
-    // What moves a booking, or repeats what moved it, stands in its story; a line for each would be one for every sale.
+    // A webhook that moves a booking, or repeats one, is in its history; an info line for each would be one per sale.
     match outcome {
         NewsOutcome::Applied | NewsOutcome::Ignored => {
             tracing::debug!(gateway = gateway.name(), %event_id, %booking, ?outcome, "payment webhook");

@@ -7,22 +7,22 @@ use crate::bookings::CommitMode;
 /// Settings of the sale.
 #[derive(Clone, Debug, Args)]
 pub struct SellingSettings {
-    /// How sales are committed: many in a transaction, or each by itself.
+    /// Commit strategy of sales: many in one transaction, or each alone.
     #[arg(long, env = "COMMITS", value_enum, default_value_t = CommitMode::Batched)]
     pub commits: CommitMode,
-    /// Sales that may wait to be committed at most; beyond, people are asked to come back.
+    /// Maximum sales that wait to be committed; beyond, buyers are asked to retry.
     #[arg(long, env = "COMMIT_QUEUE", default_value_t = 4_096)]
     pub commit_queue: usize,
-    /// How long the first of a transaction waits for others, milliseconds.
+    /// Time the first sale of a transaction waits for others, milliseconds.
     #[arg(long, env = "COMMIT_GATHER_MS", default_value_t = 2)]
     pub commit_gather_ms: u64,
     /// Caps the length of every hold, milliseconds; shows have their own, five minutes by default.
     #[arg(long, env = "HOLD_MS")]
     pub hold_ms: Option<i64>,
-    /// How long a hold outlives a closed tab, milliseconds.
+    /// Time a hold continues after its tab was closed, milliseconds.
     #[arg(long, env = "LEAVE_GRACE_MS", default_value_t = 30_000)]
     pub leave_grace_ms: i64,
-    /// How long seats are held for the next in a waiting list, milliseconds.
+    /// Length of an offer to the next in a waiting list, milliseconds.
     #[arg(long, env = "WAITING_OFFER_MS", default_value_t = 600_000)]
     pub waiting_offer_ms: i64,
 }

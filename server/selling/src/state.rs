@@ -17,27 +17,27 @@ use http::HttpState;
 use identity::IdentityState;
 use payments::Gateways;
 
-/// Admission, and the sale. Cheap to clone.
+/// The admission state and the parts of this crate. Cheap to clone.
 #[derive(Clone)]
 pub struct SellingState(Arc<SellingParts>);
 
 /// The parts of [`SellingState`].
 pub struct SellingParts {
-    /// The state of the crate above.
+    /// The state of the crate that this one builds on.
     pub above: AdmissionState,
     /// Payment gateways in their order.
     pub gateways: Arc<Gateways>,
-    /// Holds as they were last granted or changed.
+    /// The cache of granted and changed holds.
     pub latest_holds: Latest,
-    /// Holds granted since they were last written down.
+    /// Counts of granted holds since the last write.
     pub hold_tally: Tally,
     /// Shows that have a waiting list.
     pub waiting: Open,
-    /// Wakes the sender of offers.
+    /// Wakes the sender of offer mails.
     pub offer_mails_wake: Notify,
-    /// Sales that wait for Postgres.
+    /// The commit pipeline.
     pub commits: Commits,
-    /// Codes before checkout, and their messenger.
+    /// Codes before checkout, and their carrier.
     pub email_codes: EmailCodes,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: Wake,

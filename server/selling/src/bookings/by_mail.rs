@@ -1,8 +1,8 @@
-//! A booking without its buyer's cookie: opened by the signed address of a mail, found by reference and e-mail, and
-//! cancelled by an address that is mailed for it.
+//! Access to a booking without its buyer's cookie: opened by the signed link of a mail, found by reference and
+//! e-mail, and cancelled by a link that is mailed on request.
 //!
-//! The answer to a search is always the same: only the mail says that a booking was found, and it goes to the address the
-//! booking has. A background task searches and sends it, so no answer takes longer because there is such a booking.
+//! The answer to a search is always the same: only the mail reveals that a booking was found, and it goes to the
+//! booking's address. A background task searches and sends it, so the answer time does not reveal the booking either.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,25 +27,25 @@ use identity::accounts;
 use platform::ids;
 use platform::rate_limits::Allowance;
 
-/// Searches from one address of the network: a household.
+/// Rate limit of searches per network address: a household.
 const FIND_ADDRESS: Allowance = Allowance { name: "find-address", burst: 10, each_ms: 60_000 };
-/// Searches for one e-mail address, from all addresses of the network.
+/// Rate limit of searches per e-mail address, from all network addresses.
 const FIND_PERSON: Allowance = Allowance { name: "find-person", burst: 4, each_ms: 600_000 };
-/// Mails with which one booking can be cancelled.
+/// Rate limit of cancellation mails per booking.
 const CANCEL_BOOKING: Allowance = Allowance { name: "cancel-mail", burst: 3, each_ms: 600_000 };
-/// Mails of this kind that this replica sends at one time; beyond, every search is answered 503.
+/// Maximum concurrent mails of this kind on this replica; beyond, every search is answered 503.
 const MAILS_AT_ONCE: usize = 64;
-/// Tries to send one.
+/// Maximum attempts to send a mail.
 const MAIL_TRIES: u32 = 3;
-/// Longest pause before another try, milliseconds, with full jitter.
+/// Maximum pause before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 5_000;
 
-/// Mails that may begin now.
+/// Permits for concurrent mails.
 static MAILS: Semaphore = Semaphore::const_new(MAILS_AT_ONCE);
 
 /// A booking that was opened by a key.
 pub struct OpenedByMail {
-    /// As its buyer sees it.
+    /// The booking as its buyer sees it.
     pub booking: BookingView,
     /// Its show.
     pub show: Arc<Show>,
@@ -76,11 +76,11 @@ async fn open_with(state: &SellingState, purpose: Purpose, key: &str) -> Result<
     Ok((row, OpenedByMail { booking, show }))
 }
 
-/// Mails the address of a booking to its buyer, if reference and e-mail are those of one. The answer is the same if not.
+/// Mails the booking's link to its buyer, if reference and e-mail match a booking. The answer is the same if not.
 ///
 /// # Errors
-/// 400 for what cannot be an address, 429 after a few in a row, 503 where too many mails wait, each whether or not there is
-/// such a booking.
+/// 400 for an invalid address, 429 above the rate limit, 503 where too many mails wait, each independent of a matching
+/// booking.
 pub async fn find(
     state: &SellingState,
     address: &ClientAddress,
@@ -107,18 +107,18 @@ pub async fn find(
     Ok(())
 }
 
-/// The booking of that reference, if its buyer has this address.
+/// Returns the booking of that reference, if its buyer has this address.
 async fn find_row(state: &SellingState, reference: &str, email: &str) -> Result<Option<BookingRow>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let row = counter::row_of_reference(&mut connection, reference).await?;
     Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::known_as(&row.buyer.1) == email))
 }
 
-/// Mails the address that cancels a booking to its buyer, for a visitor who has opened it by `key`. Returns the buyer's
-/// address, with all of its name but the first letter left out.
+/// Mails the cancellation link to a booking's buyer, for a visitor who has opened it by `key`. Returns the buyer's
+/// masked address.
 ///
 /// # Errors
-/// 404 as [`open`]; 409 where there is nothing to cancel; 429 after a few; 503 where too many mails wait.
+/// 404 as [`open`]; 409 where there is nothing to cancel; 429 above the rate limit; 503 where too many mails wait.
 pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) -> Result<String, Problem> {
     let (row, OpenedByMail { booking, .. }) = open_with(state, Purpose::Open, key).await?;
     if booking.cancel_until_ms.is_none() {
@@ -141,7 +141,7 @@ pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) 
 /// changes nothing.
 ///
 /// # Errors
-/// 404 for a key that is none, or whose time is over; as cancelling with the buyer's own cookie otherwise.
+/// 404 for an invalid or expired key; otherwise as cancelling with the buyer's own cookie.
 pub async fn cancel_by_mail(state: &SellingState, key: &str) -> Result<String, Problem> {
     let (row, _) = open_with(state, Purpose::Cancel, key).await?;
     let request = CancelRequest::default();
@@ -152,7 +152,7 @@ pub async fn cancel_by_mail(state: &SellingState, key: &str) -> Result<String, P
     Ok(mail_links::key(Purpose::Open, row.id, state.clock.now()))
 }
 
-/// `ann@example.org` as `a…@example.org`.
+/// Masks `ann@example.org` as `a…@example.org`.
 fn masked(email: &str) -> String {
     let (name, host) = email.rsplit_once('@').unwrap_or_default();
     format!("{}…@{host}", name.chars().next().map(String::from).unwrap_or_default())

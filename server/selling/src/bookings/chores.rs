@@ -1,5 +1,5 @@
-//! Effects that the relay hands over many at a time: sold seats of one show go to the map in few calls, and
-//! tickets are read together. A sale that has its booking in memory composes its mails with the same code.
+//! Performs effects of the relay in batches: sold seats of one show go to the map in few calls, and
+//! tickets are read together. The commit pipeline composes mails of bookings in memory with the same code.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use http::Problem;
 use seats::seat_locks::{MAX_PER_CALL, Sale, with_map};
 use tickets::{Ticket, TicketMail};
 
-/// Effects under way at the same time, mails included; half of the usual connections to Postgres.
+/// Concurrent effects, mails included; half of the default connections to Postgres.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Does effects of bookings; what became of each, in order.
+/// Performs effects of bookings and returns their outcomes in order.
 ///
-/// They are of different bookings: it is for the caller to do the effects of one booking one after the other.
+/// The effects must be of different bookings: the caller performs the effects of one booking one after the other.
 pub async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
     let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
     let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
@@ -57,20 +57,20 @@ pub async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<R
     outcomes.into_values().collect()
 }
 
-/// The map says that these are sold.
+/// Marks these sales as booked on the map.
 async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
     let sales: Vec<Sale> = sales.iter().map(|(_, sale)| sale.clone()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }
 
-/// Mails the tickets of a booking as it was read.
+/// Mails the tickets of a loaded booking.
 async fn ticket(state: &SellingState, found: &Found) -> Result<(), EffectError> {
     let show = state.catalogue.known_show(found.row.show_id).await?;
     ticket_mails::send(state, &show, &found.row, seats(found)).await
 }
 
-/// The mails that bring these tickets of a booking as it was read.
+/// Returns the mails with these tickets of a loaded booking.
 pub(super) async fn mails_of(
     state: &SellingState,
     found: &Found,
@@ -80,7 +80,7 @@ pub(super) async fn mails_of(
     ticket_mails::of_sale(state, &show, &found.row, seats(found), tickets).await
 }
 
-/// Name and category of each.
+/// Returns label and category of each seat.
 fn seats(found: &Found) -> Vec<(String, String)> {
     found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect()
 }

@@ -1,8 +1,8 @@
-//! A sale at the counter: the money is there already, so the booking takes all its moves in one transaction, the
-//! caller's, who writes the till in it. The steps are those of any sale: the hold is closed to changes, seats are
-//! claimed in Postgres, claims become a sale, tickets are written; the map hears of it by the outbox.
+//! A sale at the counter. The money is already paid, so the booking makes all its moves in one transaction, the
+//! caller's, who also writes the till in it. The steps are those of any sale: the hold is closed to changes, seats are
+//! claimed in Postgres, claims become a sale, tickets are written; the outbox updates the map.
 //!
-//! Such a booking belongs to no visitor: it has an owner of its own, so that no limit of seats applies to the seller.
+//! Such a booking belongs to no visitor: it has its own owner, so that no limit of seats applies to the seller.
 
 use domain::api::box_office::CounterBooking;
 use domain::booking::{BookingState, Event, MoneyState, PAYMENT_EXTENSION_MS};
@@ -27,40 +27,40 @@ use identity::accounts;
 use platform::ids;
 use seats::seat_locks::{Held, Refusal, Sale, with_map};
 
-/// What is sold at the counter.
+/// A sale at the counter.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterSale<'a> {
     /// The show.
     pub show: &'a Show,
     /// The hold, closed by [`close_hold`].
     pub held: &'a Held,
-    /// Name and address for the tickets, each as it was typed and may be empty.
+    /// Name and address for the tickets, as typed; each may be empty.
     pub buyer: (&'a str, &'a str),
-    /// How it is paid.
+    /// The means of payment.
     pub means: Means,
-    /// What the customer was told, minor units.
+    /// The total that the customer was asked for, minor units.
     pub told_minor: i64,
-    /// For the booking's story.
+    /// The reason in the booking's history.
     pub reason: &'a str,
 }
 
-/// What was sold.
+/// A completed sale.
 #[derive(Clone, Debug)]
 pub struct Sold {
     /// The booking.
     pub booking: Uuid,
-    /// Its name for people.
+    /// Its reference.
     pub reference: String,
-    /// What it cost.
+    /// Its price.
     pub total: Money,
 }
 
-/// Why nothing was sold. The caller rolls back in either case.
+/// Reasons why nothing was sold. The caller rolls back in either case.
 #[derive(Debug)]
 pub enum Unsold {
     /// Seats that were granted twice.
     Lost(Lost),
-    /// Anything else.
+    /// Any other refusal.
     Refused(Problem),
 }
 
@@ -82,7 +82,7 @@ impl From<MoveError> for Unsold {
     }
 }
 
-/// Closes a hold to changes and lets it last until the sale is committed.
+/// Closes a hold to changes and extends it until the sale is committed.
 ///
 /// # Errors
 /// 410 when the owner has no such hold (any more).
@@ -99,7 +99,7 @@ pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uu
     Ok(Held { expires_at: until, paying: true, ..held })
 }
 
-/// Nothing was sold: the hold can be changed again, unless somebody made a booking of it meanwhile.
+/// Reopens a hold after a failed sale, unless a booking was made of it meanwhile.
 pub async fn open_hold_again(state: &SellingState, show: &Show, owner: &str, held: &Held) {
     let opened = async {
         let mut tx = state.pg.begin().await?;
@@ -114,8 +114,8 @@ pub async fn open_hold_again(state: &SellingState, show: &Show, owner: &str, hel
     }
 }
 
-/// Tells the map at once what was sold, so that the seller's next hold is not in the way of this one. The outbox tells it
-/// again: should this fail, nothing is lost but a moment.
+/// Marks a sale as booked on the map at once, so that it does not count against the seller's next hold. The outbox
+/// has the update too: a failure here only delays it.
 pub async fn show_as_sold(state: &SellingState, show: &Show, booking: Uuid) {
     let told = async {
         let row = sql::find(&mut *state.pg.acquire().await?, booking).await?;
@@ -132,7 +132,7 @@ fn sale_of(owner: &str, held: &Held) -> Sale {
     Sale { hold: held.hold, owner: owner.to_owned(), fence: held.fence, lot: held.lot.clone() }
 }
 
-/// Sells what a closed hold has: booking, claims, payment, tickets, in the caller's transaction.
+/// Sells the seats and places of a closed hold: booking, claims, payment, tickets, in the caller's transaction.
 ///
 /// # Errors
 /// [`Unsold`].
@@ -164,7 +164,7 @@ pub async fn sell(tx: &mut PgConnection, sale: &CounterSale<'_>, now: Timestamp)
     Ok(Sold { booking: sold.id, reference: sold.reference, total: sold.machine.total })
 }
 
-/// The booking to be made of a hold at the counter.
+/// Builds the booking of a hold at the counter.
 pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> Result<BookingRow, Problem> {
     let buyer = buyer(sale.buyer)?;
     let row = create::wanted_row(sale.show, "", sale.held, (buyer.clone(), buyer), now)?;
@@ -176,7 +176,7 @@ pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> Result<BookingRo
     })
 }
 
-/// A name and an address that may be left out, each.
+/// Validates a name and an address, each optional.
 fn buyer((name, email): (&str, &str)) -> Result<(String, String), Problem> {
     let is_left_out = |text: &str| text.trim().is_empty();
     let unusable = || Problem::new(Code::PersonInvalid, "The name cannot be used.");
@@ -185,7 +185,7 @@ fn buyer((name, email): (&str, &str)) -> Result<(String, String), Problem> {
     Ok((name.to_owned(), email.to_owned()))
 }
 
-/// Writes it, in state CREATED, under a name nobody has.
+/// Inserts the booking, in state CREATED, under an unused reference.
 pub(super) async fn insert(tx: &mut PgConnection, mut row: BookingRow, now: Timestamp) -> Result<BookingRow, Unsold> {
     for _ in 0..MAX_REFERENCE_DRAWS {
         if sql::insert(tx, &row, Channel::BoxOffice, now).await? {
@@ -199,7 +199,7 @@ pub(super) async fn insert(tx: &mut PgConnection, mut row: BookingRow, now: Time
     Err(Problem::internal(&"no free booking reference in three draws").into())
 }
 
-/// Writes its seats and places, for nothing where it is free.
+/// Writes its seats and places, at price zero where it is free.
 pub(super) async fn put_lines(
     tx: &mut PgConnection,
     show: &Show,
@@ -215,7 +215,7 @@ pub(super) async fn put_lines(
     places::put(tx, row.id, &lines).await
 }
 
-/// A booking and its show, before anything of it is shown: the caller must work at its theatre.
+/// A booking and its show. The caller must check that the staff member works at its theatre before showing it.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// Its show.
@@ -224,7 +224,7 @@ pub struct Found {
     channel: String,
 }
 
-/// The booking of that id.
+/// Returns the booking of that id.
 ///
 /// # Errors
 /// When the database fails.
@@ -234,7 +234,7 @@ pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<Found>
     Ok(Some(Found { show: row.show_id, row, channel }))
 }
 
-/// The booking of that reference, as people type it.
+/// Returns the booking of that reference, as people type it.
 ///
 /// # Errors
 /// When the database fails.
@@ -245,7 +245,7 @@ pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result
     }
 }
 
-/// The row of the booking of that reference.
+/// Returns the row of the booking of that reference.
 pub(super) async fn row_of_reference(
     tx: &mut PgConnection,
     reference: &str,
@@ -261,7 +261,7 @@ async fn id_of_reference(tx: &mut PgConnection, reference: &str) -> Result<Optio
     id.fetch_optional(tx).await
 }
 
-/// `k7qm 2xpa` as `K7QM-2XPA`.
+/// Normalizes `k7qm 2xpa` to `K7QM-2XPA`.
 fn as_written(reference: &str) -> String {
     let mut letters: String = reference
         .chars()
@@ -276,7 +276,7 @@ fn as_written(reference: &str) -> String {
 }
 
 impl Found {
-    /// As the counter sees it.
+    /// Returns the counter's view of the booking.
     ///
     /// # Errors
     /// When the database fails.

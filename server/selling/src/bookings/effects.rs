@@ -1,5 +1,5 @@
-//! Doing what a committed step asked for. Each effect may be done twice and does no harm the second
-//! time: the gateway by its keys, the lock store by hold and fence, the mail by its booking.
+//! Performs the effects of committed steps. Each effect may be performed twice without harm: the gateway deduplicates
+//! by its keys, the lock store by hold and fence, the mail by its booking.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use http::{Code, Problem};
 use payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use seats::seat_locks::with_map;
 
-/// Why an effect is not done yet.
+/// Reasons why an effect is not done yet.
 #[derive(Debug, thiserror::Error)]
 pub enum EffectError {
     /// The database failed.
@@ -31,7 +31,7 @@ pub enum EffectError {
     /// The gateway failed.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
-    /// A refund that our own tables do not let pass, so that no gateway is asked.
+    /// The database rejected a refund above the charge; no gateway was called.
     #[error("above_charge: refunds would come to more than was charged")]
     AboveCharge,
     /// A gateway accepted a refund weeks ago and has not sent it.
@@ -43,19 +43,20 @@ pub enum EffectError {
     /// The mail could not be sent.
     #[error(transparent)]
     Mail(#[from] tickets::MailError),
-    /// The machine refused a move that follows from another in the same transaction: a bug.
+    /// The state machine refused a move that follows from another in the same transaction: a bug.
     #[error("the booking machine refused to go on: {0}")]
     Refused(domain::booking::Refused),
-    /// Somebody moved the booking although its row was locked: a bug.
+    /// The booking moved although its row was locked: a bug.
     #[error("the booking moved under its lock")]
     LostRace,
-    /// The booking is not there: a row that cannot be.
+    /// The booking does not exist: a corrupt row.
     #[error("outbox names booking {0}, which does not exist")]
     NoBooking(Uuid),
 }
 
 impl EffectError {
-    /// Whether trying again cannot help: the gateway gave a definite no, or our own tables did. A conflict (409) at the gateway is about how things stand there now, and may pass.
+    /// Checks for an error that retries cannot fix: a definite refusal by the gateway or the database. A conflict
+    /// (409) at the gateway is about its present state, and may pass.
     #[must_use]
     pub const fn is_definite(&self) -> bool {
         match self {
@@ -65,13 +66,13 @@ impl EffectError {
         }
     }
 
-    /// Whether the gateway is away, which passes.
+    /// Checks for an unavailable gateway, which is temporary.
     #[must_use]
     pub const fn is_gateway_away(&self) -> bool {
         matches!(self, Self::Gateway(GatewayError::NotTaken(_) | GatewayError::Unreachable(_)))
     }
 
-    /// True if the lock store is away, which passes.
+    /// Checks for an unavailable lock store, which is temporary.
     #[must_use]
     pub const fn is_lock_store_away(&self) -> bool {
         matches!(self, Self::Store(problem) if matches!(problem.code(), Code::LockStoreUnavailable))
@@ -104,10 +105,10 @@ impl From<MoveError> for EffectError {
     }
 }
 
-/// Does one effect of a booking. The relay calls this, at least once for every committed effect.
+/// Performs one effect of a booking. The relay calls this, at least once for every committed effect.
 ///
 /// # Errors
-/// When it is not done and must be tried again.
+/// When it is not done and must be retried.
 pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -138,8 +139,8 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
     }
 }
 
-/// The charge of a booking whose buyer is waiting for the answer; once per booking, by the request that
-/// submitted the payment ([`Ask::First`]). If it fails here, the relay does it again from the outbox.
+/// Charges a booking whose buyer is waiting for the answer; once per booking, by the request that
+/// submitted the payment ([`Ask::First`]). If it fails here, the relay repeats it from the outbox.
 pub(super) async fn charge_now(state: &SellingState, booking: Uuid) {
     let charged = async {
         let mut connection = state.pg.acquire().await?;
@@ -172,15 +173,15 @@ async fn charge(state: &SellingState, show: &Arc<Show>, row: &BookingRow, ask: A
     Ok(())
 }
 
-/// Asks the gateway for the money of a booking; nothing when it is not to be charged (any more).
+/// Requests the charge of a booking from its gateway; `None` when it is not to be charged (any more).
 pub(super) async fn ask_for_money(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
     route: Route,
 ) -> Result<Option<Said>, EffectError> {
-    // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
-    // overdue one is the reconciler's.
+    // A live claim authorises a charge: only a pending booking has one, and only until it expires. The reconciler
+    // handles an overdue one.
     if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.clock.now() {
         return Ok(None);
     }
@@ -205,7 +206,7 @@ pub(super) async fn ask_for_money(
     }
 }
 
-/// Takes note of how a payment stands and moves the booking accordingly.
+/// Records the state of a payment and moves the booking accordingly.
 pub(super) async fn learn(
     state: &SellingState,
     booking: Uuid,
@@ -241,7 +242,7 @@ pub(super) async fn learn(
     Ok(())
 }
 
-/// Brings the booking's show into the catalogue's cache. Loading takes a connection of its own, which a
+/// Loads the booking's show into the catalogue's cache. Loading takes another connection, which a
 /// transaction must not wait for while it holds one.
 pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> Result<Option<Arc<Show>>, Problem> {
     let mut connection = state.pg.acquire().await?;
@@ -253,8 +254,8 @@ pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> Result<
     }
 }
 
-/// A gateway's event on a locked booking; a paid one is settled in the same transaction, unless the `instrument` that paid
-/// has paid for too many seats: then the money goes back. `false`: there was nothing to do.
+/// Applies a gateway's event to a locked booking. A paid booking is settled in the same transaction, unless the
+/// `instrument` has paid for too many seats: then it is refunded. `false`: there was nothing to do.
 pub(super) async fn move_by_gateway(
     state: &SellingState,
     tx: &mut sqlx::PgConnection,
@@ -293,9 +294,10 @@ pub(super) async fn move_by_gateway(
 async fn void(state: &SellingState, row: &BookingRow) -> Result<(), EffectError> {
     let status = match asking::void(state, row.id).await? {
         VoidAnswer::Voided => PaymentStatus::Voided,
-        // Too late: it charged. The booking is final, so the money pays for another one or goes back.
+        // Too late: it charged. The booking is final, so the money pays for another booking or is refunded.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
-        // It never got the charge. One that arrives later is late money: the payment is voided again (`unknown_voids`).
+        // The charge never arrived. One that arrives later is late money: the payment is voided again
+        // (`unknown_voids`).
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
     learn(state, row.id, &status, None, "gateway").await

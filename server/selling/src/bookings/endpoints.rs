@@ -116,7 +116,7 @@ async fn pay(
     let work = move |state: SellingState, intent: Intent| async move {
         let began = Instant::now();
         let mut turn = state.commits.turn(&visitor.owner, booking).await?;
-        // Behind the key: what was answered is answered again without a look at any store.
+        // After the idempotency key: a replayed answer reads no store.
         let answer = confirm::confirm(&state, &visitor, booking, (&request, &intent), &mut turn).await;
         telemetry::confirmed(began.elapsed());
         answer
@@ -142,7 +142,7 @@ async fn undo(
     prefer: Prefer,
     body: Result<Option<Json<Map<String, Value>>>, JsonRejection>,
 ) -> ApiResult<Response> {
-    // Without a body all of it is meant; so only an object is one, and not an empty list in its place.
+    // No body means the whole booking. Only an object is accepted, so that an empty list is not taken for one.
     let body = body?.map(|Json(body)| body).unwrap_or_default();
     let request = serde_json::from_value::<CancelRequest>(Value::Object(body))
         .map_err(|cause| Problem::new(Code::Malformed, cause.to_string()))?;
@@ -185,7 +185,7 @@ async fn choose(
     Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
-/// Everything that happened to your booking: who, when, why.
+/// The history of your booking: each event with actor, reason and time.
 #[utoipa::path(get, path = "/bookings/{booking}/events", tag = "bookings", params(("booking" = Uuid, Path)),
     responses((status = 200, body = Vec<BookingEventView>), (status = 404, body = ProblemView, description = "Also for another's")))]
 async fn story(

@@ -1,10 +1,10 @@
-//! Other seats in place of those of a sold booking: one transaction takes the new ones and gives the old ones back.
+//! Exchanges the seats of a sold booking: one transaction takes the new seats and releases the old ones.
 //!
-//! The old booking ends and its money pays for the new one, as late money does (`late`, docs/decisions/0009): the new
-//! one's refunds go where the money came from. For what costs more the rest comes in at the counter; what a gateway has
-//! cannot grow there, so a booking that was paid online is exchanged for no dearer seats. For what costs less all of the
-//! money moves, and the difference goes back as a refund of the new booking, by a manager's word only: out of the till
-//! what was paid at the counter, through its gateway what was paid online.
+//! The old booking ends and its money pays for the new one, as late money does (`late`, docs/decisions/0009): refunds
+//! of the new booking go through the original payment. A higher price is paid at the counter. A gateway payment
+//! cannot be increased there, so a booking that was paid online is not exchanged for dearer seats. For a lower price
+//! all of the money moves, and the difference is a refund of the new booking, which a manager must approve: from the
+//! till if it was paid at the counter, through the gateway if it was paid online.
 
 use domain::booking::{Booking, BookingState, Event};
 use domain::money::Money;
@@ -21,31 +21,31 @@ use super::moves::{self, Cause, causes};
 use super::sql::{self, BookingRow};
 use http::{Code, Problem};
 
-/// The booking that is exchanged.
+/// The booking to exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
     /// Its id.
     pub booking: Uuid,
-    /// What the customer was told it cost, minor units; not compared where no price was told.
+    /// The price of it that the customer was shown, minor units; not compared if `None`.
     pub told_minor: Option<i64>,
 }
 
-/// What an exchange came to.
+/// The result of an exchange.
 #[derive(Clone, Debug)]
 pub struct Exchanged {
     /// The new booking.
     pub sold: Sold,
-    /// The old one's name for people.
+    /// The reference of the old one.
     pub from: String,
-    /// What the new one costs more; below zero: what goes back.
+    /// The price difference; negative: refunded.
     pub difference: Money,
-    /// How it changes hands at the counter; `None` when a gateway has the money, and what is over goes back there.
+    /// The means of payment at the counter; `None` when a gateway has the money, and refunds the difference.
     pub means: Option<Means>,
 }
 
-/// Exchanges all of a sold booking for what a closed hold has, in the caller's transaction. The buyer stays who it
-/// was; `sale.means` and `sale.buyer` say nothing here. Money goes back only where a manager stands for it; what goes
-/// back at the counter counts as paid out when this is committed: the caller writes it into the till.
+/// Exchanges all of a sold booking for the lot of a closed hold, in the caller's transaction. The buyer stays the
+/// same; `sale.means` and `sale.buyer` are ignored. A refund needs a manager's approval (`manager_stands`). A refund
+/// at the counter counts as paid out when this is committed: the caller records it in the till.
 ///
 /// # Errors
 /// [`Unsold`].
@@ -64,7 +64,7 @@ pub async fn exchange(
     if tickets::in_use(tx, from, None).await? {
         return Err(refuse("Somebody came in with these tickets already: they cannot be exchanged."));
     }
-    // A refund belongs to the booking that has its money: that must not move away from it.
+    // A refund belongs to the booking that has its money: that money must not move.
     if refunds::of_booking(tx, from).await?.iter().any(|refund| refund.settled_at.is_none()) {
         return Err(refuse("Money of this booking is still on its way back. Exchange it when that has arrived."));
     }
@@ -72,7 +72,7 @@ pub async fn exchange(
     let fresh = fresh_row(&old, sale, means, now)?;
     let difference = difference((&old, given.told_minor), (&fresh, sale.told_minor), means)?;
     if difference.minor < 0 && !manager_stands {
-        // It was looked at before the booking was locked, and a part of it may have gone back since.
+        // The price was checked before the booking was locked, and a part of it may have been returned since.
         return Err(refuse("Money would go back for these seats, and no manager stands for it. Look at it once more."));
     }
     let row = counter::insert(tx, fresh, now).await?;
@@ -110,7 +110,7 @@ fn wrong_state(words: &str) -> Problem {
     Problem::new(Code::WrongState, words)
 }
 
-/// The new booking: the same people, other seats.
+/// Builds the new booking: the same people, other seats.
 fn fresh_row(
     old: &BookingRow,
     sale: &CounterSale<'_>,
@@ -119,13 +119,13 @@ fn fresh_row(
 ) -> Result<BookingRow, Problem> {
     let sale = CounterSale { means: means.unwrap_or(Means::Card), buyer: ("", ""), ..*sale };
     let row = counter::wanted(&sale, now)?;
-    // A buyer who paid online finds it among their own; one at the counter has none.
+    // A buyer who paid online finds it in their own list; a counter booking has no visitor.
     let owner = if means.is_none() { old.owner.clone() } else { row.owner.clone() };
     Ok(BookingRow { owner, buyer: old.buyer.clone(), holder: old.holder.clone(), ..row })
 }
 
-/// What changes hands: what the customer was told does, or nothing. The old booking may have given a part back since, at
-/// another till.
+/// Returns the price difference, if both prices are the ones that the customer was shown. The old booking may have
+/// returned a part since, at another till.
 fn difference(
     (old, told_before): (&BookingRow, Option<i64>),
     (fresh, told_after): (&BookingRow, i64),
@@ -151,7 +151,7 @@ fn difference(
     Ok(difference)
 }
 
-/// All that is left of the money moves, and what was added at the counter with it.
+/// Moves all money that is left, together with the amount paid at the counter.
 async fn move_payment(
     tx: &mut PgConnection,
     old: &BookingRow,
@@ -165,7 +165,7 @@ async fn move_payment(
     Ok(())
 }
 
-/// What the new seats cost less goes back, as a refund of the new booking: it has the money.
+/// Refunds a lower price as a refund of the new booking, which has the money.
 async fn give_back(
     tx: &mut PgConnection,
     sold: &BookingRow,
@@ -188,7 +188,7 @@ async fn give_back(
     Ok(())
 }
 
-/// The old seats are anybody's when this is committed; the map hears of it by the outbox.
+/// Ends the old booking. Its seats are free when this is committed; the outbox updates the map.
 async fn end_old(
     tx: &mut PgConnection,
     old: &BookingRow,

@@ -1,8 +1,8 @@
-//! Money that came when the time for its booking was over.
+//! Late money: payments that arrive after their booking has ended.
 //!
-//! The booking stays what it is: EXPIRED and CANCELLED are final, and no payment revives it. Its money pays for a
+//! The booking does not change: EXPIRED and CANCELLED are final, and no payment revives it. Its money pays for a
 //! new booking of the same buyer, if the same seats are still free, or others that are no worse where the buyer
-//! said so; else it goes back at once. Why it is done this way, and how the books stay balanced: docs/decisions/0009.
+//! chose that; else it is refunded at once. Reasons, and the balance of the books: docs/decisions/0009.
 
 use domain::api::cancelling::IfLate;
 use domain::booking::{Booking, BookingState, Event, MoneyState};
@@ -24,18 +24,18 @@ use platform::clock::from_utc;
 use platform::ids;
 use seats::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Renewal, Sale, Terms, with_map};
 
-/// How long seats are held for late money, milliseconds: the sale follows at once.
+/// Length of a hold for late money, milliseconds: the sale follows at once.
 const HOLD_MS: i64 = 30 * SECOND_MS;
-/// After this long without the lock store the money goes back, milliseconds.
+/// Time without the lock store after which the money is refunded, milliseconds.
 const PATIENCE_MS: i64 = 60 * SECOND_MS;
-/// Choices of other seats before the money goes back: another buyer may be faster each time.
+/// Attempts to hold other seats before the refund: another buyer may be faster each time.
 const MAX_CHOICES: usize = 4;
-/// The reason given where late money found no seats.
+/// The reason of a refund where late money found no seats.
 const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
 
-/// Writes down what the buyer said about late money; a buyer who said nothing needs no row.
+/// Stores the buyer's preference for late money; the default needs no row.
 pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: IfLate) -> Result<(), sqlx::Error> {
-    // The first two versions are the booking's making: then there is nothing to take back.
+    // The first two versions are the booking's creation: there is no earlier preference to overwrite.
     if if_late.is_usual() && row.version <= 2 {
         return Ok(());
     }
@@ -50,7 +50,7 @@ pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: 
     Ok(())
 }
 
-/// Finds seats for late money, or sends it back. An effect, done at least once.
+/// Finds seats for late money, or refunds it. An effect, performed at least once.
 pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
     if !is_waiting(row) {
         return Ok(());
@@ -85,26 +85,26 @@ const fn is_waiting(row: &BookingRow) -> bool {
     row.machine.state.is_final() && matches!(row.machine.money, MoneyState::Paid)
 }
 
-/// What decides about late money, besides the seats.
+/// The facts that decide about late money, besides the seats.
 struct Circumstances {
     if_late: IfLate,
     /// The event that ended the booking.
     ended_by: String,
     /// The buyer has begun another booking of this show since.
     has_another: bool,
-    /// The show was moved to another screen since: its seats are others.
+    /// The show was moved to another screen since: its seats differ.
     has_moved: bool,
-    /// When the money came.
+    /// The time when the money arrived.
     since: Timestamp,
 }
 
 impl Circumstances {
-    /// Why the money goes back whatever seats are free.
+    /// Returns the reason to refund the money regardless of free seats.
     fn why_not(&self, show: &Show, now: Timestamp) -> Option<&'static str> {
         if self.if_late == IfLate::Refund {
             return Some("The payment came late, and the buyer wanted the money back in that case.");
         }
-        // A booking that a person cancelled: its buyer does not want seats, or is not to have them.
+        // A booking that was cancelled: its buyer does not want seats, or must not have them.
         if !matches!(self.ended_by.as_str(), "timed_out" | "payment_failed" | "payment_voided") {
             return Some("The booking had been cancelled when the payment came.");
         }
@@ -149,15 +149,15 @@ async fn circumstances(tx: &mut PgConnection, row: &BookingRow) -> Result<Circum
     })
 }
 
-/// Holds the same seats, or others that are no worse where the buyer said so. The lock store says what is
-/// free: nobody who is choosing just now loses a seat to late money.
+/// Holds the same seats, or others that are no worse where the buyer chose that. The lock store decides which seats are
+/// free: late money never takes a seat from a live hold.
 async fn hold_seats(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
     if_late: IfLate,
 ) -> Result<Option<Held>, EffectError> {
-    // Places in areas are not kept for late money: it goes back.
+    // Places in areas are not kept for late money: it is refunded.
     if !row.places.is_empty() {
         return Ok(None);
     }
@@ -191,7 +191,7 @@ fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
     Some(Place { seat, x, y, kind: category.kind, price: category.price.minor })
 }
 
-/// Renews the hold that the buyer keeps for another card: the money of the first one has come.
+/// Renews the hold that the buyer keeps for another card: the money of the first card has arrived.
 async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
     let kept = declines::kept(&mut *state.pg.acquire().await?, row.id).await?;
     let Some(kept) = kept else { return Ok(None) };
@@ -206,7 +206,7 @@ async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) ->
         per_person: None,
     };
     let held = with_map(state, show, || state.locks.renew(show.id, &party, &renewal)).await?.ok();
-    // Others were chosen at the same moment.
+    // The buyer chose other seats at the same moment.
     if let Some(held) = held.as_ref().filter(|held| held.lot.seats != row.seats) {
         let_go(state, show, row, held).await;
         return Ok(None);
@@ -214,7 +214,7 @@ async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) ->
     Ok(held)
 }
 
-/// Under a name of its own: the buyer may be choosing other seats just now. A repeat finds its own hold.
+/// Holds seats under an owner of its own: the buyer may hold other seats. A repeat finds its own hold.
 async fn hold(
     state: &SellingState,
     show: &Show,
@@ -234,7 +234,7 @@ async fn hold(
         with_map(state, show, || state.locks.lock(show.id, terms, std::slice::from_ref(&attempt))).await?;
     match answers.pop() {
         Some(Ok(held)) => Ok(Some(held)),
-        // One of an earlier try, for other seats: it is let go, and the next try finds it gone.
+        // A hold of an earlier attempt, for other seats: it is released, and the next attempt finds it gone.
         Some(Err(Refusal::OtherHold(other))) => {
             let owner = late_owner(row);
             let _gone = with_map(state, show, || state.locks.release(show.id, other, &owner)).await?;
@@ -255,7 +255,7 @@ async fn let_go(state: &SellingState, show: &Show, row: &BookingRow, held: &Held
     }
 }
 
-/// Gives the seats and the money to a new booking, in one transaction. Returns the reason, with nothing written, when a seat
+/// Moves seats and money to a new booking, in one transaction. Returns the reason, with nothing written, when a seat
 /// was sold to another buyer, or the card has paid for too many.
 async fn take(
     state: &SellingState,
@@ -313,7 +313,7 @@ async fn step(
     moves::apply(tx, row, event, Cause { actor: "system", reason }, now).await
 }
 
-/// The new booking, in state CREATED; one a hold.
+/// Inserts the new booking, in state CREATED; one per hold.
 async fn insert(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -344,7 +344,7 @@ async fn insert(
     Ok(None)
 }
 
-/// The seats as they are, at the prices as they were agreed: others cost no more than those they stand for.
+/// Returns the new seats at the agreed prices: replacements cost no more than the seats they replace.
 fn seat_rows(show: &Show, agreed: &[SeatRow], seats: &[SeatIndex]) -> Vec<SeatRow> {
     let rows = seats.iter().zip(agreed).map(|(seat, agreed)| {
         if agreed.seat_no == seat.cast_signed() {

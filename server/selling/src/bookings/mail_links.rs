@@ -1,5 +1,5 @@
-//! Addresses in mails that open a booking on any device, and those that cancel it. Each purpose has its own signing key: an
-//! address that opens a booking never cancels it.
+//! Links in mails that open a booking on any device, and links that cancel it. Each purpose has its own signing key: a
+//! link that opens a booking never cancels it.
 
 use std::sync::OnceLock;
 
@@ -8,22 +8,22 @@ use uuid::Uuid;
 
 use platform::signed_words::{Keys, dated_key, read_dated_key};
 
-/// Life of an address that opens a booking, milliseconds: refunds are looked for weeks later.
+/// Lifetime of a link that opens a booking, milliseconds: buyers look for refunds weeks later.
 const OPENS_FOR_MS: i64 = 90 * 24 * 60 * MINUTE_MS;
-/// Life of an address that cancels a booking, milliseconds.
+/// Lifetime of a link that cancels a booking, milliseconds.
 const CANCELS_FOR_MS: i64 = 30 * MINUTE_MS;
 
 /// The purpose of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The booking is shown.
+    /// Shows the booking.
     Open,
-    /// The booking is cancelled, after one more press.
+    /// Cancels the booking, after a confirmation.
     Cancel,
 }
 
 impl Purpose {
-    /// The text that the signing key is derived for.
+    /// Returns the label that the signing key is derived for.
     const fn derived_for(self) -> &'static [u8] {
         match self {
             Self::Open => b"rowlock page of a booking 1\n",
@@ -38,7 +38,7 @@ impl Purpose {
         }
     }
 
-    /// The keys of this process, set once.
+    /// Returns the keys of this process, set once.
     fn keys(self) -> &'static OnceLock<Keys> {
         static OPEN: OnceLock<Keys> = OnceLock::new();
         static CANCEL: OnceLock<Keys> = OnceLock::new();
@@ -49,31 +49,31 @@ impl Purpose {
     }
 }
 
-/// Sets the secrets that sign keys: the first signs, all are believed. A second call changes nothing.
+/// Sets the secrets that sign keys: the first signs, all verify. A second call changes nothing.
 pub fn sign_links_with(secrets: &[String]) {
     for purpose in [Purpose::Open, Purpose::Cancel] {
         let _ = purpose.keys().set(Keys::derived(secrets, purpose.derived_for()));
     }
 }
 
-/// The address of a booking's page for a mail written `now`.
+/// Returns the link to a booking's page for a mail written `now`.
 #[must_use]
 pub fn page_url(public_url: &str, booking: Uuid, now: Timestamp) -> String {
     format!("{public_url}/bookings/by-mail/{}", key(Purpose::Open, booking, now))
 }
 
-/// The address that cancels a booking, for a mail written `now`.
+/// Returns the link that cancels a booking, for a mail written `now`.
 pub(super) fn cancel_url(public_url: &str, booking: Uuid, now: Timestamp) -> String {
     format!("{public_url}/bookings/cancel/{}", key(Purpose::Cancel, booking, now))
 }
 
-/// A key made `now`; empty before there are secrets.
+/// Creates a key; empty before the secrets are set.
 pub(super) fn key(purpose: Purpose, booking: Uuid, now: Timestamp) -> String {
     let keys = purpose.keys().get();
     keys.map(|keys| dated_key(keys, booking, now.plus_ms(purpose.life_ms()))).unwrap_or_default()
 }
 
-/// The booking a key is valid for; `None` for a key that is forged, of another purpose, or expired.
+/// Returns the booking of a key; `None` for a key that is forged, of another purpose, or expired.
 pub(super) fn booking_of(purpose: Purpose, key: &str, now: Timestamp) -> Option<Uuid> {
     read_dated_key(purpose.keys().get()?, key, now)
 }

@@ -1,13 +1,14 @@
 //! Bookings: from a live hold to a ticket, or to the money back.
 //!
-//! `domain::booking::step` decides; this room loads, steps, and writes the move, its event, the claims and the
-//! effects in one transaction (`moves`; for the moves of a sale `commits`, many bookings in one transaction), then
-//! performs the effects (`effects`, many at a time `chores`). Browser, webhook and reconciler all take the same steps;
-//! so does the counter (`counter`), which has the money already.
+//! `domain::booking::step` is the state machine. This module loads a booking, steps it, and writes the move, its
+//! event, the claims and the effects in one transaction. Sales write many bookings in one transaction (`commits`);
+//! all other moves write one (`moves`). Effects are performed after the commit (`effects`, in batches `chores`). The
+//! browser, the webhook and the reconciler take the same steps. The counter (`counter`) takes them too, with the
+//! money already paid.
 //!
-//! A purchase passes `checkout`, `claims` and `money`; `cancel`, `late`, `exchange` and `relocation` are for what
-//! happens afterwards; `views` and `mails` tell of it. What is not here: the gateway (`payments`), the lock store
-//! (`seat_locks`), the queue of effects (`outbox`).
+//! A purchase passes `checkout`, `claims` and `money`. `cancel`, `late`, `exchange` and `relocation` change a booking
+//! afterwards; `views` and `mails` report it. Elsewhere: the gateway (`payments`), the lock store (`seat_locks`), the
+//! queue of effects (`outbox`).
 
 mod by_mail;
 mod cancel;

@@ -1,4 +1,4 @@
-//! The only way a booking moves: step, then state, event, claims, tickets and effects in the caller's
+//! The only path by which a booking moves: step, then state, event, claims, tickets and effects in the caller's
 //! transaction. `commits` does the same for the moves of a sale, many bookings in one transaction.
 
 use domain::booking::{BookingState, Event, Refused, step};
@@ -9,24 +9,24 @@ use super::claims::area_claims;
 use super::sql::{self, BookingRow};
 use crate::outbox;
 
-/// Who caused a move and why, for the booking's story.
+/// The actor and reason of a move, for the booking's history.
 #[derive(Clone, Copy, Debug)]
 pub struct Cause<'a> {
     /// `buyer`, `gateway`, `reconciler`, `staff` or `system`.
     pub actor: &'a str,
-    /// In a sentence.
+    /// A sentence.
     pub reason: &'a str,
 }
 
 impl<'a> Cause<'a> {
-    /// This actor, for this reason.
+    /// Creates a cause.
     #[must_use]
     pub const fn of(actor: &'a str, reason: &'a str) -> Self {
         Self { actor, reason }
     }
 }
 
-/// The causes of a sale, said in the same words whether it is committed by itself or with others.
+/// The causes of a sale, with the same texts for single and batched commits.
 pub(super) mod causes {
     use super::Cause;
 
@@ -49,27 +49,27 @@ pub(super) mod causes {
         "This card had already paid for as many seats of this show as one card may. The payment goes back to it.",
     );
 
-    /// Around a gateway's own word for its no.
+    /// Prefix and suffix around a gateway's reason code.
     const SAID_NO: (&str, &str) = ("The gateway said no: ", ".");
 
-    /// A gateway's no, with its word for the reason.
+    /// Formats a gateway's refusal with its reason code.
     pub(in crate::bookings) fn said_no(why: &str) -> String {
         format!("{}{why}{}", SAID_NO.0, SAID_NO.1)
     }
 
-    /// That word, of a reason that was written so.
+    /// Parses the reason code from a text of [`said_no`].
     pub(in crate::bookings) fn why_no(reason: &str) -> Option<&str> {
         reason.strip_prefix(SAID_NO.0)?.strip_suffix(SAID_NO.1)
     }
 }
 
-/// Why a booking did not move.
+/// Reasons why a booking did not move.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MoveError {
-    /// The machine says no.
+    /// The state machine refuses.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// Somebody else moved it between reading and writing.
+    /// Another transaction moved it between read and write.
     #[error("the booking was changed by another writer")]
     LostRace,
     /// The database failed.
@@ -77,7 +77,7 @@ pub(super) enum MoveError {
     Database(#[from] sqlx::Error),
 }
 
-/// Moves `row`, which the caller has locked, and returns it as it stands then.
+/// Moves `row`, which the caller has locked, and returns its new state.
 pub(super) async fn apply(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -97,8 +97,8 @@ pub(super) async fn apply(
     Ok(moved)
 }
 
-/// A paid booking becomes a sale in the same transaction, or its money goes back: claims to sold and
-/// tickets written, or seats lost. Nothing is sold in a show that was called off: the row decides, not the catalogue's cache.
+/// Turns a paid booking into a sale, or refunds it, in the same transaction: claims become sold and tickets are
+/// written, or the seats are lost. A called-off show sells nothing: its row decides, not the catalogue's cache.
 pub(super) async fn settle(
     tx: &mut PgConnection,
     paid: &BookingRow,

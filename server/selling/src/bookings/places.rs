@@ -1,4 +1,4 @@
-//! `booking_places`: the places of bookings as agreed, and whose places the lock store must be told of.
+//! `booking_places`: the places of bookings as agreed, and the sales that correct the lock store's counts.
 
 use domain::api::PlaceLine;
 use domain::money::{Currency, Money};
@@ -9,8 +9,8 @@ use uuid::Uuid;
 use super::sql::{self, BookingRow};
 use seats::seat_locks::Sale;
 
-/// Bookings whose places the lock store is told of when it sold some twice: those of the highest fences,
-/// for it forgets the latest first.
+/// Maximum sales that are sent to the lock store after it sold places twice: those of the highest fences,
+/// because it loses the latest first.
 const MAX_TOLD_AGAIN: i64 = 64;
 
 #[derive(sqlx::FromRow)]
@@ -22,7 +22,7 @@ struct PlaceRow {
     price_minor: i64,
 }
 
-/// Reads `{area, quantity, area, quantity, …}`, as a booking is selected with; `None` for what cannot be.
+/// Parses `{area, quantity, area, quantity, …}`, as a booking is selected with; `None` for invalid values.
 pub(super) fn read(flat: &[i32]) -> Option<Vec<Places>> {
     let places = |pair: &[i32]| {
         let (area, count) = (AreaIndex::try_from(pair[0]).ok()?, u32::try_from(*pair.get(1)?).ok()?);
@@ -31,7 +31,7 @@ pub(super) fn read(flat: &[i32]) -> Option<Vec<Places>> {
     flat.chunks(2).map(places).collect()
 }
 
-/// Writes the places of a booking with their prices, in place of any it had.
+/// Replaces the places of a booking with their prices.
 pub(super) async fn put(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM booking_places WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
@@ -49,7 +49,7 @@ pub(super) async fn put(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) ->
     Ok(())
 }
 
-/// The places of a booking with the prices as agreed.
+/// Returns the places of a booking with the prices as agreed.
 pub(super) async fn of_booking(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -75,7 +75,7 @@ pub(super) async fn of_booking(
     Ok(rows.into_iter().map(line).collect())
 }
 
-/// The latest sales with places in these areas of a show: what a lock store that lost some must hear.
+/// Returns the latest sales with places in these areas of a show, to correct a lock store that lost some.
 pub(super) async fn latest_sales(
     tx: &mut PgConnection,
     show: Uuid,

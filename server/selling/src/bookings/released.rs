@@ -11,15 +11,15 @@ use http::Problem;
 use seats::seat_locks::{Held, Renewal, with_map};
 
 /// Releases claims and hold of a booking. Where the payment was declined and the buyer may try another card the hold
-/// continues, and is returned as it is now. Idempotent.
+/// continues, and is returned in its new state. Idempotent.
 ///
-/// The claims are released first: none of them refuses a payment for the hold under its next id.
+/// The claims are released first, so that none of them refuses a payment for the hold under its next id.
 pub(super) async fn release(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<Held>, Problem> {
     let mut tx = state.pg.begin().await?;
     area_claims::release(&mut tx, row).await?;
     seat_claims::release(&mut tx, row).await?;
     let kept = declines::kept(&mut tx, row.id).await?;
-    // A seat that the house has kept meanwhile, a defective one for example, is for no card.
+    // A seat that was withdrawn from sale meanwhile, for example a defective one, is not kept.
     let kept = if kept.is_some() && on_map::is_kept_by_house(&mut tx, row).await? { None } else { kept };
     tx.commit().await?;
     let sale = row.sale();
@@ -39,8 +39,8 @@ pub(super) async fn release(state: &SellingState, show: &Show, row: &BookingRow)
     Ok(None)
 }
 
-/// Renews the hold that a declined payment of this owner left under that id, if the effect of its booking has not done so
-/// yet.
+/// Renews the hold that a declined payment of this owner left under that id, if the effect of its booking has not
+/// done so yet.
 pub(super) async fn renew_kept_hold(
     state: &SellingState,
     show: &Show,

@@ -1,5 +1,6 @@
-//! The offer of other seats to the buyer of a booking whose show moved: taken, or the money back. A buyer who does not
-//! answer in time gets the money back. Table `moved_bookings`; a move writes its offers (`backoffice::relocation`).
+//! The offer of other seats to the buyer of a booking whose show moved: the buyer accepts, or is refunded. A buyer
+//! who does not answer in time is refunded. Table `moved_bookings`; a move writes its offers
+//! (`backoffice::relocation`).
 
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
@@ -19,10 +20,10 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use platform::clock::{from_utc, to_utc};
 
-/// Bookings whose time is over, ended in one round.
+/// Expired offers ended in one round.
 const MAX_DUE: i64 = 256;
 
-/// What is offered to the buyer of a booking, if anything is.
+/// Returns the open offer to the buyer of a booking, if any.
 pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> Result<Option<SeatOffer>, sqlx::Error> {
     let offer = offer_of(tx, booking).await?;
     Ok(offer.map(|offer| {
@@ -39,7 +40,7 @@ pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> 
     }))
 }
 
-/// Whether the buyer of a booking may still answer.
+/// Checks for an open offer to the buyer of a booking.
 pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')")
         .bind(booking)
@@ -47,7 +48,7 @@ pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> Result<b
         .await
 }
 
-/// Takes the caller's answer. The booking as it stands then.
+/// Applies the caller's answer. Returns the booking in its new state.
 pub(super) async fn answer(
     state: &SellingState,
     owner: &str,
@@ -91,7 +92,7 @@ pub(super) async fn answer(
     Ok(answer)
 }
 
-/// Ends offers that were not answered in time: all of the money goes back.
+/// Ends offers that were not answered in time: the bookings are refunded in full.
 ///
 /// # Errors
 /// When the database fails.
@@ -113,7 +114,7 @@ async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> Result<(), 
         return Ok(());
     };
     let stands = row.machine.state == BookingState::Confirmed;
-    // Someone who was let in with the ticket has accepted the place.
+    // A visitor who was admitted with the ticket has accepted the place.
     let is_in_use = stands && tickets::in_use(&mut tx, booking, None).await?;
     answered(&mut tx, move_id, booking, if is_in_use { "taken" } else { "lapsed" }, now).await?;
     if stands && !is_in_use {
@@ -125,7 +126,7 @@ async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> Result<(), 
     Ok(())
 }
 
-/// Places that are offered to the buyer of a booking.
+/// An offer of other places to the buyer of a booking.
 #[derive(sqlx::FromRow)]
 struct OfferRow {
     move_id: Uuid,
@@ -150,17 +151,17 @@ macro_rules! offers {
     };
 }
 
-/// The offer to a booking.
+/// Returns the offer to a booking.
 async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
     sqlx::query_as(offers!("")).bind(booking).fetch_optional(tx).await
 }
 
-/// The same, locked; the booking is locked already.
+/// Returns the offer to a booking, locked; the booking is locked already.
 async fn lock_offer(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
     sqlx::query_as(offers!(" FOR UPDATE OF moved")).bind(booking).fetch_optional(tx).await
 }
 
-/// The offer is over: `taken`, `declined` or `lapsed`.
+/// Closes the offer as `taken`, `declined` or `lapsed`.
 async fn answered(
     tx: &mut PgConnection,
     move_id: Uuid,
@@ -181,7 +182,7 @@ async fn answered(
     if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }
 
-/// Bookings whose buyers have not answered in time, or that are over already.
+/// Returns bookings whose offers were not answered in time, or that have ended already.
 async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<Uuid>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1

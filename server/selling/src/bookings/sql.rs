@@ -16,23 +16,23 @@ use seats::seat_locks::{Lot, Sale};
 pub struct BookingRow {
     /// The booking.
     pub id: Uuid,
-    /// Its name for people.
+    /// Its reference.
     pub reference: String,
     /// Its show.
     pub show_id: Uuid,
-    /// Whose it is.
+    /// Its owner.
     pub owner: String,
     /// The hold it was made from.
     pub hold_id: Uuid,
     /// That hold's fence.
     pub fence: i64,
-    /// Counts its events; every write repeats it.
+    /// The number of its events; every write verifies it.
     pub version: i32,
-    /// What the machine knows of it.
+    /// Its state in the state machine.
     pub machine: Booking,
-    /// Who pays: name and e-mail.
+    /// The buyer: name and e-mail.
     pub buyer: (String, String),
-    /// Who sits there: name and e-mail.
+    /// The ticket holder: name and e-mail.
     pub holder: (String, String),
     /// Its seats, sorted.
     pub seats: Vec<SeatIndex>,
@@ -41,7 +41,7 @@ pub struct BookingRow {
 }
 
 impl BookingRow {
-    /// Its seats and places as the lock store knows them.
+    /// Returns its seats and places in the lock store's form.
     #[must_use]
     pub fn sale(&self) -> Sale {
         Sale {
@@ -53,7 +53,7 @@ impl BookingRow {
     }
 }
 
-/// A row that cannot be is an error naming table, column and value, never a default.
+/// Builds the error of a corrupt row, with table, column and value; corrupt values never become defaults.
 fn corrupt(column: &str, value: &str) -> sqlx::Error {
     sqlx::Error::Decode(format!("bookings.{column} is {value:?}").into())
 }
@@ -87,8 +87,9 @@ impl sqlx::FromRow<'_, sqlx::postgres::PgRow> for BookingRow {
     }
 }
 
-/// Selects a booking with its seats and places, as of one snapshot. Never with a row lock: after a lock wait the row is as
-/// it stands then, and the sub-selects still see what stood before the wait. [`lock`] locks first and reads then.
+/// Selects a booking with its seats and places in one snapshot. Never with a row lock: after a lock wait the row is
+/// the latest version, but the sub-selects still use the snapshot from before the wait. [`lock`] locks first and
+/// reads then.
 macro_rules! select_booking {
     ($condition:literal) => {
         concat!(
@@ -103,19 +104,19 @@ macro_rules! select_booking {
     };
 }
 
-/// The booking of that id, locked until the transaction ends: moves of one booking queue up. Two statements: the second
-/// sees what the lock has waited for, also in the tables of its seats and places.
+/// Returns the booking of that id, locked until the transaction ends: moves of one booking queue. Two statements: the
+/// second has a snapshot from after the lock wait, also of the tables of its seats and places.
 pub async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
     sqlx::query("SELECT 1 FROM bookings WHERE id = $1 FOR UPDATE").bind(id).execute(&mut *tx).await?;
     find(tx, id).await
 }
 
-/// The booking of that id.
+/// Returns the booking of that id.
 pub async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
     sqlx::query_as(select_booking!("booking.id = $1")).bind(id).fetch_optional(tx).await
 }
 
-/// The booking of that id if it is this owner's.
+/// Returns the booking of that id if it is this owner's.
 pub(super) async fn find_owned(
     tx: &mut PgConnection,
     id: Uuid,
@@ -128,7 +129,7 @@ pub(super) async fn find_owned(
         .await
 }
 
-/// The booking made from a hold, if it is this owner's.
+/// Returns the booking made from a hold, if it is this owner's.
 pub(super) async fn find_of_hold(
     connection: &mut PgConnection,
     hold: Uuid,
@@ -138,7 +139,7 @@ pub(super) async fn find_of_hold(
     found.bind(hold).bind(owner).fetch_optional(connection).await
 }
 
-/// The show of a booking.
+/// Returns the show of a booking.
 pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
     sqlx::query_scalar("SELECT show_id FROM bookings WHERE id = $1").bind(id).fetch_optional(tx).await
 }
@@ -175,7 +176,7 @@ pub(super) async fn is_called_off(tx: &mut PgConnection, show: Uuid) -> Result<b
     sqlx::query_scalar("SELECT called_off FROM shows WHERE id = $1").bind(show).fetch_one(tx).await
 }
 
-/// The booking made from a hold, locked as by [`lock`].
+/// Returns the booking made from a hold, locked as by [`lock`].
 pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
     let locked: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 FOR UPDATE")
         .bind(hold)
@@ -183,15 +184,15 @@ pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> Result<Op
         .await?;
     match locked {
         Some(id) => find(tx, id).await,
-        // Made since by another tab: its insert is in the way of ours, and the next look finds it.
+        // Created meanwhile by another tab: its insert conflicts with ours, and the next read finds it.
         None => Ok(None),
     }
 }
 
-/// Where a booking is made.
+/// The sales channel of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Channel {
-    /// By its buyer.
+    /// Online, by its buyer.
     Online,
     /// At the counter.
     BoxOffice,
@@ -243,7 +244,7 @@ pub(super) async fn insert(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// A seat of a booking with its name and price as agreed.
+/// A seat of a booking with its label and price as agreed.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct SeatRow {
     pub(super) seat_no: i32,
@@ -252,7 +253,7 @@ pub(super) struct SeatRow {
     pub(super) price_minor: i64,
 }
 
-/// Writes the seats of a booking, in place of any it had.
+/// Replaces the seats of a booking.
 pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM booking_seats WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
@@ -269,7 +270,7 @@ pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]
     Ok(())
 }
 
-/// The seats of a booking.
+/// Returns the seats of a booking.
 pub(super) async fn seats(tx: &mut PgConnection, id: Uuid) -> Result<Vec<SeatRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT seat_no, label, category, price_minor FROM booking_seats WHERE booking_id = $1 ORDER BY seat_no",
@@ -279,7 +280,7 @@ pub(super) async fn seats(tx: &mut PgConnection, id: Uuid) -> Result<Vec<SeatRow
     .await
 }
 
-/// Moves a booking from the state and version it was read in; `false` when somebody else moved it.
+/// Updates a booking from the state and version that were read; `false` on a version conflict.
 pub(super) async fn update(
     tx: &mut PgConnection,
     from: &BookingRow,
@@ -309,7 +310,7 @@ pub(super) async fn update(
     Ok(moved.rows_affected() == 1)
 }
 
-/// One line of a booking's story.
+/// One event of a booking's history.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct EventRow {
     pub(super) number: i32,
@@ -321,7 +322,7 @@ pub(super) struct EventRow {
     pub(super) at: DateTime<Utc>,
 }
 
-/// Appends to a booking's story.
+/// Appends an event to a booking's history.
 pub(super) async fn insert_event(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -349,7 +350,7 @@ pub(super) async fn insert_event(
     Ok(())
 }
 
-/// A booking's story.
+/// Returns a booking's history.
 pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> Result<Vec<EventRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT number, event, from_state, to_state, actor, reason, at
@@ -360,7 +361,7 @@ pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> Result<Vec<EventR
     .await
 }
 
-/// Writes down that a charge is asked for, before it is.
+/// Inserts a payment before its charge is requested.
 pub(super) async fn insert_payment(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -383,8 +384,8 @@ pub(super) async fn insert_payment(
     Ok(())
 }
 
-/// What the gateway said of a payment, whatever it means for the booking. That it came is the last word: an answer that
-/// was on its way meanwhile says how it stood before.
+/// Records a gateway's report about a payment, whatever it means for the booking. State `succeeded` is final: a later
+/// report of another state is stale.
 pub(super) async fn note_payment(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -409,7 +410,7 @@ pub(super) async fn note_payment(
     Ok(())
 }
 
-/// How a refund stands.
+/// Records the state of a refund.
 pub(super) async fn note_refund(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -430,7 +431,7 @@ pub(super) async fn note_refund(
     Ok(())
 }
 
-/// Address of the gateway's page and the token of a payment.
+/// Returns the gateway's page and the token of a payment.
 pub(super) async fn payment_of(
     tx: &mut PgConnection,
     booking: Uuid,

@@ -1,5 +1,5 @@
-//! What happened to a booking and moved nothing: written into its story all the same, with a number of its
-//! own.
+//! Events that move nothing: they are appended to the booking's history with a new
+//! version.
 
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use super::moves::{Cause, MoveError};
 use super::sql::{self, BookingRow};
 
-/// Appends to the story of `row`, which the caller has locked, and returns it as it stands then.
+/// Appends an event to the history of `row`, which the caller has locked, and returns the new row.
 pub(super) async fn note(
     tx: &mut PgConnection,
     row: &BookingRow,

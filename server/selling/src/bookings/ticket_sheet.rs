@@ -1,10 +1,10 @@
-//! The printed tickets of a booking, as its show names film, time and place.
+//! The printed tickets of a booking, with film, time and place of its show.
 
 use catalogue::Show;
 use tickets::Ticket;
 use tickets::pdf::Sheet;
 
-/// The sheet of these tickets, made out to `holder`.
+/// Builds the sheet of these tickets for `holder`.
 #[must_use]
 pub fn ticket_sheet(show: &Show, reference: String, holder: String, tickets: Vec<Ticket>) -> Sheet {
     Sheet {

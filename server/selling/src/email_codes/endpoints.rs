@@ -21,7 +21,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
     OpenApiRouter::new().routes(routes!(ask)).routes(routes!(prove))
 }
 
-/// Have a code mailed to your address, where a show asks for one before checkout.
+/// Have a code mailed to your address, where a show requires one before checkout.
 #[utoipa::path(post, path = "/shows/{show}/email-code", tag = "bookings", request_body = EmailCodeRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = EmailCodeView, description = "It is on its way; one before it is good no more"), KeyReused,

@@ -1,4 +1,4 @@
-//! Who may check out: asked for every booking of a show that wants codes, and for no other.
+//! The check for a verified address before checkout, in shows that require codes.
 
 use super::{PROVEN_MS, sql};
 use crate::SellingState;
@@ -6,8 +6,8 @@ use catalogue::Show;
 use http::{Code, Problem};
 use identity::{Visitor, accounts};
 
-/// Refuses a guest who has not proven this address lately. An account that has proven its own needs no code, whomever
-/// it buys for.
+/// Refuses a guest who has not verified this address recently. An account with a verified address of its own needs no
+/// code, whichever address it buys for.
 ///
 /// # Errors
 /// 403 `email_code_wanted`.
@@ -15,7 +15,7 @@ pub async fn check(state: &SellingState, show: &Show, visitor: &Visitor, email: 
     if !show.email_code {
         return Ok(());
     }
-    // Boxed: connecting takes kilobytes, which every checkout would carry along, and few shows ask for codes.
+    // Boxed: connecting takes kilobytes, which every checkout would carry along, and few shows require codes.
     let mut connection = Box::pin(state.pg.acquire()).await?;
     if let Some(account) = visitor.account
         && accounts::has_proven_address(&mut connection, account).await?

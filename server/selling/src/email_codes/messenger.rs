@@ -1,5 +1,5 @@
-//! The contract of whatever carries a code to somebody. Mail is one carrier; text messages would be another, with a
-//! telephone's number where the address is.
+//! The contract of a carrier of codes. Mail is one carrier; text messages would be another, with a
+//! telephone number as the address.
 
 use async_trait::async_trait;
 use domain::time::Timestamp;
@@ -7,47 +7,47 @@ use uuid::Uuid;
 
 use tickets::{CodeMail, MailError, Mailer};
 
-/// A few words for one person. It holds a code: never logged.
+/// A short message to one recipient. It holds a code: never logged.
 #[derive(Clone)]
 pub struct Message {
-    /// Names it. Sent twice under one name it says the same, and a carrier that can shows it once.
+    /// Its id. A duplicate has the same id and content, so that a carrier may display it once.
     pub id: Uuid,
-    /// Where it goes, in the carrier's own form; for mail an address.
+    /// The recipient, in the carrier's form; for mail an address.
     pub to: String,
-    /// What it is about, in a few words; a carrier without subjects leaves it out.
+    /// A short subject; a carrier without subjects omits it.
     pub subject: String,
-    /// What it says.
+    /// The body.
     pub text: String,
-    /// When it was written.
+    /// The time of writing.
     pub at: Timestamp,
 }
 
-/// Why it was not carried. Worth another try.
+/// The error of a message that was not sent. It may be retried.
 #[derive(Debug, thiserror::Error)]
 #[error("{carrier} could not carry a message")]
 pub struct NotSent {
-    /// Whose answer it is.
+    /// The carrier's name.
     pub carrier: &'static str,
-    /// What it said.
+    /// The carrier's error.
     #[source]
     pub cause: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// A carrier.
+/// A carrier of messages.
 #[async_trait]
 pub trait Messenger: Send + Sync {
-    /// Its name, for logs.
+    /// Returns its name, for logs.
     fn name(&self) -> &'static str;
 
-    /// Hands a message over, within a bounded time. Handing it over is all that can be promised: whether it was read is
-    /// shown by the code coming back.
+    /// Sends a message, within a bounded time. Success means that the carrier accepted it; only the code that is
+    /// entered proves that it was read.
     ///
     /// # Errors
     /// [`NotSent`].
     async fn send(&self, message: &Message) -> Result<(), NotSent>;
 }
 
-/// By mail.
+/// The mail carrier.
 pub struct ByMail(pub Mailer);
 
 #[async_trait]

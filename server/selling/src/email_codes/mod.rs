@@ -1,13 +1,13 @@
-//! Codes before checkout: a show may want guests to prove that mail at their address reaches them.
+//! Codes before checkout: a show may require guests to prove that they receive mail at their address.
 //!
-//! A code is asked for, mailed, and entered, each by a route of its own (`http`), while the hold goes on: a wrong code
-//! costs a try and nothing else. Whoever has entered it may check out with that address, at any show, for
-//! [`PROVEN_MS`]. [`check`] is the gate in front of a booking; a show that wants no codes costs it a look at a flag.
+//! A code is requested, mailed and entered, each by its own route (`http`), while the hold continues: a wrong code
+//! costs a try and nothing else. A visitor who has entered it may check out with that address, at any show, for
+//! [`PROVEN_MS`]. [`check`] runs before a booking; for a show without codes it only reads a flag.
 //!
-//! What carries the code is a [`Messenger`]: mail, and whatever else reaches people by a few words.
+//! A [`Messenger`] carries the code: mail, or another carrier of short messages.
 //!
-//! What is not here: accounts' own proof of an address (`accounts::email`), which spares its owner the code; and the
-//! counter, where somebody stands in front of us.
+//! Elsewhere: the verification of an account's address (`accounts::email`), which replaces the code; and the
+//! counter, where customers are present in person.
 
 mod endpoints;
 mod gate;
@@ -29,29 +29,30 @@ use std::sync::Arc;
 use domain::time::MINUTE_MS;
 use tokio::sync::Notify;
 
-/// How long a code can be entered, milliseconds: twice as long as seats are held as a rule.
+/// Lifetime of a code, milliseconds: twice the default length of a hold.
 const CODE_LIFE_MS: i64 = 10 * MINUTE_MS;
-/// How long a visitor who entered one needs no other for that address, milliseconds.
+/// Period in which an entered code stays valid for its visitor and address, milliseconds.
 const PROVEN_MS: i64 = 60 * MINUTE_MS;
-/// How often a wrong one may be entered before another has to be asked for. One in 200,000 guesses right so.
+/// Maximum tries of one code. The chance of a correct guess within them is one in 200,000.
 const MAX_TRIES: i16 = 5;
-/// The tries of a code that was entered: past every try, so that it is told from one whose last try is being looked at.
+/// The stored tries of an entered code: above the maximum, to distinguish it from a code whose last try is being
+/// checked.
 const USED_UP: i16 = MAX_TRIES + 1;
 
-/// What a replica needs for codes.
+/// The state of codes in a replica.
 pub struct EmailCodes {
     messenger: Arc<dyn Messenger>,
     wake: Notify,
 }
 
 impl EmailCodes {
-    /// Codes that go out this way.
+    /// Creates the state with this carrier.
     #[must_use]
     pub fn new(messenger: Arc<dyn Messenger>) -> Self {
         Self { messenger, wake: Notify::new() }
     }
 
-    /// The carrier of codes, for other messages that prove an address.
+    /// Returns the carrier of codes, for other messages that verify an address.
     #[must_use]
     pub fn carrier(&self) -> &dyn Messenger {
         &*self.messenger

@@ -1,4 +1,4 @@
-//! Codes whose time is long over, and the addresses with them, are of no use to anyone.
+//! Deletes expired codes, and the addresses with them.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use super::sql;
 use crate::SellingState;
 use platform::housekeeping;
 
-/// How often old ones are looked for.
+/// Interval of purges.
 const PURGE_EVERY: Duration = Duration::from_secs(300);
-/// They are kept this long after their time, milliseconds: longer than entering one counts.
+/// Retention after expiry, milliseconds: longer than an entered code stays valid.
 const KEPT_MS: i64 = 24 * 60 * MINUTE_MS;
-/// Deleted in one statement at most, so that it never holds anyone up.
+/// Maximum rows deleted in one statement, so that it holds locks only briefly.
 const MAX_AT_ONCE: i64 = 5_000;
 
 /// Runs until the server stops.

@@ -1,7 +1,7 @@
-//! Codes on their way. At least once each; sent twice, it says the same.
+//! Sends codes, at least once each; a duplicate has the same content.
 //!
-//! A request only writes down that somebody wants one: a slow mail server keeps nobody's checkout waiting, and a code
-//! survives the replica that was asked for it.
+//! A request only stores the code: a slow mail server delays no checkout, and a code
+//! survives a crash of the replica that stored it.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use crate::SellingState;
 use platform::background::woken;
 use platform::ids;
 
-/// Looked at this often even if nobody says so.
+/// Poll interval without a wake.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Codes sent in one round, side by side: somebody waits for each.
+/// Codes sent in one round, concurrently: visitors wait for them.
 const MAX_PER_ROUND: i64 = 16;
-/// A code taken by a replica that died is free for another after this long, milliseconds: longer than handing one over
-/// may take.
+/// Lease of a code, milliseconds: longer than sending one may take. After it another replica may send
+/// the code.
 const LEASE_MS: i64 = 30 * SECOND_MS;
-/// Longest pause before another try, milliseconds, with full jitter. Tries end with the code's own time.
+/// Maximum pause before a retry, milliseconds, with full jitter. Retries end when the code expires.
 const PAUSE_MS: u64 = 10_000;
 
-/// Sends them until the server stops.
+/// Sends codes until the server stops.
 pub async fn send_forever(state: SellingState) {
     while !state.stop.is_cancelled() {
         match send_due(&state).await {

@@ -1,4 +1,4 @@
-//! Asking for a code, and entering it.
+//! Requests and verifies codes.
 
 use app::language::Language;
 use axum::http::StatusCode;
@@ -17,24 +17,26 @@ use identity::accounts::{self, known_as};
 use platform::clock::rfc3339;
 use platform::ids;
 
-/// How many codes there are.
+/// Number of different codes.
 const CODES: u64 = 1_000_000;
-/// Hex digits of a secret that become a number: 64 bits, of which a million is so small a part that no code is likelier.
+/// Hex digits of a secret that become a number: 64 bits, so many that the remainder by a million is practically
+/// uniform.
 const HEX_OF_A_NUMBER: usize = 16;
 
-/// The code of that id. It follows from a secret, so that a mail that is sent again says the same and no table has it.
+/// Returns the code of that id. It is derived from a secret, so that a resent mail has the same code and no table
+/// stores it.
 pub(super) fn code_of(state: &SellingState, id: Uuid) -> String {
     let secret = state.accounts.derived_secret(&format!("email code\0{id}"));
     let number = u64::from_str_radix(&secret[..HEX_OF_A_NUMBER], 16).unwrap_or_default();
     format!("{:06}", number % CODES)
 }
 
-/// What is kept of a code, of that id.
+/// Returns the stored digest of a code of that id.
 fn digest(state: &SellingState, id: Uuid, code: &str) -> String {
     state.accounts.derived_secret(&format!("email code as typed\0{id}\0{code}"))
 }
 
-/// Has a code mailed; the one before it, for the same address, is good no more.
+/// Requests a code by mail; an earlier code for the same address becomes invalid.
 pub(super) async fn ask(
     state: &SellingState,
     show: &Show,
@@ -72,8 +74,8 @@ pub(super) async fn ask(
     Ok(answer)
 }
 
-/// Enters a code. The try is counted before anything is compared, in a statement of its own: guesses sent at once, or
-/// given up, are tries as well.
+/// Verifies a code. The try is counted before the comparison, in a statement of its own: concurrent or
+/// cancelled guesses count as tries as well.
 pub(super) async fn prove(
     state: &SellingState,
     show: &Show,
@@ -111,13 +113,13 @@ pub(super) async fn prove(
     intent.commit(tx, answer, now).await
 }
 
-/// What an entered code is known again by: a digest only we can make. A plain one of six digits hides nothing.
+/// Returns the replay fingerprint of an entered code: a keyed digest. A plain digest of six digits hides nothing.
 pub(super) fn known_again(state: &SellingState, request: &EmailProofRequest) -> (String, String) {
     let typed = state.accounts.derived_secret(&format!("email code of a request\0{}", request.code.0));
     (request.email.clone(), typed)
 }
 
-/// Only where somebody wants it: else anybody could have mails sent to anybody for nothing.
+/// Refuses shows without codes: otherwise anyone could have mails sent to any address.
 fn wanted_at(show: &Show) -> Result<(), Problem> {
     if show.email_code {
         return Ok(());
@@ -134,7 +136,7 @@ fn wrong(tried: &Tried) -> Problem {
     Problem::new(Code::EmailCodeWrong, detail)
 }
 
-/// The same for one that nobody asked for, whose time is over, or that was tried too often.
+/// The same answer for a code that does not exist, has expired, or was tried too often.
 fn over() -> Problem {
     let detail = "The code's time is over, or it was tried too often. Ask for another one; your seats stay yours.";
     Problem::new(Code::EmailCodeOver, detail)

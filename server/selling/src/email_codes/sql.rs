@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// A code to be written down and mailed.
+/// A code to be stored and mailed.
 pub(super) struct NewCode<'a> {
     pub(super) id: Uuid,
     pub(super) owner: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct NewCode<'a> {
     pub(super) code_digest: String,
 }
 
-/// Writes a code down in place of the one before it. What was proven stays so.
+/// Stores a code, replacing an earlier one. A verified address stays verified.
 pub(super) async fn put(
     tx: &mut PgConnection,
     new: &NewCode<'_>,
@@ -43,16 +43,16 @@ pub(super) async fn put(
     Ok(())
 }
 
-/// A code somebody tries.
+/// A code that was tried.
 #[derive(sqlx::FromRow)]
 pub(super) struct Tried {
     pub(super) id: Uuid,
     pub(super) code_digest: String,
-    /// This one included.
+    /// The number of tries, including this one.
     pub(super) tries: i16,
 }
 
-/// Counts a try at the code of this visitor and address; none where there is no code to try.
+/// Counts a try at the code of this visitor and address; `None` where there is no valid code.
 pub(super) async fn take_try(
     pg: &PgPool,
     owner: &str,
@@ -73,8 +73,8 @@ pub(super) async fn take_try(
     .await
 }
 
-/// The code was entered, and is used up: its tries are said to be so many, which no try makes them. `false` when it is
-/// used up already, when its time is over, or when another took its place meanwhile.
+/// Marks a code as entered, with tries set to `used_up`, which is above any count of tries. `false` when it was entered
+/// already, has expired, or was replaced meanwhile.
 pub(super) async fn set_proven(
     tx: &mut PgConnection,
     id: Uuid,
@@ -95,7 +95,7 @@ pub(super) async fn set_proven(
     Ok(proven.rows_affected() == 1)
 }
 
-/// Whether this visitor has proven that address since then.
+/// Checks that this visitor has verified that address since then.
 pub(super) async fn is_proven(
     connection: &mut PgConnection,
     owner: &str,
@@ -118,7 +118,7 @@ pub(super) struct ToSend {
     pub(super) language: String,
 }
 
-/// Takes codes that are due, until `lease_until`. One whose time is over is of no use to anybody.
+/// Leases codes that are due, until `lease_until`. Expired codes are skipped.
 pub(super) async fn take(
     pg: &PgPool,
     now: Timestamp,
@@ -138,13 +138,13 @@ pub(super) async fn take(
     .await
 }
 
-/// It went out.
+/// Records that a code was sent.
 pub(super) async fn sent(pg: &PgPool, id: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE email_codes SET mail_after = NULL WHERE id = $1").bind(id).execute(pg).await?;
     Ok(())
 }
 
-/// It did not; again at `at`.
+/// Schedules a retry at `at`.
 pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE email_codes SET mail_after = $2 WHERE id = $1 AND mail_after IS NOT NULL")
         .bind(id)
@@ -154,7 +154,7 @@ pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> Result<(),
     Ok(())
 }
 
-/// Deletes what was over before then, so many at most; how many.
+/// Deletes codes that expired before then, up to `limit`; returns their number.
 pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
     let gone = sqlx::query(
         "DELETE FROM email_codes WHERE id IN

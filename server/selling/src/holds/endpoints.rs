@@ -60,7 +60,7 @@ async fn take(
         let granted = async {
             waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
             let lot = wish_of(&show, &wish)?;
-            // Checked before a puzzle is asked for.
+            // Checked before a puzzle is required.
             catalogue::on_sale(&show, state.clock.now())?;
             let mut trying = Trying::new(show.id, &visitor, &address);
             trying.once(&state, &show, Some(asked.id)).await?;
@@ -80,14 +80,14 @@ async fn take(
         Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
     });
     let answer = answer.await;
-    // Refused or not: what is asked of somebody new is asked of the visitor they are from now on.
+    // Also after a refusal: a puzzle or place is bound to the new visitor's cookie, which is set here.
     Ok(match answer {
         Ok(answer) => (visitor, answer).into_response(),
         Err(problem) => (visitor, problem).into_response(),
     })
 }
 
-/// Seats, places in one area, or both.
+/// Validates a request for seats, places in one area, or both.
 fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Lot, Problem> {
     let places = match (wish.area, wish.quantity) {
         (Some(area), Some(quantity)) => vec![AreaQuantity { area, quantity }],
@@ -97,15 +97,15 @@ fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Lot, Problem> {
     service::check_lot(show, &wish.seats, &places, 1)
 }
 
-/// What a request is known by in the lock store, which gives the same answer to it again. Its effect is
-/// there and nowhere else, so its key is as well (docs/decisions/0004).
+/// Returns the identity of a request in the lock store, which replays the same answer for it. The request has its
+/// only effect there, so its key is stored there as well (docs/decisions/0004).
 fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> Asked {
     let id = ids::derived_id(&[&visitor.owner, &show.id.to_string(), intent.key()]);
     Asked { id, digest: intent.digest() }
 }
 
-/// The answer this process has, or the lock store's, which is then kept here as well: asking again gives the
-/// same answer also when the hold is over, and costs the store nothing.
+/// Returns this process's cached answer, or else the lock store's, which is then cached: a replay gets the
+/// same answer also when the hold has ended, and costs the store nothing.
 async fn once(
     state: &SellingState,
     intent: &Intent,
@@ -142,7 +142,7 @@ async fn mine(
     Ok((visitor, body).into_response())
 }
 
-/// Add seats and places and let others go, in one step. Never moves the expiry.
+/// Add seats and places and release others, in one step. Never moves the expiry.
 #[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = HoldView), (status = 204, description = "Nothing is left: the hold is over"),
@@ -183,7 +183,7 @@ async fn change(
                 Box::pin(service::unless_granted(&state, &show, &visitor.owner, asked, hold, refusal)).await?
             }
         };
-        // Nothing is left: it is over.
+        // The hold is empty: it has ended.
         if held.lot.is_empty() {
             return Ok(Answer::no_content());
         }
@@ -221,8 +221,8 @@ async fn extend(
     answer.await
 }
 
-/// Let a hold go. Others see its seats free at once. It takes no key: a repeat finds the hold gone, which is what was
-/// wished for, and is answered the same.
+/// Release a hold. Its seats are free for others at once. No key is needed: a repeat finds the hold gone, and gets
+/// the same answer.
 #[utoipa::path(delete, path = "/shows/{show}/holds/{hold}", tag = "holds",
     params(("show" = Uuid, Path), ("hold" = Uuid, Path)),
     responses((status = 204, description = "You do not have it any more, or never had: another's is left alone"),
@@ -255,7 +255,7 @@ async fn leave(
     visitor: Visitor,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
 ) -> ApiResult<StatusCode> {
-    // An offer is told by mail and lasts as long as it says, whatever happens to a tab.
+    // An offer is announced by mail and lasts as announced, even if a tab is closed.
     if is_offer(hold) {
         return Ok(StatusCode::NO_CONTENT);
     }
@@ -265,8 +265,8 @@ async fn leave(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whether it is the offer of a place in a waiting list that the caller's cookie opens no more: as bookings are, such a
-/// place is an account's, and to let its hold go is to leave the line.
+/// Checks for an offer that the caller's cookie no longer opens: like bookings, the place in line belongs to an
+/// account, and releasing its hold leaves the line.
 async fn is_anothers_offer(state: &SellingState, visitor: &Visitor, hold: Uuid) -> ApiResult<bool> {
     Ok(is_offer(hold) && !accounts::is_own_visitor(state, visitor).await?)
 }

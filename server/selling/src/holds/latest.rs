@@ -1,5 +1,5 @@
-//! Holds as this replica was told of them last. Whoever checks out a moment later need not have the lock store say
-//! once more what they hold: it is told, and compares.
+//! The cache of holds as this replica granted or changed them. A checkout shortly afterwards need not read the hold
+//! from the lock store first: it sends the cached hold, and the store compares.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use platform::recent::Recent;
 use seats::seat_locks::Held;
 
-/// Holds kept at most: some seconds of a rush, some 200 bytes each.
+/// Maximum cached holds: some seconds of peak load, about 200 bytes each.
 const MAX_KEPT: usize = 16_384;
 
 /// The latest holds.
@@ -21,12 +21,12 @@ impl Default for Latest {
 }
 
 impl Latest {
-    /// Keeps an owner's hold as it is now.
+    /// Caches an owner's current hold.
     pub(super) fn keep(&self, owner: &str, held: &Held) {
         self.0.keep(held.hold, Arc::new((owner.to_owned(), held.clone())));
     }
 
-    /// The hold as it was, if it was this owner's and that is not long ago. It may have changed, or be over.
+    /// Returns the cached hold if it is this owner's. It may be stale or have ended.
     #[must_use]
     pub fn of(&self, hold: Uuid, owner: &str) -> Option<Held> {
         self.0.of(hold).filter(|known| known.0 == owner).map(|known| known.1.clone())

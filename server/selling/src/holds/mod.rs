@@ -1,7 +1,7 @@
-//! A customer's lock on 1 to 10 seats and places of a show: take, change, let go, leave and come back.
+//! A customer's lock on 1 to 10 seats and places of a show: take, change, release, leave and return.
 //!
 //! A hold is addressed under its show, because all of its state is in that show's keys
-//! (docs/decisions/0002). What is not here: the lock store itself (`seat_locks`) and paying (`bookings`).
+//! (docs/decisions/0002). Elsewhere: the lock store itself (`seat_locks`) and payment (`bookings`).
 
 mod endpoints;
 mod latest;

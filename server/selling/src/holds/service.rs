@@ -1,4 +1,4 @@
-//! What a hold may do, and how refusals read.
+//! The rules of holds, and the texts of refusals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use http::{Code, Problem};
 use platform::clock::rfc3339;
 use seats::seat_locks::{Asked, Attempt, Change, Held, Lot, Refusal, Terms, with_map};
 
-/// The one validator of a wish for seats and places: known, each seat and area once, 1 to 10 in all.
+/// The only validator of a request for seats and places: known, each seat and area once, 1 to 10 in all.
 pub(super) fn check_lot(
     show: &Show,
     seats: &[SeatIndex],
@@ -61,7 +61,7 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
     Problem::new(Code::UnknownSeat, format!("Seats of this show are 0 to {}; {seat} is none.", show.seat_count - 1))
 }
 
-/// What holds of this show may be.
+/// Returns the limits of holds of this show.
 #[must_use]
 pub fn terms(state: &SellingState, show: &Show) -> Terms {
     let cap_ms = state.selling_settings.hold_ms.unwrap_or(i64::MAX);
@@ -70,7 +70,7 @@ pub fn terms(state: &SellingState, show: &Show) -> Terms {
     Terms { per_person: show.per_person, length_ms, life_ms }
 }
 
-/// Seats that the waiting list waits for cannot be taken; but a repeated request gets its answer.
+/// Refuses seats that are reserved for the waiting list; a repeated request still gets its answer.
 async fn in_turn(state: &SellingState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
     if hold.is_some() {
         let own = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
@@ -83,7 +83,7 @@ async fn in_turn(state: &SellingState, show: &Show, owner: &str, hold: Option<Uu
     Err(Problem::new(Code::WaitingListFirst, detail))
 }
 
-/// Takes a hold of a lot that [`check_lot`] accepted; the same request gets the same hold again.
+/// Takes a hold of a lot that [`check_lot`] accepted; a repeated request gets the same hold.
 pub(super) async fn take(
     state: &SellingState,
     show: &Arc<Show>,
@@ -108,7 +108,7 @@ pub(super) async fn take(
     }
 }
 
-/// Adds seats and places and lets others go, all or none; the expiry stays. With nothing left it is over.
+/// Adds and releases seats and places, all or none; the expiry is unchanged. An empty hold ends.
 pub(super) async fn change(
     state: &SellingState,
     show: &Show,
@@ -134,7 +134,7 @@ pub(super) async fn change(
     Ok(held)
 }
 
-/// Lets a hold last longer, as far as the show allows; less for an owner who let other holds run out lately.
+/// Extends a hold, within the show's limit; not for an owner who let several holds expire recently.
 pub(super) async fn extend(
     state: &SellingState,
     show: &Show,
@@ -146,7 +146,7 @@ pub(super) async fn extend(
         Ok(held) => held,
         Err(refusal) => Box::pin(unless_granted(state, show, owner, asked, hold, refusal)).await?,
     };
-    // Checked out already: it may be paid as long.
+    // If it is checked out already, its booking may be paid as long.
     bookings::keep_longer(state, hold, owner, held.expires_at).await?;
     Ok(held)
 }
@@ -159,11 +159,11 @@ async fn lengthen(state: &SellingState, show: &Show, owner: &str, asked: Asked, 
     Ok(held)
 }
 
-/// What a request that is refused was granted before, perhaps by another replica: what refuses it now may have come
-/// since. Else what it is refused for.
+/// Returns the earlier grant of a refused request, perhaps by another replica, because the reason of the refusal may be
+/// newer. Otherwise returns the refusal.
 ///
-/// The lock store is asked only where coming back later would not help, and for so many at a time: a request that
-/// goes well costs nothing here, nor does one that is to be sent again (429, 428) or that the store itself refused.
+/// The lock store is asked only where a later retry would not help, with bounded concurrency: a successful request
+/// costs nothing here, nor does one that is to be retried (429, 428) or that the store itself refused.
 pub(super) async fn unless_granted(
     state: &SellingState,
     show: &Show,
@@ -177,14 +177,14 @@ pub(super) async fn unless_granted(
         return Err(refusal);
     }
     let Some(_turn) = state.fairness.turn_for_a_repeat() else { return Err(refusal) };
-    // Not by way of `with_map`: where no map is, nothing was granted that is known, and none is loaded for that.
+    // Not through `with_map`: without a map there is no known grant, and none is loaded for that.
     match state.locks.granted_before(show.id, asked, hold, owner).await {
         Ok(Some(told)) => told.map_err(|why| refused(show, &why)),
         Ok(None) | Err(_) => Err(refusal),
     }
 }
 
-/// Tells a person why it was refused and what to do.
+/// Builds the problem for a refusal, with the next step for the person.
 #[must_use]
 pub fn refused(show: &Show, refusal: &Refusal) -> Problem {
     match refusal {
@@ -222,7 +222,7 @@ pub fn refused(show: &Show, refusal: &Refusal) -> Problem {
     }
 }
 
-/// Names every seat that was not free. 423 when all may come back, 409 when one will not.
+/// Builds the problem with every seat that was not free. 423 when all may be free again, 409 when one will not.
 #[must_use]
 pub fn seats_problem(show: &Show, taken: &[(SeatIndex, SeatState)]) -> Problem {
     let seats: Vec<SeatProblem> = taken
@@ -246,7 +246,7 @@ pub fn seats_problem(show: &Show, taken: &[(SeatIndex, SeatState)]) -> Problem {
         .with_seats(seats)
 }
 
-/// Names every area with too few places, and how many it has.
+/// Builds the problem with every area that has too few places, and its free places.
 #[must_use]
 pub fn places_problem(show: &Show, full: &[(AreaIndex, u32)]) -> Problem {
     let areas: Vec<AreaProblem> = full
@@ -262,7 +262,7 @@ pub fn places_problem(show: &Show, full: &[(AreaIndex, u32)]) -> Problem {
     Problem::new(Code::SeatsTaken, format!("{} Please choose fewer.", sentences.join(" "))).with_areas(areas)
 }
 
-/// A sum of money and the price of these places on top; `None` when that is no amount, or an area is unknown.
+/// Adds the price of these places to a sum; `None` on overflow, or when an area is unknown.
 #[must_use]
 pub fn total_with_places(show: &Show, seats: Money, places: &[Places]) -> Option<Money> {
     places.iter().try_fold(seats, |sum, places| {
@@ -271,7 +271,7 @@ pub fn total_with_places(show: &Show, seats: Money, places: &[Places]) -> Option
     })
 }
 
-/// A hold as its owner sees it.
+/// Builds the owner's view of a hold.
 #[must_use]
 pub fn view(show: &Show, held: &Held, booking: Option<Uuid>) -> HoldView {
     let seats: Vec<_> = held.lot.seats.iter().map(|seat| show.line(*seat)).collect();

@@ -1,8 +1,8 @@
-//! Counting holds. They live in Redis and leave nothing behind, and a report wants to say how many there were.
+//! Counts granted holds. They live in Redis and leave no rows, and a report shows their number.
 //!
-//! A hold that is granted costs an addition in memory. Every few seconds what was counted is added to `hold_counts`.
-//! A server that crashes takes what it counted since then with it, and a write whose answer was lost is added again:
-//! this is a measure of interest, not of money.
+//! A granted hold costs an addition in memory. Every few seconds the counts are added to `hold_counts`.
+//! A crash loses the counts since then, and a write whose answer was lost is added again:
+//! this measures interest, not money.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,25 +16,25 @@ use crate::SellingState;
 use platform::background::Rounds;
 use platform::clock::to_utc;
 
-/// How often it is written down.
+/// Interval of writes.
 const WRITE_EVERY: Duration = Duration::from_secs(2);
-/// Shows counted at a time; a replica that serves more leaves out the others until it has written.
+/// Maximum shows counted at a time; further shows are left out until the next write.
 const MAX_SHOWS: usize = 10_000;
 /// Shows written in one statement.
 const MAX_PER_WRITE: usize = 500;
 
-/// Holds granted by show, since they were last written down.
+/// Holds granted by show since the last write.
 #[derive(Default)]
 pub struct Tally(Mutex<HashMap<Uuid, i64>>);
 
 impl Tally {
-    /// A hold was granted in this show.
+    /// Counts a hold granted in this show.
     pub fn granted(&self, show: Uuid) {
         self.add([(show, 1)]);
     }
 
     fn add(&self, counts: impl IntoIterator<Item = (Uuid, i64)>) {
-        // Numbers are whole after a panic elsewhere.
+        // The counts are consistent even after a panic elsewhere.
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (show, granted) in counts {
             if counted.len() < MAX_SHOWS || counted.contains_key(&show) {
@@ -46,13 +46,13 @@ impl Tally {
     fn take(&self) -> Vec<(Uuid, i64)> {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken: Vec<_> = counted.drain().collect();
-        // Replicas write in one order, and none waits for another that waits for it.
+        // All replicas write in the same order, so that they do not deadlock.
         taken.sort_unstable();
         taken
     }
 }
 
-/// Writes down what is counted until the server stops, and once more then.
+/// Writes the counts until the server stops, and a last time then.
 pub async fn flush_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, WRITE_EVERY);
     while rounds.go_on().await {

@@ -1,8 +1,8 @@
-//! Effects of committed steps, done at least once, in order within a booking.
+//! Effects of committed steps, performed at least once, in order within a booking.
 //!
-//! A step writes its effects here in its own transaction ([`enqueue`]); the relay on every replica does
-//! them and deletes the row. What fails is tried again with full jitter, then parked for a person
-//! ([`parked`]). What an effect means is `bookings`' business.
+//! A step writes its effects here in its own transaction ([`enqueue`]); the relay on every replica performs
+//! them and deletes the rows. A failed effect is retried with full jitter, then parked for a person
+//! ([`parked`]). `bookings` implements the effects.
 
 mod parked;
 mod relay;
@@ -19,7 +19,7 @@ pub use parked::{
 pub use relay::{Lane, relay_forever};
 pub use sql::{add_done, add_enqueued, done, enqueue, holds, name as effect_name, park};
 
-/// Wakes the relay's lanes; a wake that comes while a lane is busy is kept for it.
+/// Wakes the relay's lanes; a wake during a busy round is kept.
 #[derive(Default)]
 pub struct Wake {
     gateway: Notify,
@@ -27,17 +27,17 @@ pub struct Wake {
     mail: Notify,
 }
 
-/// Tells the relay that something was committed; without this it looks every half second.
+/// Wakes the relay after a commit; without this it polls every half second.
 pub fn wake(state: &crate::SellingState) {
     state.outbox_wake.gateway.notify_one();
     state.outbox_wake.map.notify_one();
     state.outbox_wake.mail.notify_one();
 }
 
-/// Takes effects of many bookings that were done outside the relay off the list, all of them or none.
+/// Removes effects of many bookings that were performed outside the relay, all of them or none.
 ///
 /// # Errors
-/// When the database fails; the effects will be done again.
+/// When the database fails; the effects will be repeated.
 pub async fn done_all_now(
     state: &crate::SellingState,
     bookings: &[Uuid],
@@ -51,10 +51,10 @@ pub async fn done_all_now(
     tx.commit().await
 }
 
-/// Hands the relay, at once, an effect of many bookings that could not be done outside it.
+/// Makes an effect of many bookings due for the relay at once, because it failed outside it.
 ///
 /// # Errors
-/// When the database fails; the relay does them when their head start is over.
+/// When the database fails; the relay performs them when their head start is over.
 pub async fn due_now(state: &crate::SellingState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
     if bookings.is_empty() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Effects that failed too often and wait for a person. What a person decides is written into the
-//! booking's story by `bookings::parked`; here are the rows.
+//! Queries of parked effects, which failed too often and wait for a person. `bookings::parked` applies the decisions
+//! and writes them into the booking's history.
 
 use std::collections::HashMap;
 
@@ -14,34 +14,34 @@ use uuid::Uuid;
 use super::sql::{self, JobRow};
 use platform::clock::{from_utc, to_utc};
 
-/// Parked effects listed at once, the oldest first.
+/// Maximum parked effects listed at once, oldest first.
 pub const MAX_LISTED: i64 = 500;
 
-/// An effect that waits for a person.
+/// A parked effect.
 #[derive(Clone, Debug)]
 pub struct Parked {
-    /// Names it, for [`retry`] and [`settle`].
+    /// Its id, for [`retry`] and [`settle`].
     pub id: i64,
     /// The booking it is about.
     pub booking: Uuid,
-    /// The booking's name for people.
+    /// The booking's reference.
     pub reference: String,
-    /// What is to be done, for example `refund`.
+    /// The name of the effect, for example `refund`.
     pub effect: String,
-    /// The sum, of a refund.
+    /// The amount of a refund.
     pub amount: Option<Money>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: i32,
-    /// What went wrong the last time.
+    /// The last error.
     pub why: String,
-    /// When it was written down.
+    /// The time when it was enqueued.
     pub since: Timestamp,
 }
 
-/// What waits for a person, the oldest first, up to [`MAX_LISTED`].
+/// Returns the parked effects, oldest first, up to [`MAX_LISTED`].
 ///
 /// # Errors
-/// When the database fails, or holds a row that cannot be.
+/// When the database fails, or has a corrupt row.
 pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
@@ -55,7 +55,7 @@ pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
     rows.iter().map(read).collect()
 }
 
-/// The same of one theatre's shows alone.
+/// Returns the parked effects of one theatre's shows.
 ///
 /// # Errors
 /// As [`parked`].
@@ -92,7 +92,7 @@ fn read(row: &PgRow) -> Result<Parked, sqlx::Error> {
     })
 }
 
-/// How much waits for a person in each of these theatres; those where nothing does are left out.
+/// Returns the number of parked effects per theatre; theatres without any are left out.
 ///
 /// # Errors
 /// When the database fails.
@@ -111,7 +111,7 @@ pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<S
     Ok(counts.into_iter().collect())
 }
 
-/// The numbers of those refunds of a booking that wait for a person.
+/// Returns the numbers of a booking's parked refunds.
 ///
 /// # Errors
 /// When the database fails.
@@ -125,7 +125,7 @@ pub async fn parked_refunds(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<
     .await
 }
 
-/// Those of these bookings whose refund of all that was left waits for a person.
+/// Returns those of these bookings whose refund of the rest is parked.
 ///
 /// # Errors
 /// When the database fails.
@@ -141,7 +141,7 @@ pub async fn with_parked_refund(pg: &PgPool, bookings: &[Uuid]) -> Result<Vec<Uu
     .await
 }
 
-/// Takes the refund of that number off the list, if it waits for a person: it reached the payer after all. Whether it did.
+/// Removes the parked refund of that number, because it reached the payer after all. True if it was parked.
 ///
 /// # Errors
 /// When the database fails.
@@ -157,11 +157,11 @@ pub async fn unpark_refund(tx: &mut PgConnection, booking: Uuid, number: u32) ->
     Ok(taken.rows_affected() > 0)
 }
 
-/// The booking and the effect of a parked row, of a show of this theatre if one is named; `None` when it is not parked
-/// (any more), or another theatre's.
+/// Returns the booking and the effect of a parked row, limited to shows of this theatre if one is given; `None` when
+/// it is not parked (any more), or another theatre's.
 ///
 /// # Errors
-/// When the database fails, or holds a row that cannot be.
+/// When the database fails, or has a corrupt row.
 pub async fn parked_effect(
     tx: &mut PgConnection,
     id: i64,
@@ -182,7 +182,7 @@ pub async fn parked_effect(
     row.map(|row| sql::job(row).map(|job| (job.booking, job.effect))).transpose()
 }
 
-/// Puts a parked effect back to work, its tries reset to none; `false` when another caller was faster.
+/// Puts a parked effect back in the queue and resets its attempts; `false` when another caller was faster.
 ///
 /// # Errors
 /// When the database fails.
@@ -197,8 +197,8 @@ pub async fn retry(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<boo
     Ok(put_back.rows_affected() == 1)
 }
 
-/// Takes a parked effect off the list: a person did it in another way, or it need not be done. `false`
-/// when somebody else was faster.
+/// Removes a parked effect: a person did it in another way, or it need not be done. `false`
+/// when another caller was faster.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! Does what the outbox holds.
+//! Performs the effects in the outbox.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -14,36 +14,36 @@ use crate::bookings::{self, EffectError};
 use platform::background::woken;
 use platform::ids;
 
-/// Looked at this often even without a wake: other replicas' leftovers and postponed effects.
+/// Poll interval without a wake: finds postponed effects and those left by other replicas.
 const POLL_EVERY: Duration = Duration::from_millis(500);
-/// Lanes that do effects together look again after this long, when they had taken all there were.
+/// Pause of lanes that batch effects, after they have emptied the queue.
 const GATHER: Duration = Duration::from_millis(25);
-/// An effect taken by a relay that died is free for another after this long, milliseconds: longer than
-/// the deadlines of everything an effect calls, with their retries.
+/// Lease of an effect, milliseconds: longer than the deadlines of everything it calls, with
+/// their retries. After it another relay may take the effect.
 const LEASE_MS: i64 = 60 * SECOND_MS;
-/// Calls to gateways a lane takes at once and does side by side: none waits, taken, behind a slow one until
-/// its lease is over.
+/// Gateway calls that a lane leases at once and performs concurrently: none waits behind a slow one until
+/// its lease expires.
 const GATEWAY_SIDE_BY_SIDE: usize = 8;
-/// Changes of the map taken at once: they go to the lock store many in a call.
+/// Map changes leased at once: they go to the lock store many in a call.
 const MAP_TOGETHER: usize = 128;
-/// Mails taken at once…
+/// Mails leased at once…
 const MAILS_TOGETHER: usize = 16;
-/// …for so long, milliseconds: they are sent in two rounds, and each may take its deadline.
+/// …and their lease, milliseconds: they are sent in two rounds, and each may take its deadline.
 const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
-/// After this many tries a person must look. With the pauses below that is an hour and a half at the mean:
-/// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
+/// Attempts after which an effect is parked. With the pauses below that is an hour and a half on average:
+/// a gateway outage of twenty minutes parks nothing.
 const MAX_ATTEMPTS: i32 = 200;
-/// After this many, while the gateway or the lock store is away: about half a day.
+/// Attempts while the gateway or the lock store is unavailable: about half a day.
 const MAX_ATTEMPTS_WHILE_AWAY: i32 = 9_000;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
-/// Longest pause, milliseconds.
+/// Maximum pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// …while a gateway or the lock store is away, whose breaker says so without a call: so nothing waits much longer once
-/// it is back.
+/// Maximum pause while a gateway or the lock store is unavailable: its circuit breaker fails calls at once, so a
+/// shorter pause is cheap, and work resumes soon after recovery.
 const LONGEST_PAUSE_WHILE_AWAY_MS: u64 = 10_000;
 
-/// Effects that may hold each other up. A gateway or a mail server that hangs must not keep sold seats from
+/// Groups of effects that may delay each other. A gateway or a mail server that hangs must not keep sold seats from
 /// the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -56,10 +56,10 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// All of them.
+    /// All lanes.
     pub const ALL: [Self; 3] = [Self::Gateway, Self::Map, Self::Mail];
 
-    /// The lane of that effect.
+    /// Returns the lane of that effect.
     pub(super) fn of(effect: Effect) -> Option<Self> {
         Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::name(effect)))
     }
@@ -96,7 +96,7 @@ impl Lane {
     }
 }
 
-/// Runs until the server stops; what it has taken it finishes.
+/// Runs until the server stops; leased effects are finished first.
 pub async fn relay_forever(state: SellingState, lane: Lane) {
     while !state.stop.is_cancelled() {
         let now = state.clock.now();
@@ -111,7 +111,7 @@ pub async fn relay_forever(state: SellingState, lane: Lane) {
                         let was_all = jobs.len() < lane.together();
                         run_together(&state, lane, jobs).await;
                         if was_all {
-                            // Looking costs more than one more effect: let some gather.
+                            // A query costs more than one more effect: let some gather.
                             tokio::time::sleep(GATHER).await;
                         }
                     }
@@ -145,16 +145,16 @@ async fn run_together(state: &SellingState, lane: Lane, jobs: Vec<Job>) {
         }
     }
     if let Err(cause) = sql::delete(&state.pg, &done).await {
-        // Their lease ends, and they are done again: effects may be repeated.
+        // Their lease expires, and they are repeated: effects are idempotent.
         tracing::warn!(%cause, effects = done.len(), "the outcome of effects could not be noted");
     } else if lane == Lane::Map {
-        // What stood behind them, for one the mails, may be done now.
+        // Effects that waited for these, for example mails, may be due now.
         super::wake(state);
     }
 }
 
 async fn run(state: &SellingState, job: Job) {
-    // A panic is a bug of ours in one effect; the lane goes on with the others, and with this one later.
+    // A panic is a bug in one effect; the lane continues with the others, and retries this one later.
     let performed = AssertUnwindSafe(bookings::perform(state, job.booking, job.effect)).catch_unwind().await;
     let Ok(performed) = performed else {
         tracing::error!(booking = %job.booking, effect = ?job.effect, "an effect of {} panicked; it is tried again when its lease is over", job.booking);
@@ -163,7 +163,7 @@ async fn run(state: &SellingState, job: Job) {
     match performed {
         Ok(()) => {
             if let Err(cause) = sql::delete(&state.pg, &[&job]).await {
-                // Its lease ends, and it is done again: effects may be repeated.
+                // Its lease expires, and it is repeated: effects are idempotent.
                 tracing::warn!(booking = %job.booking, %cause, "the outcome of an effect of {} could not be noted", job.booking);
             }
         }
@@ -172,7 +172,7 @@ async fn run(state: &SellingState, job: Job) {
 }
 
 async fn fail(state: &SellingState, job: &Job, cause: &EffectError) {
-    // The map is ours to mend, however long it takes; what needs others may need a person.
+    // Map updates are retried without limit, since no person can help; other effects may need a person.
     let noted = if is_hopeless(job, cause) {
         tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
         sql::give_up(&state.pg, job, &cause.to_string()).await
@@ -188,12 +188,12 @@ async fn fail(state: &SellingState, job: &Job, cause: &EffectError) {
     }
 }
 
-/// True if the gateway or the lock store is away, which passes.
+/// Checks for an unavailable gateway or lock store, which is temporary.
 const fn is_away(cause: &EffectError) -> bool {
     cause.is_gateway_away() || cause.is_lock_store_away()
 }
 
-/// Whether a person must look. A definite no of a gateway will not become a yes.
+/// Checks that the effect must be parked. Retries cannot change a definite refusal by a gateway.
 fn is_hopeless(job: &Job, cause: &EffectError) -> bool {
     let patience = if is_away(cause) { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
     !job.is_for_the_map() && (cause.is_definite() || job.attempts >= patience)

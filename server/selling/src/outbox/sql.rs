@@ -9,11 +9,11 @@ use uuid::Uuid;
 use platform::clock::to_utc;
 use platform::together::Together;
 
-/// A buyer waits for a charge, so the request does it itself; the relay only after this long,
-/// milliseconds: longer than the gateway's deadline.
+/// Head start of the request over the relay for a charge, milliseconds: a buyer waits for it, so the request sends
+/// it. Longer than the gateway's deadline.
 const CHARGE_IS_DONE_BY_REQUEST_MS: i64 = 15 * SECOND_MS;
 
-/// The stable name of an effect, in rows and stories.
+/// Returns the stable name of an effect, in rows and histories.
 #[must_use]
 pub const fn name(effect: Effect) -> &'static str {
     match effect {
@@ -31,13 +31,13 @@ pub const fn name(effect: Effect) -> &'static str {
     }
 }
 
-/// What a row says of an effect besides its name.
+/// The columns of an effect besides its name.
 struct Terms {
-    /// Of money, minor units.
+    /// The amount, minor units.
     amount: Option<i64>,
-    /// Of a refund.
+    /// The number of the refund.
     number: u32,
-    /// How long the relay leaves it alone, milliseconds.
+    /// The head start before the relay takes it, milliseconds.
     wait: i64,
 }
 
@@ -58,15 +58,15 @@ impl Terms {
     }
 }
 
-/// The replica that commits many sales tells the map itself, and mails the tickets; the relay does so only after this
-/// long, milliseconds.
+/// Head start of the replica that commits a sale, milliseconds: it updates the map and mails the tickets itself; the
+/// relay does so only after this.
 const DONE_BY_SELLER_MS: i64 = 15 * SECOND_MS;
 
-/// Writes effects of many bookings down, in this order, together with their steps. The relay leaves charges, marks on
-/// the map and tickets alone for a while: the caller does them, and says so with [`add_done`].
+/// Adds the insert of effects of many bookings, in this order, to the statement of their steps. The caller performs
+/// charges, map updates and tickets during their head start, and removes them with [`add_done`].
 ///
 /// # Errors
-/// When they cannot be put into words.
+/// When the values cannot be encoded.
 pub fn add_enqueued(together: &mut Together, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
     let due = |effect: Effect| {
         let is_sellers = matches!(effect, Effect::MarkBooked | Effect::SendTicket);
@@ -86,7 +86,7 @@ pub fn add_enqueued(together: &mut Together, effects: &[(Uuid, Effect)], now: Ti
         .done()
 }
 
-/// Writes effects down in the transaction of their step.
+/// Enqueues effects in the transaction of their step.
 ///
 /// # Errors
 /// When the database fails.
@@ -114,7 +114,7 @@ pub async fn enqueue(
     Ok(())
 }
 
-/// Whether this effect of a booking is on the list, parked or not.
+/// Checks for this effect of a booking in the outbox, parked or not.
 ///
 /// # Errors
 /// When the database fails.
@@ -129,7 +129,7 @@ pub async fn holds(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Resu
     .await
 }
 
-/// Puts an effect before a person that has come undone. One that is on the list still is parked as it stands there.
+/// Parks an effect that failed after it was done. A row that is still in the outbox is parked as it is.
 ///
 /// # Errors
 /// When the database fails.
@@ -166,10 +166,10 @@ pub async fn park(
     Ok(())
 }
 
-/// Takes an effect of a booking that was done outside the relay off the list.
+/// Removes an effect of a booking that was performed outside the relay.
 ///
 /// # Errors
-/// When the database fails; the effect will be done again.
+/// When the database fails; the effect will be repeated.
 pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM outbox WHERE booking_id = $1 AND effect = $2")
         .bind(booking)
@@ -181,7 +181,7 @@ pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx
 
 const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = ANY($2)";
 
-/// Takes these effects of many bookings off the list, in the caller's transaction.
+/// Removes these effects of many bookings, in the caller's transaction.
 ///
 /// # Errors
 /// When the database fails.
@@ -191,18 +191,18 @@ pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: 
     Ok(())
 }
 
-/// The same of one effect, together with what else is written.
+/// Adds the removal of one effect of many bookings to a statement.
 ///
 /// # Errors
-/// When it cannot be put into words.
+/// When the values cannot be encoded.
 pub fn add_done(together: &mut Together, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
     together.add("done", DELETE_OF_MANY, &[]).value(bookings).value([name(effect)].as_slice()).done()
 }
 
-/// Hands the relay, at once, an effect of many bookings that could not be done outside it.
+/// Makes an effect of many bookings due for the relay at once, because it failed outside it.
 ///
 /// # Errors
-/// When the database fails; the relay does them when their head start is over.
+/// When the database fails; the relay performs them when their head start is over.
 pub(super) async fn due_now(
     tx: &mut PgConnection,
     bookings: &[Uuid],
@@ -218,7 +218,7 @@ pub(super) async fn due_now(
     Ok(())
 }
 
-/// An effect to be done now.
+/// A leased effect.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) id: i64,
@@ -239,7 +239,7 @@ pub(super) struct JobRow {
 }
 
 impl Job {
-    /// Whether it only tells the lock store what Postgres knows.
+    /// Checks that it only updates the lock store from Postgres.
     pub(super) const fn is_for_the_map(&self) -> bool {
         matches!(self.effect, Effect::MarkBooked | Effect::ReleaseSeats | Effect::ReleasePart { .. })
     }
@@ -252,18 +252,18 @@ macro_rules! begin_by_keys {
     };
 }
 
-/// The outbox is empty most of the time, and full of rows that are gone: a plan made for an empty table reads
-/// all of them, one by keys none.
+/// Forces index scans. The outbox is empty most of the time, and full of dead rows: a plan for an empty table scans
+/// all of them, an index scan none.
 pub(super) const BY_KEYS: &str = begin_by_keys!();
 
-/// The same for what is only taken off the list, without waiting for the disk: a Postgres that crashes within the
-/// moment has the effect on its list again, and it is done again, as after any other crash.
+/// [`BY_KEYS`] for removals only, without waiting for the disk: if Postgres crashes within that
+/// moment, the effect is in the outbox again and is repeated, as after any other crash.
 pub(super) const BY_KEYS_IN_PASSING: &str = concat!(begin_by_keys!(), "; SET LOCAL synchronous_commit = off");
 
-/// Takes due effects of these kinds until `lease_until`; the first open one of each booking only. A notice
-/// waits for nothing, and nothing waits for it: people hear of a cancelled show although a gateway is away. A refund waits
-/// for what else is done with the money, and not for the map, and a ticket does not wait for the map either: a lock store
-/// that is away keeps neither money nor tickets from people.
+/// Leases due effects of these kinds until `lease_until`; only the first open one of each booking. A notice waits for
+/// nothing and blocks nothing: cancellations are announced while a gateway is unavailable. A refund waits for other
+/// payment effects, but not for the map, and a ticket does not wait for the map either: an unavailable lock store
+/// delays neither refunds nor tickets.
 pub(super) async fn take(
     pg: &PgPool,
     kinds: &[&str],
@@ -325,7 +325,7 @@ pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
     Ok(Job { id: row.id, booking: row.booking_id, effect, attempts: row.attempts })
 }
 
-/// The effects are done. One that was parked meanwhile has come undone again, and stays for the person.
+/// Deletes completed effects. One that was parked meanwhile has failed after completion, and stays parked.
 pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> Result<(), sqlx::Error> {
     if jobs.is_empty() {
         return Ok(());
@@ -342,7 +342,7 @@ pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> Result<(), sqlx::Error
     tx.commit().await
 }
 
-/// The effect failed; again at `at`.
+/// Schedules a retry at `at`.
 pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2")
         .bind(job.booking)
@@ -353,7 +353,7 @@ pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> Result<()
     Ok(())
 }
 
-/// The effect failed too often: a person must look.
+/// Parks an effect that failed too often.
 pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2")
         .bind(job.booking)

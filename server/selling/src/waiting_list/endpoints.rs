@@ -46,7 +46,7 @@ async fn wait(
     Ok((visitor, answer).into_response())
 }
 
-/// Your place in line, and what is held for you.
+/// Your place in line, and the offer held for you.
 #[utoipa::path(get, path = "/shows/{show}/waiting-list", tag = "waiting list", params(("show" = Uuid, Path)),
     responses((status = 200, body = WaitingView), (status = 204, description = "You are not in line"),
         (status = 404, body = ProblemView, description = "No such show")))]
@@ -60,12 +60,12 @@ async fn place(
     let view = if is_theirs { view::of_owner(&state, &show, &visitor.owner).await? } else { None };
     Ok(match view {
         Some(view) => (visitor, axum::Json(view)).into_response(),
-        // Most who look wait for nothing, and a browser prints a 404 where its owner sees it.
+        // Most visitors are not in line, and a browser prints a 404 where its owner sees it.
         None => (visitor, StatusCode::NO_CONTENT).into_response(),
     })
 }
 
-/// Wait no longer. What was held for you goes to the next.
+/// Leave the line. Your offer goes to the next in line.
 #[utoipa::path(delete, path = "/shows/{show}/waiting-list", tag = "waiting list",
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), KeyReused,
@@ -84,8 +84,8 @@ async fn leave(
     join::leave(&state, &show, &visitor.owner, &intent).await
 }
 
-/// A place in line names an address and is an account's as bookings are: whoever has but a copy of the cookie from before
-/// signing in finds none, and takes none in its name.
+/// Refuses a guest whose visitor was merged into an account. A place in line names an address and belongs to the
+/// account, like bookings: an old copy of the cookie neither reads nor takes one.
 async fn own(state: &SellingState, visitor: &Visitor) -> Result<(), Problem> {
     let is_theirs = accounts::is_own_visitor(state, visitor).await?;
     if is_theirs { Ok(()) } else { Err(Problem::not_found("place in the waiting list")) }

@@ -1,17 +1,17 @@
-//! Shows with people in line, as this replica knows them.
+//! The shows with a waiting list, as cached by this replica.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
 use uuid::Uuid;
 
-/// Shows in which somebody waits. Asked before every hold, so it is kept in memory; another replica's news
-/// is here within a second.
+/// Shows with a waiting list. In memory, because every hold checks it; changes of other replicas
+/// arrive within a second.
 #[derive(Default)]
 pub struct Open(RwLock<HashSet<Uuid>>);
 
 impl Open {
-    /// Whether somebody waits for seats of this show.
+    /// Checks for people who wait for seats of this show.
     #[must_use]
     pub fn has(&self, show: Uuid) -> bool {
         self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&show)

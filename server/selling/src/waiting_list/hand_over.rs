@@ -1,14 +1,15 @@
-//! Hands an offer over to another device: the signed address of its mail makes a visitor the only owner of the offer and of
-//! its hold.
+//! Hands an offer over to another device: the signed link of its mail makes a visitor the only owner of the offer and
+//! of its hold.
 //!
 //! The lock store gives the hold another id, fence and owner in one step (`renew.lua`): its seats are never free, and
-//! the old id names nothing any more. The entry follows in the transaction that has it locked. After a crash between the
-//! two the address is opened once more: the same visitor renews to the same id. Only the mail has the key; a copied cookie
-//! opens nothing here (decision 31).
+//! the old id becomes invalid. The entry follows in the transaction that has it locked. After a crash between the two
+//! the link is opened again: the same visitor renews to the same id. Only the mail has the key; a copied cookie opens
+//! nothing here (decision 31).
 //!
-//! The entry stays locked while the lock store is asked: the next device, and a visitor who leaves the line, must find the
-//! owner that the hold has. That is twice the deadline of a call at most (`CALL_DEADLINE` in
-//! `seat_locks/link/retry.rs`, 3 s); others wait [`BEGIN`]'s time for the lock, and few may come ([`limits::count_taking`]).
+//! The entry stays locked during the call to the lock store: the next device, and a visitor who leaves the line, must
+//! find the owner that the hold has. That takes twice the deadline of a call at most (`CALL_DEADLINE` in
+//! `seat_locks/link/retry.rs`, 3 s); others wait for the lock as bounded by [`BEGIN`], and are rate limited
+//! ([`limits::count_taking`]).
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,30 +29,30 @@ use platform::signed_words::{Keys, dated_key, read_dated_key};
 use seats::seat_locks::{Held, Renewal, Sale, with_map};
 use seats::seat_locks::{is_offer, offer_id};
 
-/// The text that the signing key is derived for: no other signature is valid in such an address.
+/// The label that the signing key is derived for: no other signature is valid in such a link.
 const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
-/// Life of the address after the end of the offer, milliseconds: its page says then that the offer is over, and the hold of a
-/// declined card ends later than the mail said.
+/// Lifetime of the link after the end of the offer, milliseconds: its page then shows that the offer has ended, and
+/// the hold of a declined card ends later than the mail announced.
 const READ_FOR_MS: i64 = 24 * 60 * MINUTE_MS;
 
-/// A device waits so long for each lock: of the entry that another device takes over, and of its visitor, who may be joining
-/// the line in another tab. Then the database is busy (503), and nothing has changed.
+/// Bounds the wait for each lock: of the entry that another device takes over, and of the visitor, who may be joining
+/// the line in another tab. After it the answer is 503, and nothing has changed.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
 static KEYS: OnceLock<Keys> = OnceLock::new();
 
-/// Sets the secrets that sign addresses: the first signs, all are believed. A second call changes nothing.
+/// Sets the secrets that sign links: the first signs, all verify. A second call changes nothing.
 pub fn sign_offers_with(secrets: &[String]) {
     let _ = KEYS.set(Keys::derived(secrets, PURPOSE));
 }
 
-/// The address of an entry's offer that lasts until `until`.
+/// Returns the link to an entry's offer that lasts until `until`.
 pub(super) fn url(public_url: &str, entry: Uuid, until: Timestamp) -> String {
     let key = KEYS.get().map(|keys| dated_key(keys, entry, until.plus_ms(READ_FOR_MS))).unwrap_or_default();
     format!("{public_url}/waiting-list/{key}")
 }
 
-/// An offer as its mail opens it.
+/// An offer opened by its mail.
 pub struct OpenedOffer {
     /// The place in line, with the offer while its seats are held.
     pub place: WaitingView,
@@ -61,10 +62,10 @@ pub struct OpenedOffer {
     pub is_own: bool,
 }
 
-/// The offer that an address opens. Reading changes nothing: mail programs open links by themselves.
+/// Returns the offer of a link. Reading changes nothing, because mail programs prefetch links.
 ///
 /// # Errors
-/// 404 for a key that is none, and for a guest's cookie from before they signed in.
+/// 404 for an invalid key, and for a guest's cookie from before they signed in.
 pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
     let id = entry_of(state, visitor, key).await?;
     let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
@@ -76,9 +77,9 @@ pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> R
 /// Makes the caller the owner of the offer. Returns the show, where its hold can be checked out.
 ///
 /// # Errors
-/// 404 as [`open_offer`]; 409 while it is being paid for, or where the caller holds other seats of the show or waits for
-/// it; 410 when it is over; 429 where they may have no more, or the address is opened too often; 503 where it is being
-/// taken over for long.
+/// 404 as [`open_offer`]; 409 while it is being paid for, or where the caller holds other seats of the show or waits
+/// for it; 410 when it has ended; 429 above the seat limit or the rate limit; 503 where another take-over keeps the
+/// locks.
 pub async fn take_offer(
     state: &SellingState,
     visitor: &Visitor,
@@ -89,9 +90,9 @@ pub async fn take_offer(
     limits::count_taking(state, id).await?;
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.known_show(found.show_id).await?;
-    // A change of a hold as any other.
+    // A change of a hold like any other.
     Trying::new(show.id, visitor, address).count_change(state, &show).await?;
-    // The map is there from here on: building it takes another connection, which no transaction waits for.
+    // Loads the map now: building it takes another connection, which no transaction waits for.
     with_map(state, &show, || state.locks.mine(show.id, &found.owner)).await?;
     let now = state.clock.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
@@ -104,7 +105,7 @@ pub async fn take_offer(
     if entry.offer_until.is_none_or(|until| from_utc(until) <= now) {
         return Err(over());
     }
-    // Joining takes the same lock: two entries of one visitor would be refused by the index, when the hold is renewed.
+    // Joining takes the same lock: two entries of one visitor would violate the index after the hold is renewed.
     sql::lock_joins_of(&mut tx, &visitor.owner).await?;
     if sql::is_in_line(&mut tx, show.id, &visitor.owner).await? {
         let detail = "You wait for this show in this browser as well. Leave that line first, then open the link again.";
@@ -124,7 +125,7 @@ async fn entry_of(state: &SellingState, visitor: &Visitor, key: &str) -> Result<
     if accounts::is_own_visitor(state, visitor).await? { Ok(entry) } else { Err(not_found()) }
 }
 
-/// Renews the hold for the caller. Where the map is lost meanwhile, the caller tries again.
+/// Renews the hold for the caller. If the map is lost meanwhile, the caller must retry.
 async fn renew(
     state: &SellingState,
     show: &Show,
@@ -134,10 +135,10 @@ async fn renew(
     let next = offer_id(&["waiting list", &hold.to_string(), &visitor.owner]);
     let theirs = match state.locks.mine(show.id, &entry.owner).await? {
         Some(held) if held.hold == hold => held,
-        // The entry names the hold that the effect of a declined payment makes of this one.
+        // The entry already names the hold that the effect of a declined payment will create from this one.
         Some(held) if is_offer(held.hold) => return Err(not_yet()),
         _ => {
-            // Renewed before, and the entry did not follow.
+            // Renewed before, and the entry was not updated.
             let ours = state.locks.mine(show.id, &visitor.owner).await?;
             return ours.filter(|held| held.hold == next).ok_or_else(over);
         }

@@ -1,4 +1,4 @@
-//! Joining the line and leaving it.
+//! Joins and leaves a waiting list.
 
 use axum::http::StatusCode;
 use domain::api::waiting_list::WaitingRequest;
@@ -14,19 +14,19 @@ use identity::accounts;
 use platform::ids;
 use seats::seat_locks::with_map;
 
-/// Whoever joins or leaves waits so long at most for each lock: of their key, of the list (which others join, or who gives
-/// out its seats has), and of themselves in another tab. Then it is the database's trouble, which passes, and nobody has
-/// joined or left.
+/// Bounds the wait for each lock: of the key, of the list (which other joins, or the planner of offers,
+/// may have locked), and of the visitor in another tab. After it the answer is a temporary database error, and
+/// nothing has changed.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
-/// What became of somebody who wants to wait.
+/// The result of a join.
 enum Outcome {
     Joined(Answer),
-    /// They had before, by the same request.
+    /// Joined before, by the same request.
     Repeated(Answer),
 }
 
-/// Puts the caller at the end of the line. Only where nothing suitable is free.
+/// Appends the caller to the line, if no suitable seats are free.
 pub(super) async fn join(
     state: &SellingState,
     show: &Show,
@@ -34,13 +34,13 @@ pub(super) async fn join(
     request: &WaitingRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    // First: the crowd of one address gets no transaction each, and whoever has the list's lock waits for no Redis.
+    // Limited first: a crowd at one address gets no transactions, and the holder of the list's lock waits for no Redis.
     if let Err(refused) = limits::count(state, address).await {
         // Their own join may have been the last that was allowed: a repeat gets its answer.
         return intent.unless_answered(&state.pg, state.clock.now(), refused).await;
     }
     let outcome = enter(state, show, owner, request, intent).await;
-    // Only those who join count.
+    // Only successful joins count.
     if !matches!(outcome, Ok(Outcome::Joined(_))) {
         limits::give_back(state, address).await;
     }
@@ -49,7 +49,7 @@ pub(super) async fn join(
     }
 }
 
-/// The work in the database, all or nothing.
+/// Joins in one transaction.
 async fn enter(
     state: &SellingState,
     show: &Show,
@@ -72,7 +72,7 @@ async fn enter(
     }
     sql::open_list(&mut tx, show.id, now).await?;
     let waiting = sql::count_waiting(&mut tx, show.id).await?;
-    // Where others wait already, what is free is theirs first; the rest reaches the newcomer by the line.
+    // While others wait, free seats are theirs first; the rest reaches the newcomer through the line.
     if is_free && waiting == 0 {
         return Err(Problem::new(Code::SeatsFree, "There are such seats: take them from the map, no need to wait."));
     }
@@ -112,12 +112,12 @@ fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {
     Ok(Wish { quantity: request.quantity, category: request.category.clone() })
 }
 
-/// Takes the caller out of the line, and gives back what was held for them. Should we die between the two,
-/// the hold ends by itself.
+/// Removes the caller from the line, and releases their offer. After a crash between the two,
+/// the hold expires.
 pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent: &Intent) -> Result<Answer, Problem> {
     let now = state.clock.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
-    // A repeat that comes late must not take them out of the line they have joined again since.
+    // A late repeat must not remove them from the line that they have joined again since.
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
@@ -126,8 +126,8 @@ pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent
     let answer = Answer::no_content();
     let answer = intent.commit(tx, answer, now).await?;
     if let Some(hold) = offered {
-        // One that is gone or being paid for is not ours to let go. One that cannot be let go now ends by itself soon:
-        // they have left all the same, and a repeat would be told so.
+        // A hold that ended or is being paid for is not released. A failed release is only logged, since the hold
+        // expires soon: the caller has left all the same, and a repeat gets the same answer.
         if let Err(problem) = with_map(state, show, || state.locks.release(show.id, hold, owner)).await {
             tracing::warn!(?problem, %hold, "what {hold} offered goes to the next in line when it runs out");
         }

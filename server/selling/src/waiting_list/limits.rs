@@ -1,4 +1,4 @@
-//! How many join waiting lists from one address of the network, and how often the address of one offer is pressed.
+//! Rate limits of joins per network address, and of take-overs per offer.
 
 use uuid::Uuid;
 
@@ -6,17 +6,17 @@ use crate::SellingState;
 use http::{ClientAddress, Problem};
 use platform::rate_limits::Allowance;
 
-/// Presses of the button of one offer's mail, from all devices: each locks the entry and asks the lock store.
+/// Rate limit of take-overs of one offer, from all devices: each locks the entry and calls the lock store.
 const TAKE_OFFER: Allowance = Allowance { name: "waiting-list-offer", burst: 10, each_ms: 6_000 };
 
-/// From an address of which so many tries for seats a minute may come: a tenth of these in a row, then a hundredth a
-/// minute; `None`: nobody counts. One visitor is in a few lists at most anyhow.
+/// Derives the limit of joins from the address's limit of seat requests per minute: a tenth as burst, then a
+/// hundredth a minute; `None`: unlimited. One visitor is in a few lists at most anyway.
 fn of_address(tries_a_minute: u32) -> Option<Allowance> {
     let each_ms = 6_000_000_i64.checked_div(i64::from(tries_a_minute))?;
     Some(Allowance { name: "waiting-list-address", burst: (tries_a_minute / 10).max(1), each_ms })
 }
 
-/// Counts somebody who wants to join from this address.
+/// Counts a join from this address.
 ///
 /// # Errors
 /// 429.
@@ -27,14 +27,14 @@ pub(super) async fn count(state: &SellingState, address: &ClientAddress) -> Resu
     }
 }
 
-/// Whoever was counted did not join: it does not count.
+/// Returns the token of a join that failed.
 pub(super) async fn give_back(state: &SellingState, address: &ClientAddress) {
     if let Some(of) = of_address(state.admission_settings.holds_per_address_min) {
         state.rate_limits.give_back(&of, &address.0).await;
     }
 }
 
-/// Counts a visitor who wants to take the offer of this entry over.
+/// Counts a take-over of this entry's offer.
 ///
 /// # Errors
 /// 429.

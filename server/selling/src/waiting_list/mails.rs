@@ -1,6 +1,6 @@
-//! Mails that tell people what is held for them. At least once each; sent twice, it is shown once.
+//! Mails about offers. Sent at least once each; a duplicate has the same id and is displayed once.
 //!
-//! They have a lane of their own beside the rounds in which offers are made: a mail server that hangs holds up no offer.
+//! They run beside the rounds in which offers are made: a hanging mail server delays no offer.
 
 use tokio::time::timeout;
 
@@ -11,17 +11,17 @@ use platform::clock::from_utc;
 use platform::ids;
 use tickets::{MAIL_LEASE_MS, MailError, MailLane, OfferMail, SEND_WITHIN};
 
-/// Tries before the mail is given up: the offer is over by then.
+/// Maximum attempts to send a mail: by then the offer has ended.
 const MAX_TRIES: i32 = 10;
-/// Longest pause before another try, milliseconds, with full jitter.
+/// Maximum pause before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 30_000;
 
-/// Tells the mails of this replica that an offer was made.
+/// Wakes this replica's sender of offer mails.
 pub(super) fn wake(state: &SellingState) {
     state.offer_mails_wake.notify_one();
 }
 
-/// Sends them until the server stops; what it has taken it finishes.
+/// Sends mails until the server stops; leased mails are finished first.
 pub async fn send_forever(state: SellingState) {
     let state = &state;
     let lane = MailLane { what: "mails about offers", stop: &state.stop, wake: &state.offer_mails_wake };
@@ -36,7 +36,7 @@ async fn take(state: &SellingState) -> Result<Option<Entry>, sqlx::Error> {
 async fn send(state: &SellingState, entry: Entry) {
     let sent = match timeout(SEND_WITHIN, hand_over(state, &entry)).await {
         Ok(Some(sent)) => sent,
-        // The lease ends, and it is tried again.
+        // The lease expires, and the mail is retried.
         Ok(None) => return,
         Err(_) => Err(MailError::TooLate),
     };
@@ -53,13 +53,13 @@ async fn send(state: &SellingState, entry: Entry) {
     }
 }
 
-/// `None`: there is nothing to be handed over now.
+/// Sends the mail. `None`: there is nothing to send now.
 async fn hand_over(state: &SellingState, entry: &Entry) -> Option<Result<(), MailError>> {
     let mail = mail(state, entry).await?;
     Some(state.mailer.send_offer(&mail).await)
 }
 
-/// `None`: the show cannot be read now.
+/// Builds the mail. `None`: the show cannot be read now.
 async fn mail(state: &SellingState, entry: &Entry) -> Option<OfferMail> {
     let show = state.catalogue.known_show(entry.show_id).await.ok()?;
     let seats = entry.seats().into_iter().filter(|seat| show.has(*seat)).map(|seat| show.label_of(seat));

@@ -1,12 +1,12 @@
-//! The waiting list of a show that is sold out: what comes back is held for the next in line.
+//! The waiting list of a sold-out show: returned seats are held for the next in line.
 //!
-//! `domain::waiting_list` says whom an offer goes to. An offer is a hold like any other, made by the
-//! server in that person's name with terms of its own; buying it is checking out. Any replica makes
-//! offers, none leads: whoever has the lock of the show's row in `waiting_lists` plans them, in order, and
-//! writes down what is to be held before the lock store hears of it ([`offers`]). The id of the hold
-//! follows from the entry and the number of the offer, so that a crash in between is repeated harmlessly.
+//! `domain::waiting_list` decides who gets an offer. An offer is a hold like any other, made by the
+//! server for that person with its own terms; buying it is a normal checkout. Any replica makes
+//! offers, without a leader: the replica that locks the show's row in `waiting_lists` plans them, in order, and
+//! commits the plan before it calls the lock store ([`offers`]). The id of the hold
+//! is derived from the entry and the number of the offer, so that a repeat after a crash is harmless.
 //!
-//! While somebody waits, nobody else takes what is free ([`Open`]): they would jump the line.
+//! While people wait, free seats are reserved for them ([`Open`]): other holds would jump the line.
 
 mod endpoints;
 mod gate;
@@ -32,18 +32,18 @@ use uuid::Uuid;
 use crate::SellingState;
 use seats::seat_locks::offer_id;
 
-/// The hold of an entry's offer of that number; the only ids of version 5 among holds.
+/// Returns the hold id of an entry's offer of that number; the only ids of version 5 among holds.
 fn hold_of(entry: Uuid, number: i32) -> Uuid {
     offer_id(&["waiting list", &entry.to_string(), &number.to_string()])
 }
 
-/// The next id of an offer's hold that outlives the payment of this booking.
+/// Returns the next hold id of an offer whose hold continues after the payment of this booking.
 #[must_use]
 pub fn renewed_offer_id(hold: Uuid, booking: Uuid) -> Uuid {
     offer_id(&["waiting list", &hold.to_string(), &booking.to_string()])
 }
 
-/// Notes that the hold of an offer was renewed as another one, until then.
+/// Records the renewed hold of an offer and its expiry.
 ///
 /// # Errors
 /// When the database fails.
@@ -57,7 +57,7 @@ pub async fn note_renewed_offer(
     sql::note_renewed(tx, (hold, next), until, now).await
 }
 
-/// The person let their offer go: they are in line no more.
+/// Removes the owner of a released offer from the line.
 pub async fn given_back(state: &SellingState, hold: Uuid) {
     if let Err(cause) = sql::given_back(&state.pg, hold, state.clock.now()).await {
         tracing::warn!(%cause, %hold, "an offer that was given back stays open until its time is over");

@@ -1,4 +1,4 @@
-//! Making offers for a show: planned and written down first, then held, then told.
+//! Makes offers for a show: commits a plan, then holds the seats, then mails the offers.
 
 use domain::api::SeatKind;
 use domain::seats::{Places, SeatIndex, SeatState};
@@ -13,15 +13,15 @@ use catalogue::Show;
 use http::Problem;
 use seats::seat_locks::{Asked, Attempt, Held, Lot, MapSnapshot, Refusal, StoreError, Terms, with_map};
 
-/// Whoever holds other seats of the show when their turn comes, or has all they may have, is passed over
-/// this long, milliseconds.
+/// Pause for an entry whose owner holds other seats of the show, or is at the limit of seats,
+/// milliseconds.
 const PASSED_OVER_MS: i64 = 30 * SECOND_MS;
-/// The whole line, which is looked at in every round: whoever wants what is free may stand behind any number of
-/// people who want more. When a show moves to another room, those with offers stand in line again, beyond those
-/// who may join.
+/// Maximum entries read per round, the whole line: entries that want the free seats may be behind any number of
+/// entries that want more. When a show moves to another screen, entries with offers return to the line, in addition to
+/// the maximum of joined entries.
 const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
-/// Offers what is free to those in line.
+/// Offers free seats and places to the line.
 pub(super) async fn serve(state: &SellingState, show: Uuid) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
@@ -29,17 +29,17 @@ pub(super) async fn serve(state: &SellingState, show: Uuid) -> Result<(), Proble
         return Ok(());
     }
     if catalogue::on_sale(&show, state.clock.now()).is_err() {
-        // Not now: whoever waits keeps their place.
+        // Sales are closed for now: entries keep their place.
         return Ok(());
     }
-    // Holds that run out must come free even if nobody looks at the show.
+    // Expired holds must be freed even if no client watches the show.
     state.watched.add(show.id);
     let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     plan(state, &show, &snapshot).await?;
     hold(state, &show).await
 }
 
-/// Who gets what, written down before anybody hears of it.
+/// Plans offers and commits them before any call or mail.
 async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Result<(), Problem> {
     let mut free = free_in(show, snapshot);
     if free.is_empty() {
@@ -50,7 +50,7 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
     if !sql::lock_list(&mut tx, show.id).await? {
         return Ok(());
     }
-    // What was planned before and is not held yet is spoken for.
+    // Planned offers that are not held yet reserve their seats.
     for entry in sql::offering(&mut tx, show.id).await? {
         entry.offer().iter().for_each(|offer| free.take(offer));
     }
@@ -59,7 +59,7 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
     if is_over(open, &free) {
         return Ok(());
     }
-    // Less and less is free, so what somebody wished in vain is in vain for all who wish the same: a long line costs
+    // The free set only shrinks, so a request that did not fit never fits later in this round: a long line costs
     // hardly more than a short one.
     let mut in_vain: Vec<Wish> = Vec::new();
     for entry in sql::line(&mut tx, show.id, now, LONGEST_LINE).await? {
@@ -75,7 +75,7 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
             continue;
         };
         let number = entry.offer_number + 1;
-        // Whoever has left since the line was read leaves it to the next.
+        // An entry that left since the line was read leaves the offer to the next.
         if sql::intend(&mut tx, &entry, number, hold_of(entry.id, number), &offer, now).await? {
             free.take(&offer);
             open += 1;
@@ -85,7 +85,7 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
     Ok(())
 }
 
-/// Holds what was planned, by this replica or by one that died over it.
+/// Holds the planned offers, of this replica or of one that crashed.
 async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
     let mut tx = state.pg.begin().await?;
     if !sql::lock_list(&mut tx, show.id).await? {
@@ -98,8 +98,8 @@ async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
     let attempts: Vec<Attempt> = planned.iter().filter_map(attempt).collect();
     let length_ms = state.selling_settings.waiting_offer_ms;
     let terms = Terms { per_person: show.per_person, length_ms, life_ms: length_ms };
-    // Not by way of `with_map`, which may need a connection of its own: a map lost since it was read a
-    // moment ago is there again in the next round.
+    // Not through `with_map`, which may need another connection: a map that was lost since the snapshot
+    // is loaded again in the next round.
     let answers = match state.locks.lock(show.id, terms, &attempts).await {
         Ok(answers) => answers,
         Err(StoreError::NoMap(_)) => return Ok(()),
@@ -118,7 +118,7 @@ async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The same attempt every time it is asked, so that the lock store answers the same.
+/// Builds the lock store request of an offer. Repeats are identical, so that the lock store returns the same answer.
 fn attempt(entry: &Entry) -> Option<Attempt> {
     let lot = match entry.offer()? {
         Offer::Seats(seats) => Lot::of_seats(seats),
@@ -134,9 +134,9 @@ fn attempt(entry: &Entry) -> Option<Attempt> {
 }
 
 enum Outcome {
-    /// It is held until then.
+    /// Held until this time.
     Offered(Timestamp),
-    /// In line as before, not to be asked before that.
+    /// Back in line, with no offer before this time.
     Back(Timestamp),
 }
 
@@ -153,7 +153,7 @@ fn outcome(entry: &Entry, answer: Result<Held, Refusal>, now: Timestamp) -> Outc
     }
 }
 
-/// What of a show is free, as the map has it.
+/// Returns the free seats and places of a show on the map.
 pub(super) fn free_in(show: &Show, snapshot: &MapSnapshot) -> Free {
     let is_free = |(_, byte): &(SeatIndex, &u8)| **byte == SeatState::Available as u8;
     let mut rows = 0;

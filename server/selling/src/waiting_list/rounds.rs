@@ -1,5 +1,5 @@
-//! What every replica does for those who wait, once a second. It waits for no mail server: mails go out beside it
-//! ([`mails`](super::mails)).
+//! The rounds in which every replica serves waiting lists, once a second. They wait for no mail server: mails are sent
+//! concurrently ([`mails`](super::mails)).
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::{offers, sql};
 use crate::SellingState;
 use platform::background::Rounds;
 
-/// How often a replica looks.
+/// Interval of rounds.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A show that some replica has just looked at is left alone this long, milliseconds.
+/// Period in which a show that any replica has processed is skipped, milliseconds.
 const LOOKED_AT_MS: i64 = 900;
-/// Shows looked at in one round; those looked at longest ago come first.
+/// Shows processed in one round, least recent first.
 const MAX_SHOWS_PER_ROUND: i64 = 200;
-/// Shows with people in line that a replica knows at most.
+/// Maximum shows with a waiting list in a replica's cache.
 const MAX_OPEN_LISTS: i64 = 100_000;
 
 /// Runs until the server stops.
@@ -45,8 +45,8 @@ pub async fn round(state: &SellingState) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// Offers that were bought are taken; those whose time is over have lapsed, unless they are being paid for.
-/// The lock store lets their holds go by itself.
+/// Marks bought offers as taken, and expired ones as lapsed unless they are being paid for.
+/// The lock store expires their holds.
 async fn settle(state: &SellingState, now: Timestamp) -> Result<(), sqlx::Error> {
     let (taken, lapsed) = (sql::note_taken(&state.pg, now).await?, sql::note_lapsed(&state.pg, now).await?);
     if taken + lapsed > 0 {

@@ -1,4 +1,4 @@
-//! Queries of `waiting_lists` and `waiting_list`. Every write repeats the state it was decided on.
+//! Queries of `waiting_lists` and `waiting_list`. Every write verifies the state it was decided on.
 
 use std::collections::HashSet;
 
@@ -11,29 +11,29 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// How an entry stands, as SQL spells it.
+/// The state of an entry, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryState {
     /// In line.
     Waiting,
-    /// Planned, perhaps not held yet.
+    /// An offer is planned, perhaps not held yet.
     Offering,
-    /// Held for them.
+    /// An offer is held.
     Offered,
     /// Bought.
     Taken,
     /// The offer ran out.
     Lapsed,
-    /// They left.
+    /// The owner left.
     Left,
-    /// Booking closed.
+    /// Sales closed.
     Over,
 }
 
 impl TryFrom<String> for EntryState {
     type Error = String;
 
-    /// A row that cannot be is an error that names it, never a default.
+    /// Parses a state; a corrupt value is an error that names it, never a default.
     fn try_from(text: String) -> Result<Self, String> {
         Ok(match &*text {
             "waiting" => Self::Waiting,
@@ -48,7 +48,7 @@ impl TryFrom<String> for EntryState {
     }
 }
 
-/// Somebody in line.
+/// An entry of a waiting list.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct Entry {
     pub(super) id: Uuid,
@@ -73,17 +73,17 @@ impl Entry {
         Wish { quantity: self.quantity.unsigned_abs(), category: self.category.clone() }
     }
 
-    /// Seats of their offer.
+    /// Returns the seats of the offer.
     pub(super) fn seats(&self) -> Vec<SeatIndex> {
         self.offer_seats.iter().map(|seat| seat.cast_unsigned()).collect()
     }
 
-    /// Places of their offer.
+    /// Returns the places of the offer.
     pub(super) fn places(&self) -> Option<Places> {
         self.offer_area.map(|area| Places { area: area.cast_unsigned(), count: self.quantity.unsigned_abs() })
     }
 
-    /// Their offer; `None` when they never had one.
+    /// Returns the offer; `None` before the first one.
     pub(super) fn offer(&self) -> Option<Offer> {
         match self.places() {
             Some(places) => Some(Offer::Places(places)),
@@ -110,7 +110,7 @@ pub(super) use offers::{
     offered, offering, postpone_mail, take_mail,
 };
 
-/// Opens a show's list if it is not open, and locks it: nobody else joins or plans until the transaction ends.
+/// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.
 pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")
         .bind(show)
@@ -121,7 +121,7 @@ pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp)
     Ok(())
 }
 
-/// Locks a show's list; `false` when somebody else has it: they do the work.
+/// Tries to lock a show's list; `false` when another replica has it and does the work.
 pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     let locked = sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
         .bind(show)
@@ -130,7 +130,7 @@ pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> Result<bool,
     Ok(locked.is_some())
 }
 
-/// How many wait for a show.
+/// Counts the entries that wait for a show.
 pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('waiting', 'offering')")
         .bind(show)
@@ -144,8 +144,8 @@ pub(super) async fn lock_joins_of(tx: &mut PgConnection, owner: &str) -> Result<
     Ok(())
 }
 
-/// How many lists somebody is in. Their joins queue up until the transaction ends, so that two at once do
-/// not both find room.
+/// Counts the lists that a visitor is in. Their joins are serialised until the transaction ends, so that two
+/// concurrent ones do not both pass the limit.
 pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> Result<i64, sqlx::Error> {
     lock_joins_of(tx, owner).await?;
     sqlx::query_scalar(
@@ -156,7 +156,7 @@ pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> Result
     .await
 }
 
-/// How many joined before that place and still wait.
+/// Counts the waiting entries before that place.
 pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT count(*) FROM waiting_list
@@ -168,7 +168,7 @@ pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -
     .await
 }
 
-/// Puts somebody at the end of the line; `false` when they are in it.
+/// Appends an entry to the line; `false` when the visitor is in it.
 pub(super) async fn insert(
     tx: &mut PgConnection,
     id: Uuid,
@@ -196,7 +196,7 @@ pub(super) async fn insert(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// The entry of that id.
+/// Returns the entry of that id.
 pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<Entry>, sqlx::Error> {
     sqlx::query_as(entries!("WHERE id = $1")).bind(id).fetch_optional(tx).await
 }
@@ -207,7 +207,7 @@ pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<(), sqlx::Er
     Ok(())
 }
 
-/// True if this visitor is in the line of the show.
+/// Checks for an entry of this visitor in the line of the show.
 pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM waiting_list
@@ -219,7 +219,7 @@ pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -
     .await
 }
 
-/// Somebody's newest entry in a show.
+/// Returns a visitor's newest entry in a show.
 pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<Option<Entry>, sqlx::Error> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1"))
         .bind(show)
@@ -228,8 +228,8 @@ pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Re
         .await
 }
 
-/// Those who wait, in order, but for those who are passed over just now. They are not locked, as most get nothing:
-/// [`intend`] finds out who has left meanwhile.
+/// Returns the waiting entries in order, without those that are paused. They are not locked, as most get nothing:
+/// [`intend`] detects entries that left meanwhile.
 pub(super) async fn line(
     tx: &mut PgConnection,
     show: Uuid,
@@ -244,7 +244,7 @@ pub(super) async fn line(
         .await
 }
 
-/// Takes somebody out of the line: `None` when they are not in it, else the hold that was made for them.
+/// Removes a visitor from the line. `None` when they are not in it, else the hold of their offer, if any.
 pub(super) async fn leave(
     tx: &mut PgConnection,
     show: Uuid,
@@ -267,7 +267,7 @@ pub(super) async fn leave(
     Ok(left.map(|(hold,)| hold))
 }
 
-/// Booking is closed: nobody's turn comes any more.
+/// Ends the waiting entries of a show whose sales are closed.
 pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE waiting_list SET state = 'over', updated_at = $2
@@ -280,7 +280,7 @@ pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<(),
     Ok(())
 }
 
-/// Shows in which somebody waits.
+/// Returns the shows with waiting entries.
 pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> Result<HashSet<Uuid>, sqlx::Error> {
     let shows: Vec<Uuid> =
         sqlx::query_scalar("SELECT DISTINCT show_id FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1")
@@ -290,8 +290,8 @@ pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> Result<HashSet<Uuid>,
     Ok(shows.into_iter().collect())
 }
 
-/// Shows in which somebody waits and that no replica has looked at since `looked_at`, longest ago first; they
-/// count as looked at from here on.
+/// Returns the shows with waiting entries that no replica has processed since `looked_at`, least recent first, and
+/// marks them as processed.
 pub(super) async fn due_shows(
     pg: &PgPool,
     now: Timestamp,

@@ -1,4 +1,4 @@
-//! A place in line as its owner sees it.
+//! The owner's view of a place in line.
 
 use domain::api::waiting_list::{OfferView, WaitingState, WaitingView};
 use domain::seats::Places;
@@ -11,13 +11,13 @@ use catalogue::Show;
 use http::Problem;
 use platform::clock::{from_utc, rfc3339};
 
-/// The caller's place; `None` when they are not in line and were not lately.
+/// Returns the caller's place; `None` when they have no entry or have left.
 pub(super) async fn of_owner(state: &SellingState, show: &Show, owner: &str) -> Result<Option<WaitingView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     newest(&mut connection, show, owner, state.clock.now()).await
 }
 
-/// Their newest entry.
+/// Returns the view of their newest entry.
 pub(super) async fn newest(
     connection: &mut PgConnection,
     show: &Show,
@@ -33,7 +33,7 @@ pub(super) fn of_entry(show: &Show, entry: &Entry, ahead: i64, now: Timestamp) -
     let until = entry.offer_until.map_or(now, from_utc);
     let state = match entry.state {
         EntryState::Waiting | EntryState::Offering | EntryState::Offered if show.is_called_off() => WaitingState::Over,
-        // What is about to be held is not held yet.
+        // A planned offer is not held yet.
         EntryState::Waiting | EntryState::Offering => WaitingState::Waiting,
         EntryState::Offered if until > now => WaitingState::Offered,
         EntryState::Offered | EntryState::Lapsed => WaitingState::Lapsed,

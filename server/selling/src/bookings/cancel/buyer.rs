@@ -1,4 +1,4 @@
-//! The buyer wants out, of all of a booking or of some seats.
+//! Cancellation by the buyer, of a whole booking or of some seats.
 
 use axum::http::StatusCode;
 use domain::api::cancelling::CancelRequest;
@@ -13,7 +13,7 @@ use crate::{SellingState, outbox};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 
-/// Cancels the caller's booking. The answer says how it stands then.
+/// Cancels the caller's booking. Returns its new state.
 pub(in crate::bookings) async fn cancel(
     state: &SellingState,
     owner: &str,
@@ -27,7 +27,7 @@ pub(in crate::bookings) async fn cancel(
     }
     let (_, show) = view::owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if show.is_called_off() {
-        // In a moment it is undone in full; a fee for being faster would be unkind.
+        // It is undone in full in a moment; charging a fee to a faster buyer would be unfair.
         return Err(Problem::new(
             Code::SalesClosed,
             "This show will not take place. All of the price is on its way back to you, without your doing.",

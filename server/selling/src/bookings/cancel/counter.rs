@@ -1,5 +1,5 @@
-//! The counter takes seats back. What was paid there is paid out there, in the same transaction; what a gateway has
-//! goes back through the gateway, as ever.
+//! Returns at the counter. Money paid there is paid out there, in the same transaction; money at a gateway
+//! is refunded through the gateway.
 
 use domain::booking::{BookingState, MoneyState};
 use domain::money::Money;
@@ -15,24 +15,24 @@ use crate::bookings::moves::Cause;
 use crate::bookings::sql::{self, BookingRow};
 use http::{Code, Problem};
 
-/// For the story of a booking whose money went over the counter.
+/// The history's cause of a payout at the counter.
 pub(in crate::bookings) const PAID_OUT: Cause<'static> = Cause::of("staff", "Paid back at the counter.");
 
-/// What the counter took back.
+/// The result of a return at the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenBack {
-    /// What goes back.
+    /// The refunded amount.
     pub amount: Money,
-    /// How it goes back at the counter; `None`: the way it came, through its gateway.
+    /// The means of the payout at the counter; `None`: refunded through the gateway.
     pub means: Option<Means>,
 }
 
-/// Takes back all of a sold booking, or these seats, in full and at any time. Money of the counter counts as paid out
-/// when this is committed: the caller writes it into the till.
+/// Takes back all of a sold booking, or these seats, in full and at any time. Counter money counts as paid out
+/// when this is committed: the caller records it in the till.
 ///
 /// # Errors
-/// 404 when there is no such booking, 409 when it is not sold (any more), 400 for seats it has not or a reason that
-/// cannot be used.
+/// 404 when there is no such booking, 409 when it is not sold (any more), 400 for unknown seats or an
+/// invalid reason.
 pub async fn take_back(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -60,10 +60,10 @@ pub async fn take_back(
     Ok(TakenBack { amount: Money::new(back, row.machine.total.currency), means })
 }
 
-/// Pays out what a counter booking is owed because it was undone elsewhere: its show was called off, for one.
+/// Pays out the refunds of a counter booking that was undone elsewhere, for example because its show was called off.
 ///
 /// # Errors
-/// 404 when there is no such booking, 409 when nothing waits for it at the counter.
+/// 404 when there is no such booking, 409 when no payout is open.
 pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Result<TakenBack, Problem> {
     let nothing = || Problem::new(Code::WrongState, "Nothing waits at the counter for this booking.");
     let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
@@ -75,7 +75,7 @@ pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Re
     }
     let mut back = 0;
     for refund in &waiting {
-        // The whole stands last in the machine; a part leaves a line in the story, and so a version behind.
+        // The full refund is the machine's last step; a part adds an event, and so increments the version.
         let row = sql::lock(tx, row.id).await?.ok_or_else(|| Problem::not_found("booking"))?;
         refunds::settle(tx, &row, refund.number.cast_unsigned(), PAID_OUT, now).await.map_err(unmoved)?;
         back += refund.amount_minor;
@@ -83,7 +83,7 @@ pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Re
     Ok(TakenBack { amount: Money::new(back, row.machine.total.currency), means: Some(means) })
 }
 
-/// What waits at the counter for a booking; nothing where its money is a gateway's.
+/// Returns the open payout of a booking at the counter; `None` where its money is at a gateway.
 pub(in crate::bookings) fn waiting(
     row: &BookingRow,
     refunds: &[refunds::RefundRow],

@@ -1,7 +1,7 @@
-//! Undoing sales: by the buyer, by staff, of a whole show.
+//! Undoes sales: by the buyer, by staff, or for a whole show.
 //!
-//! All three end in [`undo`]: the machine's move, the refund with its fee, the tickets that open no door
-//! any more, in the caller's transaction. Seats, money and mail follow as effects.
+//! All three call [`undo`]: the state machine's move, the refund with its fee, and the revocation of the
+//! tickets, in the caller's transaction. Seats, money and mail follow as effects.
 
 mod buyer;
 mod counter;
@@ -30,20 +30,20 @@ use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
 use http::{Code, Problem};
 
-/// On whose word.
+/// The party that cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// The buyer's: in time only, less the fee.
+    /// The buyer: only in time, less the fee.
     Buyer {
         /// When the show starts.
         show_starts_at: Timestamp,
     },
-    /// Staff's: at any time, in full.
+    /// Staff: at any time, in full.
     Staff,
 }
 
 impl By {
-    /// What goes back of a price, and what is kept.
+    /// Splits a price into the refund and the fee that is kept.
     fn share(self, price: Money) -> (Money, i64) {
         let back = match self {
             Self::Buyer { .. } => back_to_buyer(price),
@@ -73,10 +73,10 @@ async fn undo(
     Ok(undone)
 }
 
-/// Undoes all of a booking, which the caller has locked, at the cinema's word: what was paid goes back in full.
+/// Undoes all of a booking, which the caller has locked, on behalf of the cinema: the payment is refunded in full.
 ///
 /// # Errors
-/// 409 when it is over.
+/// 409 when the booking has ended.
 pub async fn undo_in_full(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -86,7 +86,7 @@ pub async fn undo_in_full(
     undo(tx, row, By::Staff, cause, now).await.map_err(unmoved)
 }
 
-/// Undoes these seats of a booking, which the caller has locked, and keeps the others; all of it, when no
+/// Undoes these seats of a booking, which the caller has locked, and keeps the others; the whole booking, when no
 /// other seat is left.
 async fn undo_seats(
     tx: &mut PgConnection,
@@ -122,7 +122,7 @@ async fn undo_seats(
     Ok(BookingRow { seats: kept.iter().map(|line| line.seat_no.cast_unsigned()).collect(), ..smaller })
 }
 
-/// Why a booking was not cancelled, for a person.
+/// Maps a refused cancellation to a problem.
 pub(super) fn unmoved(error: MoveError) -> Problem {
     use domain::booking::Refused;
     match error {

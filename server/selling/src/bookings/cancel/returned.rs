@@ -1,4 +1,4 @@
-//! Seats that leave a booking which keeps others.
+//! Returned seats of a booking that keeps others.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::bookings::sql::{BookingRow, SeatRow};
 use catalogue::Show;
 use http::{Code, Problem};
 
-/// Divides the seats of a booking into those to be given back and those to be kept. The one validator of
-/// such a wish: at least one seat, each once, each the booking's.
+/// Divides the seats of a booking into those to return and those to keep. The only validator of
+/// such a request: at least one seat, each once, each of this booking.
 pub(super) fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> Result<(Vec<SeatRow>, Vec<SeatRow>), Problem> {
     let wanted: BTreeSet<SeatIndex> = seats.iter().copied().collect();
     if wanted.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> Result<(Vec<Se
     Ok((gone, kept))
 }
 
-/// Takes seats out of a booking, in the transaction of its move.
+/// Removes seats from a booking, in the transaction of its move.
 pub(super) async fn take(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -57,7 +57,7 @@ pub(super) async fn take(
     Ok(())
 }
 
-/// Gives the seats of one part back: claims first, then the map. An effect, done at least once.
+/// Releases the seats of one part: claims first, then the map. An effect, performed at least once.
 pub(in crate::bookings) async fn release_part(
     state: &SellingState,
     show: &Show,

@@ -1,12 +1,13 @@
-//! A show that will not take place: nothing more is sold, holds go, every booking is undone in full.
+//! Calls shows off: sales stop, holds are released, every booking is undone in full.
 //!
-//! First the show is locked against writers of its bookings, and marked, in one transaction with the row that keeps the
-//! progress. The lock waits for bookings that are being written, whose foreign key has the show locked; later ones wait for
-//! the mark, and a trigger refuses them (`migrations/0008`, `0093`). Replicas read the mark within a second. So a booking that was submitted before is seen by the batches, because they look after the mark was
-//! committed; one that is being paid just then is locked, passed over and found by the next. No batch says that none is
-//! left before it had the show's lock once more: where sales never pause, the mark is set without. A payment that is
-//! settled all the same goes back (`moves::settle`).
-//! If a server dies half way, the row stays open, and any replica goes on.
+//! First the show is locked against writers of its bookings, and marked, in one transaction with the row that keeps
+//! the progress. The lock waits for bookings that are being written, whose foreign key has the show locked; later
+//! ones wait for the mark, and a trigger refuses them (`migrations/0008`, `0093`). Replicas read the mark within a
+//! second. Batches start after the mark was committed, so they see every booking that was submitted before; a booking
+//! that is being paid just then is locked, skipped, and found by the next batch. A batch reports that none is left
+//! only while it has the show's lock once more: where sales never pause, the mark is set without it. A payment that
+//! is settled all the same is refunded (`moves::settle`). If a server dies half way, the row stays open, and any
+//! replica continues.
 
 use std::time::Duration;
 
@@ -26,33 +27,33 @@ use seats::seat_locks::StoreError;
 
 /// Bookings undone in one transaction.
 const MAX_PER_BATCH: i64 = 64;
-/// How often replicas look for shows that were called off, and so how long one may not know.
+/// Interval in which replicas look for called-off shows, and so the maximum delay until they stop selling.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A show is not done with before this long after it was called off, milliseconds: until then a replica may
-/// have granted a hold, not knowing.
+/// Minimum time before a called-off show is finished, milliseconds: until then a replica may
+/// have granted a hold before it read the mark.
 const LEAST_MS: i64 = 5 * SECOND_MS;
-/// How long replicas are reminded of a show that was called off, milliseconds: longer than the catalogue
-/// believes what it has read.
+/// Period in which replicas are notified of a called-off show, milliseconds: longer than the catalogue
+/// caches a show.
 const TOLD_FOR_MS: i64 = 900 * SECOND_MS;
-/// Shows looked after in one round.
+/// Shows processed in one round.
 const MAX_SHOWS: i64 = 1_000;
 
-/// What a batch came to.
+/// The result of one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
-    /// So many bookings were undone; there may be more.
+    /// The number of bookings in the batch; there may be more.
     Undone(usize),
-    /// Another replica is working on it, or has locked the bookings that are left, or a booking is being written.
+    /// Another replica works on the show, or has locked the remaining bookings, or a booking is being written.
     Busy,
     /// No booking is left.
     NoneLeft,
 }
 
-/// Calls a show off; `false` when it was already. The bookings are undone by [`undo_batch`], here or by any
+/// Calls a show off; `false` when it was called off already. [`undo_batch`] undoes the bookings, here or on any
 /// replica.
 ///
 /// # Errors
-/// 404 when there is no such show, 400 when the reason cannot be used.
+/// 404 when there is no such show, 400 when the reason is invalid.
 pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
     let mut tx = pg.begin().await?;
     let is_first = call_off_in(&mut tx, show, reason, now).await?;
@@ -60,7 +61,7 @@ pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> 
     Ok(is_first)
 }
 
-/// The same in the caller's transaction.
+/// Calls a show off in the caller's transaction.
 ///
 /// # Errors
 /// As [`call_off`].
@@ -85,10 +86,10 @@ pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: T
 /// Undoes some of the bookings of a show that was called off.
 ///
 /// # Errors
-/// When the database fails; nothing of this batch is done then.
+/// When the database fails; then nothing of this batch is committed.
 pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch, Problem> {
     let mut tx = pg.begin().await?;
-    // The show-level lock: one batch of a show at a time, on whichever replica.
+    // The show-level lock: one batch of a show at a time, on any replica.
     let reason: Option<String> =
         sqlx::query_scalar("SELECT reason FROM show_cancellations WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
             .bind(show)
@@ -122,8 +123,8 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch
     Ok(Batch::Undone(ids.len()))
 }
 
-/// Locks bookings that are to be undone, passing over those that somebody is moving just now: waiting for
-/// them with others in hand could deadlock.
+/// Locks bookings that are to be undone, skipping those that other transactions have locked: waiting for
+/// them while holding locks could deadlock.
 async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx::Error> {
     let mut ids: Vec<Uuid> = sqlx::query_scalar(
         "SELECT id FROM bookings
@@ -168,7 +169,7 @@ async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error
     .await
 }
 
-/// Looks after shows that were called off, until the server stops: any replica, no leader.
+/// Undoes the bookings of called-off shows, until the server stops: any replica, no leader.
 pub async fn work_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
@@ -198,9 +199,9 @@ async fn one_round(state: &SellingState) -> Result<(), Problem> {
 }
 
 async fn look_after(state: &SellingState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
-    // People who are choosing see the seats go; those being paid for go with their bookings.
+    // The map shows the seats as released to people who are choosing; seats being paid for follow with their bookings.
     match state.locks.release_all(show).await {
-        // Nobody ever held a seat of it.
+        // No seat of it was ever held.
         Ok(_) | Err(StoreError::NoMap(_)) => {
             sqlx::query(
                 "UPDATE show_cancellations SET holds_released_at = $2 WHERE show_id = $1 AND holds_released_at IS NULL",

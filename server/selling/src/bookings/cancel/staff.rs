@@ -1,4 +1,4 @@
-//! Staff undo a booking, or some seats of it: a defective seat, a mistake at the box office. In full.
+//! Cancellation by staff, of a booking or of some seats, in full: a defective seat, a mistake at the box office.
 
 use domain::booking::{BookingState, MoneyState};
 use domain::money::Money;
@@ -14,19 +14,19 @@ use http::{Code, Problem};
 /// Longest reason, characters: it goes into a mail.
 const MAX_REASON_CHARS: usize = 300;
 
-/// What staff undid.
+/// The result of a cancellation by staff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
     /// The booking.
     pub booking: Uuid,
-    /// What goes back to the buyer; nothing when nothing was paid.
+    /// The refund to the buyer; zero when nothing was paid.
     pub back: Money,
 }
 
-/// A reason as it is written into stories and mails.
+/// Validates a reason for histories and mails.
 ///
 /// # Errors
-/// 400 when there is none, or one that is too long.
+/// 400 when it is empty, too long, or has control characters.
 pub(in crate::bookings) fn reason_of(text: &str) -> Result<&str, Problem> {
     let reason = text.trim();
     if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
@@ -36,10 +36,10 @@ pub(in crate::bookings) fn reason_of(text: &str) -> Result<&str, Problem> {
     Ok(reason)
 }
 
-/// Cancels the booking of that reference, or only the seats of these names; the buyer is told the reason.
+/// Cancels the booking of that reference, or only the seats with these labels; the reason is mailed to the buyer.
 ///
 /// # Errors
-/// 404 when there is none, 400 for a seat it has not or a reason that cannot be used, 409 when it is over.
+/// 404 when there is none, 400 for an unknown seat or an invalid reason, 409 when the booking has ended.
 pub async fn cancel_booking(
     pg: &PgPool,
     reference: &str,

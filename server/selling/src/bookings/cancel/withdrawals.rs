@@ -1,9 +1,9 @@
-//! Undoes the bookings of defective seats that were taken out of sale.
+//! Undoes the bookings of defective seats that were withdrawn from sale.
 //!
-//! The act writes `shows.blocked` and a row a seat here, in one transaction, and takes the seats off the map at once where
-//! they are free or held. From then on they stay off sale: a seat that a booking gives back is blocked in the step
-//! that frees it (`claims::on_map`). Any replica undoes the bookings that have such seats, until the map and the claims have
-//! no holder of one: a later look finds a payment that was under way.
+//! A withdrawal writes `shows.blocked` and one row per seat here, in one transaction, and takes free and held seats
+//! off the map at once. From then on they stay off sale: a seat that a booking releases is blocked in the step that
+//! frees it (`claims::on_map`). Any replica undoes the bookings that have such seats, until the map and the claims
+//! have no holder of one: a later check finds a payment that was in progress.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,20 +25,20 @@ use platform::background::Rounds;
 use platform::clock::to_utc;
 use seats::seat_locks::with_map;
 
-/// Pause between two looks for seats that were taken out of sale.
+/// Interval of checks for withdrawn seats.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A seat is looked after for at least this long, milliseconds: a payment that had begun has its claim, or failed, by then.
+/// Minimum time that a seat is checked, milliseconds: by then a payment in progress has its claim, or failed.
 const LEAST_MS: i64 = 60 * SECOND_MS;
-/// A seat without a holder is looked at again after this long, milliseconds…
+/// Pause before a seat without a holder is checked again, milliseconds…
 const LOOK_AGAIN_MS: i64 = 5 * SECOND_MS;
-/// …and one with a holder after this long.
+/// …and before a seat with a holder is.
 const LOOK_SOON_MS: i64 = SECOND_MS;
-/// A look belongs to one replica for this long, milliseconds.
+/// Lease of a check, milliseconds.
 const LEASE_MS: i64 = 30 * SECOND_MS;
-/// Seats looked at in one round.
+/// Seats checked in one round.
 const MAX_PER_ROUND: i64 = 1_000;
 
-/// A seat whose bookings are to be undone.
+/// A withdrawn seat whose bookings are to be undone.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Row {
     seat_no: i32,
@@ -53,7 +53,7 @@ impl Row {
     }
 }
 
-/// Plans the undoing of bookings with these seats, for when the caller's transaction is committed.
+/// Schedules the cancellation of bookings with these seats, effective with the caller's commit.
 ///
 /// # Errors
 /// When the database fails.
@@ -81,7 +81,7 @@ pub async fn withdraw_in(
     Ok(())
 }
 
-/// Bookings that have one of these seats, sold or being paid for, in a show.
+/// Returns the bookings that have one of these seats, sold or being paid for, in a show.
 ///
 /// # Errors
 /// When the database fails.
@@ -98,7 +98,7 @@ pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex
     .await
 }
 
-/// Undoes bookings of seats that were taken out of sale, until the server stops: any replica, no leader.
+/// Undoes the bookings of withdrawn seats, until the server stops: any replica, no leader.
 pub async fn withdraw_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
@@ -160,7 +160,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
         !is_off_sale || is_settled
     };
     let done: Vec<i32> = rows.iter().filter(is_done).map(|row| row.seat_no).collect();
-    // A seat that was taken out once more meanwhile begins anew.
+    // A seat that was withdrawn again meanwhile starts over.
     sqlx::query(
         "UPDATE seat_withdrawals SET finished_at = $3
          WHERE show_id = $1 AND seat_no = ANY($2) AND finished_at IS NULL AND requested_at <= $4",
@@ -186,8 +186,8 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Takes these seats off the map. Returns those that are off sale, and those of them that are being paid for or sold. A seat
-/// that was put back on sale is not among them, nor one of a show that has begun, was moved or was called off.
+/// Takes these seats off the map. Returns those that are off sale, and those of them that are being paid for or sold.
+/// Excludes seats that were put back on sale, and seats of a show that has begun, was moved or was called off.
 async fn take_off(
     state: &SellingState,
     show: &Show,
@@ -197,7 +197,7 @@ async fn take_off(
     // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let mut tx = state.pg.begin().await?;
-    // The lock keeps them from being put back on sale until the map agrees.
+    // The lock prevents putting them back on sale until the map is updated.
     let (blocked, layout, is_on): (Vec<i32>, Uuid, bool) = sqlx::query_as(
         "SELECT blocked, layout_id, starts_at > $2 AND NOT called_off FROM shows WHERE id = $1 FOR NO KEY UPDATE",
     )
@@ -217,7 +217,7 @@ async fn take_off(
     Ok((seats, left))
 }
 
-/// Undoes a booking as far as it has these seats. True if it has to be looked at again.
+/// Undoes the part of a booking that has these seats. True if the booking must be checked again.
 async fn undo_one(state: &SellingState, booking: Uuid, rows: &[Row], seats: &[SeatIndex]) -> Result<bool, Problem> {
     let mut tx = state.pg.begin().await?;
     let free: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
@@ -231,14 +231,14 @@ async fn undo_one(state: &SellingState, booking: Uuid, rows: &[Row], seats: &[Se
     let Some(row) = row else { return Ok(false) };
     let own: BTreeSet<SeatIndex> = row.seats.iter().copied().collect();
     let gone: Vec<SeatIndex> = seats.iter().copied().filter(|seat| own.contains(seat)).collect();
-    // A seat that it gave back before is claimed until the outbox has released it.
+    // A seat that it returned before is claimed until the outbox has released it.
     let Some(first) = rows.iter().find(|row| gone.contains(&row.seat())) else { return Ok(false) };
     let (reason, now) = (first.reason.as_str(), state.clock.now());
     match row.machine.state {
         BookingState::Confirmed if gone.len() < row.seats.len() => {
             undo_seats(&mut tx, &row, &gone, By::Staff, reason, now).await?;
         }
-        // All of its seats; a payment under way is stopped.
+        // All of its seats; a payment in progress is stopped.
         BookingState::Confirmed | BookingState::PaymentPending | BookingState::PaymentSucceeded => {
             undo_in_full(&mut tx, &row, Cause { actor: "staff", reason }, now).await?;
         }

@@ -1,9 +1,9 @@
-//! Checking out and paying in one request: one journey for the buyer, one key, and before the charge one commit
+//! Checkout and payment in one request: one round trip for the buyer, one key, and one commit before the charge
 //! instead of two.
 //!
-//! All of `create` and `confirm` holds. What is refused has written nothing: there is no booking, and the hold is as it
-//! was. Where Postgres was cut off while it wrote, nobody knows; then the hold stays closed until its end, or until its
-//! owner asks again.
+//! All rules of `create` and `confirm` apply. A refusal writes nothing: there is no booking, and the hold is
+//! unchanged. Where the connection to Postgres failed during the commit, the outcome is unknown; then the hold stays
+//! closed until it expires, or until its owner retries.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use seats::seat_locks::Held;
 
-/// Makes a booking of the caller's hold and pays for it. The answer says how it stands: confirmed, or pending with the
-/// gateway's page. `turn` ends when the payment is written down.
+/// Creates a booking of the caller's hold and pays for it. Returns its state: confirmed, or pending with the
+/// gateway's page. `turn` ends when the payment is committed.
 pub(in crate::bookings) async fn at_once(
     state: &SellingState,
     order: Order<'_>,
@@ -36,9 +36,9 @@ pub(in crate::bookings) async fn at_once(
     }
     match buy(state, order, terms, turn).await {
         Ok(answer) => Ok(answer),
-        // Nothing that can be read was asked for; or whoever knows what was granted does not answer.
+        // The request is malformed, or the store that knows earlier grants is unavailable.
         Err(refusal) if !may_have_been_granted(refusal.code()) => Err(refusal),
-        // What is refused now may have been granted before: to the same key, or to another tab.
+        // A refused request may have been granted before: to the same key, or to another tab.
         Err(refusal) => match create::or_replay(state, order.visitor, intent, refusal).await {
             Ok(answer) => Ok(answer),
             Err(refusal) => unless_paid(state, order, refusal).await,
@@ -51,7 +51,7 @@ fn may_have_been_granted(code: Code) -> bool {
 }
 
 async fn buy(state: &SellingState, order: Order<'_>, terms: &PayAtOnce, turn: &mut Turn) -> Result<Answer, Problem> {
-    // As it was granted here a moment ago, most likely: the lock store is told what is to be paid for, and compares.
+    // Most likely the hold is as this replica granted it; the lock store compares it with the sale.
     let known = state.latest_holds.of(order.request.hold, &order.visitor.owner);
     let is_known = known.is_some();
     let submitted = match submit(state, order, terms, known).await {
@@ -62,7 +62,7 @@ async fn buy(state: &SellingState, order: Order<'_>, terms: &PayAtOnce, turn: &m
     confirm::go_on(state, submitted).await
 }
 
-/// Whether another hold than the one that was known may be none to refuse, or one to refuse for another reason.
+/// Checks for a refusal that a fresh read of the hold could change.
 const fn may_be_outdated(code: Code) -> bool {
     matches!(code, Code::WrongState | Code::HoldExpired | Code::PriceChanged | Code::EmailCodeWanted)
 }
@@ -78,11 +78,11 @@ async fn submit(
     let (is_guest, if_late) = (order.visitor.account.is_none(), Some(order.request.if_late));
     let wish = Wish { row, seen: None, only_at: None, is_guest, if_late };
     let means = ConfirmRequest { payment_token: terms.payment_token.clone() };
-    // The very show that the total was added up with: its lines are priced by the same prices.
+    // The show that the total was computed with: its lines have the same prices.
     confirm::submit(state, Arc::clone(order.show), wish, &means, order.intent).await
 }
 
-/// Whether it costs what the buyer was told.
+/// Checks that the total is the one the buyer saw.
 fn agreed(row: &BookingRow, terms: &PayAtOnce) -> Result<(), Problem> {
     let total = row.machine.total;
     if total.minor == terms.total_minor {
@@ -92,7 +92,7 @@ fn agreed(row: &BookingRow, terms: &PayAtOnce) -> Result<(), Problem> {
     Err(Problem::new(Code::PriceChanged, words))
 }
 
-/// The booking of that hold, if it is paid or being paid: then there is nothing to refuse.
+/// Returns the booking of that hold, if it is paid or being paid: then there is nothing to refuse.
 async fn unless_paid(
     state: &SellingState,
     Order { show, visitor, request, intent }: Order<'_>,

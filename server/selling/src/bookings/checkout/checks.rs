@@ -1,21 +1,20 @@
-//! What must be true before anybody is charged, checked in parallel under one deadline. The first "no" ends
-//! the check.
+//! The checks before a charge, run concurrently under one deadline. The first refusal ends them.
 //!
-//! - somebody takes payments, and the show may be booked: known here, without asking anyone;
-//! - the hold is alive and is for just these seats: asked of the lock store, which closes it to changes and
-//!   lets it last until the payment is over. While the lock store is away, a booking that was checked out before is
-//!   paid for as it was checked out, until its time is over: the claims in Postgres decide whose the seats are;
-//! - the gateway says what pays, where the show has a cap on what one card pays for (`instruments`);
-//! - the buyer is within the limit of seats, and has not been trying card after card: asked of Postgres.
+//! - a gateway takes payments, and the show is on sale: known in memory;
+//! - the hold is alive and has exactly these seats: checked by the lock store, which closes the hold to changes and
+//!   extends it until the payment is over. While the lock store is unavailable, a booking that was checked out before is
+//!   paid for as checked out, until it expires: the claims in Postgres decide who gets the seats;
+//! - the gateway identifies the payment instrument, where the show has a limit per instrument (`instruments`);
+//! - the buyer is within the limit of seats and of declined payments: checked in Postgres.
 //!
-//! Seats are counted by person, not by cookie: by account (every browser that signs in makes one more visitor of it) and
-//! by mailbox, where its owner is known: an account's proven address, or any address in a show that asks for
-//! codes. A guest who gives such an address counts together with its account and with other guests who gave it. Persons
-//! who may pay in several browsers at once are counted once more as the payment is written down (`person_limit`).
+//! Seats are counted per person, not per cookie: by account (every browser that signs in adds a visitor to it) and by
+//! mailbox, where its owner is known: an account's verified address, or any address in a show that requires codes. A
+//! guest who gives such an address counts together with its account and with other guests who gave it. Persons who
+//! may pay in several browsers at once are counted again in the transaction of the payment (`person_limit`).
 //!
-//! The fraud rule is plain and says so: [`MAX_DECLINES_OF_VISITOR`] declined payments by one visitor, or
-//! [`MAX_DECLINES_OF_EMAIL`] for one e-mail address, within [`DECLINES_WINDOW_MS`]. The address has the higher
-//! limit, because anyone can type another person's address.
+//! The fraud rule: [`MAX_DECLINES_OF_VISITOR`] declined payments by one visitor, or [`MAX_DECLINES_OF_EMAIL`] for one
+//! e-mail address, within [`DECLINES_WINDOW_MS`]. The address has the higher limit, because anyone can type another
+//! person's address.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,33 +36,33 @@ use identity::accounts::mailbox;
 use platform::clock::to_utc;
 use seats::seat_locks::{Refusal, with_map};
 
-/// All checks together may take this long; then the buyer is asked to try again.
+/// Deadline of all checks together; after it the buyer is asked to retry.
 const CHECKS_DEADLINE: Duration = Duration::from_secs(4);
-/// Declined payments count for this long, milliseconds.
+/// Window in which declined payments count, milliseconds.
 pub(in crate::bookings) const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
-/// So many by one visitor are enough.
+/// Declined payments after which a visitor must wait.
 pub(in crate::bookings) const MAX_DECLINES_OF_VISITOR: i64 = 5;
-/// So many for one e-mail address are enough.
+/// Declined payments after which an e-mail address must wait.
 pub(in crate::bookings) const MAX_DECLINES_OF_EMAIL: i64 = 10;
-/// A buyer with too many declined payments waits at least this long.
+/// Minimum wait of a buyer with too many declined payments.
 const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
-/// What the checks found.
+/// The result of the checks.
 pub(in crate::bookings) struct Checked {
-    /// The end of the hold.
+    /// The expiry of the hold.
     pub(in crate::bookings) until: Timestamp,
-    /// What pays, where that is asked for and known.
+    /// The payment instrument, where the show limits it and it is known.
     pub(in crate::bookings) instrument: Option<PaidWith>,
-    /// The buyer's lock, where another visitor of the same person may be paying at this moment.
+    /// The buyer's lock, where another visitor of the same person may be paying concurrently.
     pub(in crate::bookings) person: Option<PersonLock>,
 }
 
-/// All checks. The end of the hold, which is now closed to changes: a caller that does not go on to submit
-/// the payment must open it again ([`give_up_payment`]), as happens here after a "no".
+/// Runs all checks. On success the hold is closed to changes: a caller that does not submit the payment must reopen
+/// it ([`give_up_payment`]). After a refusal it is reopened here.
 ///
-/// `is_guest`: they came with a cookie, and nobody has looked yet whether that visitor was handed over to an account;
-/// then it is not theirs any more, and to them not there (`belongings::owner_for`). `means`: the gateway that will be asked
-/// for the money, and the buyer's token. `is_checked_out`: the booking is in Postgres, and not only about to be made.
+/// `is_guest`: the visitor came with a cookie, and it is not checked yet that the visitor was not merged into an
+/// account; a merged visitor no longer owns the booking and gets 404 (`belongings::owner_for`). `means`: the gateway
+/// to charge, and the buyer's token. `is_checked_out`: the booking exists in Postgres.
 pub(in crate::bookings) async fn before_charge(
     state: &SellingState,
     show: &Arc<Show>,
@@ -106,7 +105,7 @@ async fn hold_alive(
     };
     let ends = row.machine.expires_at;
     let answered = match asked {
-        // The hold may have been let go meanwhile and the seats be held by another: the first to pay has them.
+        // The hold may have been released meanwhile and the seats held by another: the first to pay gets them.
         Err(away) if away.code() == Code::LockStoreUnavailable && is_checked_out && state.clock.now() < ends => {
             tracing::info!(booking = %row.id, "the lock store is away: {} is paid for as it was checked out", row.id);
             return Ok(ends.plus_ms(PAYMENT_EXTENSION_MS));
@@ -122,14 +121,14 @@ async fn hold_alive(
     })
 }
 
-/// Whose record is wanted, and for which booking.
+/// A buyer whose record is queried, and the booking it is for.
 #[derive(Clone, Debug)]
 pub(in crate::bookings) struct Buyer {
     owner: String,
     show: Uuid,
     booking: Uuid,
     email: String,
-    /// True if the show has guests prove their addresses: then each is its person's.
+    /// True if the show verifies guests' addresses: then each address belongs to its person.
     has_proven: bool,
 }
 
@@ -140,16 +139,16 @@ impl Buyer {
     }
 }
 
-/// What Postgres knows of a buyer.
+/// A buyer's record in Postgres.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(in crate::bookings) struct Record {
-    /// Seats and places of this show in their other bookings, paid for or being paid for; of a person in those of
-    /// all its visitors, and of guests who gave its address.
+    /// Seats and places of this show in the buyer's other bookings, paid for or being paid for; for a known person,
+    /// in the bookings of all its visitors, and of guests who gave its address.
     seats_elsewhere: i64,
-    /// Whose the visitor is, if they are an account's.
+    /// The account of the visitor, if they have one.
     account: Option<Uuid>,
-    /// The person's mailbox, where it is known to be theirs: the account's, or that of the account whose address a guest
-    /// gave.
+    /// The person's mailbox, where it is known to be theirs: the account's, or that of the account whose address a
+    /// guest gave.
     mailbox: Option<String>,
     /// True if the person has other visitors.
     has_others: bool,
@@ -162,15 +161,15 @@ pub(in crate::bookings) struct Record {
 pub(in crate::bookings) struct PersonLock(pub(in crate::bookings) String);
 
 impl Record {
-    /// The buyer's lock, where they may be paying in another browser at this moment. Its name has the mailbox, where one is
-    /// known, else the account.
+    /// Returns the buyer's lock, where they may be paying in another browser concurrently. Its name has the mailbox,
+    /// where it is known, else the account.
     fn person(&self, show: Uuid) -> Option<PersonLock> {
         let account = || self.account.filter(|_| self.has_others).map(|account| account.to_string());
         self.mailbox.clone().or_else(account).map(|name| PersonLock(format!("{show}{name}")))
     }
 }
 
-/// Checks the buyer's record. Returns the lock of their person, if it may have other visitors.
+/// Checks the buyer's record. Returns the lock of their person, if the person may have other visitors.
 async fn clean_record(
     state: &SellingState,
     show: &Show,
@@ -184,11 +183,11 @@ async fn clean_record(
     Ok(record.person(show.id))
 }
 
-/// Refuses a guest whose visitor was handed over to an account: a copy of the cookie from before would name the tickets
+/// Refuses a guest whose visitor was merged into an account: an old copy of the cookie could otherwise name the tickets
 /// of that account, and read its booking.
 ///
 /// # Errors
-/// 404, as for any booking of another's; 503 when Postgres does not say in time.
+/// 404, as for any booking of another owner; 503 when Postgres does not answer in time.
 pub(super) async fn check_owner(
     state: &SellingState,
     show: &Show,
@@ -220,12 +219,12 @@ async fn record_at(state: &SellingState, show: &Show, row: &BookingRow, now: Tim
     }
 }
 
-/// `belongings::owner_for`, with what the record says.
+/// Applies the rule of `belongings::owner_for` to a record.
 fn refuse_handed_over(record: &Record, is_guest: bool) -> Result<(), Problem> {
     if is_guest && record.account.is_some() { Err(Problem::not_found("booking")) } else { Ok(()) }
 }
 
-/// Looks at the buyer's record once more, in the transaction that submits the payment.
+/// Checks the buyer's record again, in the transaction that submits the payment.
 pub(in crate::bookings) async fn look_again(
     tx: &mut PgConnection,
     show: &Show,
@@ -236,7 +235,7 @@ pub(in crate::bookings) async fn look_again(
     judge(&record, wanted(row), show.per_person)
 }
 
-/// [`look_again`] for many at once; an answer for each. Their persons are locked.
+/// [`look_again`] for many bookings, with one result each. Their persons are locked.
 pub(in crate::bookings) async fn look_again_at(
     tx: &mut PgConnection,
     bookings: &[(&Show, &BookingRow)],
@@ -248,7 +247,7 @@ pub(in crate::bookings) async fn look_again_at(
     Ok(judged.collect())
 }
 
-/// Seats and places of a booking.
+/// Returns the number of seats and places of a booking.
 fn wanted(row: &BookingRow) -> usize {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     row.seats.len() + places as usize
@@ -259,9 +258,9 @@ async fn record_of(connection: &mut PgConnection, buyer: &Buyer, now: Timestamp)
     records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))
 }
 
-/// The records of these buyers, in their order. One question for both rules: this is asked for every sale. Bookings of a
-/// mailbox are found by the index of addresses: those without a tag, and those with one, which lie between "+" and the
-/// sign after it.
+/// Returns the records of these buyers, in their order. One query covers both rules, since every sale needs it.
+/// Bookings of a mailbox are found by the index of addresses: addresses without a tag, and those with one, which lie
+/// between "+" and the character after it.
 pub(in crate::bookings) async fn records(
     connection: &mut PgConnection,
     buyers: &[&Buyer],
@@ -344,7 +343,7 @@ fn judge(record: &Record, seats: usize, most: usize) -> Result<(), Problem> {
                     "One person may have {most} seats and places in this show; your account has {elsewhere} already."
                 )
             }
-            // Anyone can type another's address: the number of its account's seats stays hidden.
+            // Anyone can type another person's address: the number of its account's seats stays hidden.
             (None, Some(_)) => format!(
                 "One person may have {most} seats and places in this show. With these, this e-mail address would have \
                  more. Nothing was charged."

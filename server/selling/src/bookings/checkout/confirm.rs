@@ -1,4 +1,4 @@
-//! Paying: the hold is extended, claims are written, and only then the gateway is asked.
+//! Payment: the hold is extended, claims are written, and only then the gateway is called.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +27,11 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::Visitor;
 
-/// Reads of a booking before its payment is refused because it keeps moving.
+/// Reads of a booking before its payment is refused because its version keeps changing.
 const MAX_LOOKS: u32 = 3;
 
-/// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page. `turn` ends when the
-/// payment is written down.
+/// Pays for a booking. Returns its state: confirmed, or pending with the gateway's page. `turn` ends when the
+/// payment is committed.
 pub(in crate::bookings) async fn confirm(
     state: &SellingState,
     visitor: &Visitor,
@@ -45,7 +45,7 @@ pub(in crate::bookings) async fn confirm(
         return Ok(answer);
     }
     match pay(state, visitor, booking, (request, intent), turn).await {
-        // What is refused now may have been granted before, to the same key.
+        // A refused request may have been granted before, to the same key.
         Err(refusal) if state.selling_settings.commits == CommitMode::Batched => {
             or_replay(state, visitor, intent, refusal).await
         }
@@ -64,8 +64,8 @@ async fn pay(
     let lately = lately.filter(|found| found.row.machine.state == BookingState::SeatsLocked);
     let mut refused = None;
     if let Some(found) = lately {
-        // Checked out here a moment ago: most likely it stands as it did. Whether the cookie still opens it is
-        // looked up with the buyer's record.
+        // This replica checked it out recently: most likely it is unchanged. The buyer's record later shows if the
+        // cookie still has access.
         let (row, is_guest) = (found.row.clone(), visitor.account.is_none());
         let (version, show) = (row.version, state.catalogue.known_show(row.show_id).await?);
         let wish = Wish { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
@@ -74,7 +74,7 @@ async fn pay(
                 turn.end();
                 return go_on(state, submitted).await;
             }
-            // Whoever would be asked how it stands does not answer, or not in time.
+            // The store with the current state is unavailable or too slow.
             Err(problem) if is_out_of_reach(problem.code()) => return Err(problem),
             Err(problem) => refused = Some((version, problem)),
         }
@@ -82,7 +82,7 @@ async fn pay(
     let owner = crate::belongings::owner_for(state, visitor, booking).await?;
     for _ in 0..MAX_LOOKS {
         let (row, seen) = owned(state, &owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
-        // A refusal stands if what it was about still does.
+        // A refusal is final if the booking's version is unchanged.
         if let Some((_, problem)) = refused.take_if(|(version, _)| *version == row.version) {
             return Err(problem);
         }
@@ -104,7 +104,7 @@ async fn pay(
                 turn.end();
                 return go_on(state, submitted).await;
             }
-            // It may have moved on since it was read.
+            // The booking may have moved since it was read.
             Err(problem) if problem.code() == Code::WrongState => refused = Some((version, problem)),
             Err(problem) => return Err(problem),
         }
@@ -112,21 +112,21 @@ async fn pay(
     Err(refused.map_or_else(|| unmoved(moves::MoveError::LostRace), |(_, problem)| problem))
 }
 
-/// A booking that its buyer wants to pay for.
+/// A booking to be paid for.
 pub(super) struct Wish {
     pub(super) row: BookingRow,
-    /// All that belongs to it, where that is at hand.
+    /// Its details, where they are in memory.
     pub(super) seen: Option<Box<Found>>,
-    /// The version it must still have when it moves: what is checked before a charge is what is charged for. None where
-    /// it is to be made.
+    /// The version it must still have when it moves: the checked booking is the one that is charged. `None` where
+    /// the booking is new.
     pub(super) only_at: Option<i32>,
-    /// Whether it is still to be looked up that its owner is nobody's visitor but their own.
+    /// True if it is still unchecked that the owner was not merged into an account.
     pub(super) is_guest: bool,
-    /// Of a booking that is to be made: what to do with late money.
+    /// For a new booking: the treatment of late money.
     pub(super) if_late: Option<IfLate>,
 }
 
-/// Checks it, and writes the payment down, with the booking where it is to be made.
+/// Runs the checks, and commits the payment, with the booking where it is new.
 pub(super) async fn submit(
     state: &SellingState,
     show: Arc<Show>,
@@ -144,7 +144,7 @@ pub(super) async fn submit(
         show,
         booking: row.id,
         new: if_late.map(|if_late| Box::new(NewBooking { row: row.clone(), if_late })),
-        // Goes along with what is written down, and is of no use afterwards.
+        // Passed to the commit, and not needed afterwards.
         seen: None,
         only_at,
         token: request.payment_token.clone(),
@@ -156,8 +156,8 @@ pub(super) async fn submit(
     };
     match write_down(state, &submission, seen).await {
         Ok(done) => Ok((submission, done)),
-        // Whether it was written is not known: then it may be charged for, and its hold stays closed, until its end if it
-        // was not. The buyer may try again all the while.
+        // The outcome of the commit is unknown: the booking may be charged, or its hold stays closed until it
+        // expires. The buyer may retry at any time.
         Err(problem) if submission.new.is_some() && may_be_written(problem.code()) => Err(problem),
         Err(problem) => {
             give_up_payment(state, &submission.show, &row).await;
@@ -174,7 +174,7 @@ pub(super) async fn go_on(state: &SellingState, (submission, done): (Submission,
     }
 }
 
-/// The booking, if it is this owner's; and all that belongs to it, where that was read as well.
+/// Returns the booking, if it is this owner's, and its details where they were read as well.
 async fn owned(
     state: &SellingState,
     owner: &str,
@@ -190,7 +190,7 @@ async fn owned(
     Ok(row.map(|row| (row, None)))
 }
 
-/// Whether a transaction that ended so may have been committed nevertheless.
+/// Checks for an error after which the transaction may have been committed.
 const fn may_be_written(code: Code) -> bool {
     matches!(code, Code::DatabaseUnavailable | Code::Internal)
 }
@@ -202,8 +202,8 @@ async fn write_down(state: &SellingState, submission: &Submission, seen: Option<
     }
 }
 
-/// Goes on when the buyer's connection does not: the answer is stored, and a retry finds it. The charge
-/// has its row in the outbox: should we die here, the relay asks in our place.
+/// Continues when the buyer's connection drops: the answer is stored, and a retry gets it. The charge
+/// has its row in the outbox: if this replica dies here, the relay sends the charge.
 async fn charge_and_answer(
     state: &SellingState,
     submission: Submission,
@@ -221,7 +221,7 @@ async fn charge_and_answer(
             effects::charge_now(&state, booking).await;
             return answer_as_it_stands(&state, &show, booking, &intent, ours).await;
         }
-        // Counted as the first question when the payment was written down.
+        // Counted as the first charge request when the payment was committed.
         let route = Route { gateway: gateway.to_owned(), gateway_ref: None, payment_token: token };
         let asked = effects::ask_for_money(&state, &show, &pending, route).await;
         let (said, charged) = match asked {
@@ -243,7 +243,7 @@ async fn charge_and_answer(
     rest.await.map_err(|cause| Problem::internal(&cause))?
 }
 
-/// The booking as it stands, together with whatever else is committed.
+/// Answers with the current booking, in a batch with other work.
 pub(super) async fn as_it_stands(
     state: &SellingState,
     show: &Arc<Show>,
@@ -266,19 +266,19 @@ fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
     }
 }
 
-/// A buyer who is told "no" waits no longer for their hold to be opened.
+/// Timeout for reopening the hold after a refusal.
 const GIVE_UP_WITHIN: Duration = Duration::from_secs(3);
-/// Postgres goes on no longer than that.
+/// Ends the statement in Postgres within that time.
 const BEGIN_GIVING_UP: &str = "BEGIN; SET LOCAL statement_timeout = '2500ms'";
 
-/// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
-/// for the same booking was, meanwhile.
+/// Reopens the hold for its owner after a refused payment, unless a concurrent request submitted a payment
+/// for the same booking.
 pub(in crate::bookings) async fn give_up_payment(state: &SellingState, show: &Show, row: &BookingRow) {
     let (booking, mut on) = (row.id, None);
-    // Boxed, likewise: few are given up.
+    // Boxed, likewise: this is rare.
     let undone = Box::pin(async {
         let mut tx = on.insert(state.pg.acquire().await?).begin_with(BEGIN_GIVING_UP).await?;
-        // By its hold: one that was to be made and paid for at once is not there, or another tab made it.
+        // By its hold: a booking that was to be created in this request does not exist, or another tab created it.
         let now = sql::lock_of_hold(&mut tx, row.hold_id).await?;
         if now.is_none_or(|now| now.machine.state == BookingState::SeatsLocked) {
             state.locks.end_payment(show.id, &row.sale(), PAYMENT_EXTENSION_MS).await?;
@@ -311,8 +311,8 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
-/// was faster.
+/// Commits one submission alone: key, move, claims, payment and charge effect. Returns an answer instead if a
+/// concurrent duplicate was faster.
 pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
     let Submission { show, booking, new, token, instrument, person, gateway, until, intent, only_at, seen: _ } =
         submission;
@@ -361,7 +361,7 @@ pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &S
     Ok(Done::Submitted(Box::new(pending), None))
 }
 
-/// The booking as it stands, stored as the answer of this key.
+/// Stores the current booking as the answer of this key.
 pub(in crate::bookings) async fn answer_as_it_stands(
     state: &SellingState,
     show: &Show,

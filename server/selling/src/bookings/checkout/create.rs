@@ -1,4 +1,4 @@
-//! A live hold becomes a booking.
+//! Checkout: turns a live hold into a booking.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use identity::{Visitor, accounts};
 use platform::ids;
 use seats::seat_locks::{Held, with_map};
 
-/// What somebody wants to check out, and under which key.
+/// A checkout request with its show, visitor and idempotency key.
 #[derive(Clone, Copy)]
 pub(in crate::bookings) struct Order<'a> {
     pub(in crate::bookings) show: &'a Arc<Show>,
@@ -32,7 +32,7 @@ pub(in crate::bookings) struct Order<'a> {
     pub(in crate::bookings) intent: &'a Intent,
 }
 
-/// Makes a booking of the caller's hold, or brings the one it has up to date.
+/// Creates a booking of the caller's hold, or updates the one it has.
 pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) -> Result<Answer, Problem> {
     let Order { show, visitor, request, intent } = order;
     let batched = state.selling_settings.commits == CommitMode::Batched;
@@ -46,7 +46,7 @@ pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) 
     };
     let wanted = match wanted.await {
         Ok(wanted) => wanted,
-        // What is refused now may have been granted before, to the same key.
+        // A refused request may have been granted before, to the same key.
         Err(refusal) if batched => return or_replay(state, visitor, intent, refusal).await,
         Err(refusal) => return Err(refusal),
     };
@@ -61,14 +61,14 @@ pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) 
     }
 }
 
-/// Whether whoever knows what was granted does not answer: then nobody waits a second time to hear so.
+/// Checks for an unavailable or overloaded database: then looking for an earlier answer would only wait again.
 pub(super) const fn is_out_of_reach(code: Code) -> bool {
     matches!(code, Code::DatabaseUnavailable | Code::Overloaded)
 }
 
-/// The answer this key was given before, or else the refusal; which stands where nobody would know ([`is_out_of_reach`]).
+/// Returns the earlier answer of this key, or else the refusal. The refusal is returned at once if [`is_out_of_reach`].
 ///
-/// Batches look keys up themselves, so that a request that goes well asks for its key no second time.
+/// Batches look up keys themselves, so that a successful request queries its key only once.
 pub(in crate::bookings) async fn or_replay(
     state: &SellingState,
     visitor: &Visitor,
@@ -81,10 +81,10 @@ pub(in crate::bookings) async fn or_replay(
     replayed(state, visitor, intent).await?.ok_or(refusal)
 }
 
-/// The answer this key was given before, if it was.
+/// Returns the earlier answer of this key, if any.
 ///
 /// # Errors
-/// 404 where the cookie is a guest's from before they signed in: who sends it may have copied it.
+/// 404 where the cookie is a guest's from before they signed in: it may be a copy.
 pub(super) async fn replayed(
     state: &SellingState,
     visitor: &Visitor,
@@ -97,7 +97,7 @@ pub(super) async fn replayed(
     Ok(answer)
 }
 
-/// The booking to be made of the caller's hold as it is, or as it was `known` last.
+/// Builds the booking for the caller's hold, from the lock store or from `known`, the hold as this replica granted it.
 pub(super) async fn wish(
     state: &SellingState,
     Order { show, visitor, request, .. }: Order<'_>,
@@ -117,18 +117,18 @@ pub(super) async fn wish(
     };
     let held = match held.filter(|held| held.hold == request.hold) {
         Some(held) => Some(held),
-        // It may have been kept through a declined card. Boxed: that is rare.
+        // The hold may have been kept after a declined card. Boxed: that is rare.
         None => Box::pin(released::renew_kept_hold(state, show, request.hold, owner)).await?,
     };
     let held = held.ok_or_else(|| {
         Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
     })?;
-    // Last: nobody is sent to their mail for seats that are gone.
+    // Last: a buyer should not look for a code when the seats are gone.
     email_codes::check(state, show, visitor, &buyer.1).await?;
     wanted_row(show, owner, &held, (buyer, holder), state.clock.now())
 }
 
-/// A checkout in a transaction of its own.
+/// Commits one checkout alone.
 pub(in crate::bookings) async fn one_by_one(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
     let Checkout { show, new, intent } = checkout;
     let now = state.clock.now();
@@ -143,7 +143,7 @@ pub(in crate::bookings) async fn one_by_one(state: &SellingState, checkout: &Che
     intent.commit(tx, answer, now).await
 }
 
-/// The booking that a hold is to become, in state CREATED, at today's prices.
+/// Builds the booking of a hold, in state CREATED, at current prices.
 pub(in crate::bookings) fn wanted_row(
     show: &Show,
     owner: &str,
@@ -171,7 +171,7 @@ pub(in crate::bookings) fn wanted_row(
     })
 }
 
-/// Its seats by name, at the prices of the show.
+/// Returns its seats with labels and prices of the show.
 pub(in crate::bookings) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
     row.seats
         .iter()
@@ -187,15 +187,15 @@ pub(in crate::bookings) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatR
         .collect()
 }
 
-/// Its places, likewise.
+/// Returns its places, likewise.
 pub(in crate::bookings) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
     row.places.iter().filter_map(|places| show.place_line(*places)).collect()
 }
 
-/// Tries before giving up on names that are all taken; one in 850 thousand million is, each time.
+/// Maximum draws of a reference that is taken; the chance is one in 850 thousand million per draw.
 pub(in crate::bookings) const MAX_REFERENCE_DRAWS: u32 = 3;
 
-/// One booking a hold, also when two tabs check out at once.
+/// Inserts or revises the booking of a hold: one booking per hold, also when two tabs check out concurrently.
 pub(super) async fn insert_or_revise(
     tx: &mut PgConnection,
     show: &Show,
@@ -209,7 +209,7 @@ pub(super) async fn insert_or_revise(
         if sql::insert(tx, &wanted, sql::Channel::Online, now).await? {
             return begin(tx, show, wanted, now).await;
         }
-        // Another tab was faster, and is found the next time round; or the name is taken.
+        // Another tab was faster, and its booking is found in the next loop; or the reference is taken.
         wanted.reference = ids::booking_reference(ids::random_bits());
     }
     Err(Problem::internal(&"no free booking reference in three draws"))
@@ -222,14 +222,14 @@ async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timesta
     moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
 }
 
-/// Writes all lines of a booking, seats and places, in place of any it had: afterwards they are the lines that its total
-/// was added up from.
+/// Replaces all lines of a booking, seats and places, so that its total is the sum of exactly these
+/// lines.
 async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<(), sqlx::Error> {
     sql::put_seats(tx, row.id, &seat_rows(show, row)).await?;
     places::put(tx, row.id, &place_lines(show, row)).await
 }
 
-/// The buyer went back, changed seats or names, and checks out again: the same booking, as agreed now.
+/// Updates the booking of a buyer who changed seats or names and checks out again.
 async fn revise(
     tx: &mut PgConnection,
     show: &Show,
@@ -242,10 +242,10 @@ async fn revise(
         BookingState::Cancelled | BookingState::Expired => {
             return Err(unmoved(MoveError::Refused(domain::booking::Refused::Gone)));
         }
-        // Paid for, or about to be: what was agreed stands.
+        // Paid for, or about to be: the agreed terms do not change.
         _ => return Ok(earlier.clone()),
     }
-    // Never sooner: the hold may have been kept longer since its end was read for this checkout.
+    // Never sooner: the hold may have been extended since this checkout read its expiry.
     let expires_at = wanted.machine.expires_at.max(earlier.machine.expires_at);
     let machine = Booking { total: wanted.machine.total, expires_at, ..earlier.machine };
     let revised = BookingRow {
@@ -267,7 +267,7 @@ async fn revise(
     Ok(revised)
 }
 
-/// Why a booking did not move, for its buyer.
+/// Maps a move that failed to a problem for the buyer.
 pub(in crate::bookings) fn unmoved(error: MoveError) -> Problem {
     use domain::booking::Refused;
     match error {

@@ -1,25 +1,25 @@
-//! Which card pays for what, in shows where one card may pay for so many seats only.
+//! The limit of seats per payment instrument, in shows that have one.
 //!
-//! Asked of the gateway beside the other checks before a charge, and only where the show has such a cap; every other
-//! sale neither asks nor writes anything. Kept is a digest of the gateway's own name of the card, made with a key that
-//! is not in the database.
+//! The gateway identifies the instrument concurrently with the other checks before a charge, and only where the show
+//! has a limit; other sales neither ask nor write anything. The table stores a digest of the gateway's name of the
+//! card, made with a key that is not in the database.
 //!
-//! **Two at once.** A submission with an instrument goes by itself, past the batches ([`claim`]): it takes a lock of its
-//! show and card that lasts until its transaction ends, then counts, then writes itself down. So of two bookings with
-//! one card the second counts the first, on whichever replicas they are. Two cards, or two shows, do not wait for each
-//! other, and no wait is long ([`BOUND_OF_LOCKS`]). The lock is taken after the booking's row and before any claim. So
-//! it causes no deadlock: a transaction that waits for it has locked nothing but its own booking, and the holder of
-//! the lock never waits for that.
+//! **Concurrency.** A submission with an instrument is committed alone, outside batches ([`claim`]): it takes an
+//! advisory lock on its show and card until its transaction ends, then counts, then writes its own row. So of two
+//! bookings with one card the second counts the first, on any replicas. Different cards, or shows, do not wait for
+//! each other, and every wait is bounded ([`BOUND_OF_LOCKS`]). The lock is taken after the booking's row lock and
+//! before any claim. So it causes no deadlock: a transaction that waits for it has locked only its own booking, and
+//! the holder of the lock never waits for that row.
 //!
-//! **On the gateway's page.** Every browser pays there, and which card it was is known with the outcome. So a payment that
-//! succeeded in a show with a cap is looked up at its gateway ([`PaidWith::of_payment`]) before its booking is settled, and
-//! counted under the same lock ([`settle`]): one above the cap is not sold, its money goes back at once, and the notice
-//! says why. A gateway that does not answer is asked again, by its webhook's repeat or the reconciler; the booking stays
-//! pending meanwhile.
+//! **Payment on the gateway's page.** Every browser can pay there, and the card is known only with the outcome. So a
+//! payment that succeeded in a show with a limit is looked up at its gateway ([`PaidWith::of_payment`]) before its
+//! booking is settled, and counted under the same lock ([`settle`]): a payment above the limit is not sold but
+//! refunded at once, and the notice gives the reason. A gateway that does not answer is called again, when it repeats
+//! its webhook or by the reconciler; the booking stays pending meanwhile.
 //!
-//! **When the card is unknown.** A gateway that does not answer is not asked for money either: `gateway_unavailable`,
-//! and nothing is charged. The booking passes where the gateway answers that it has no name for what paid or is behind a
-//! token. The other caps still hold, and a show that wants more asks for codes as well (`email_codes`).
+//! **Unknown cards.** If the gateway does not answer, nothing is charged: `gateway_unavailable`. The booking passes
+//! where the gateway answers that it has no name for the card of a payment or token. The other limits still apply,
+//! and a show that needs more requires codes as well (`email_codes`).
 
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -30,18 +30,18 @@ use catalogue::Show;
 use http::{Code, Problem};
 use payments::{GatewayError, Known};
 
-/// Keeps the advisory locks of instruments apart from others: "card" in ASCII.
+/// Namespace of the advisory locks of instruments: "card" in ASCII.
 const LOCK_SPACE: i64 = 0x6361_7264;
-/// A submission waits at most this long for others with its card, and for any other lock after that one; then it is
-/// refused as if the database were unavailable, and nothing is charged.
+/// Bounds the wait of a submission for others with its card, and for any lock after that one. After it the submission
+/// is refused as if the database were unavailable, and nothing is charged.
 const BOUND_OF_LOCKS: &str = "SET LOCAL lock_timeout = '2s'";
 
-/// A card, or whatever else pays, as it is kept: a keyed digest.
+/// A card, or another payment instrument, as stored: a keyed digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::bookings) struct PaidWith(String);
 
 impl PaidWith {
-    /// What is behind a token, where the show has a cap and its gateway can tell.
+    /// Returns the instrument of a token, where the show has a limit and the gateway can identify it.
     ///
     /// # Errors
     /// 503 when the gateway gives no answer.
@@ -74,7 +74,8 @@ impl PaidWith {
         }
     }
 
-    /// Asks the gateway what has paid for a booking, where the show has a cap and that was not known before the charge. Outside any transaction: the gateway is asked.
+    /// Asks the gateway for the instrument of a payment, where the show has a limit and it was not known before the
+    /// charge. Must be called outside any transaction, because it calls the gateway.
     ///
     /// # Errors
     /// 503 when the gateway or the database gives no answer.
@@ -114,17 +115,17 @@ impl PaidWith {
         }
     }
 
-    /// The gateways' names of cards have nothing to do with each other.
+    /// Digests a gateway's name of a card. Names of different gateways are unrelated.
     fn of_name(state: &SellingState, gateway: &str, name: &str) -> Self {
         Self(state.accounts.derived_secret(&format!("payment instrument\0{gateway}\0{name}")))
     }
 }
 
-/// Notes what has paid for a booking that is being settled; `false`, with nothing written, when it has paid for too many
-/// seats of the show. In the transaction of the sale, after the booking was locked.
+/// Records the instrument of a booking that is being settled; `false`, with nothing written, when it has paid for too
+/// many seats of the show. Runs in the transaction of the sale, after the booking was locked.
 ///
 /// # Errors
-/// When the database fails, or others with this card take too long.
+/// When the database fails, or other transactions with this card take too long.
 pub(in crate::bookings) async fn settle(
     tx: &mut PgConnection,
     show: &Show,
@@ -133,7 +134,7 @@ pub(in crate::bookings) async fn settle(
 ) -> Result<bool, sqlx::Error> {
     let Some(most) = show.per_instrument else { return Ok(true) };
     lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
-    // In a statement after the lock.
+    // A statement after the lock, so that its snapshot includes earlier holders of the lock.
     let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
     if elsewhere.saturating_add(wanted(row)) > most {
         return Ok(false);
@@ -142,7 +143,7 @@ pub(in crate::bookings) async fn settle(
     Ok(true)
 }
 
-/// Seats and places of a booking.
+/// Returns the number of seats and places of a booking.
 fn wanted(row: &BookingRow) -> usize {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     row.seats.len() + places as usize
@@ -158,18 +159,18 @@ async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) ->
     Ok(())
 }
 
-/// Writes down what pays for a booking that is being submitted, unless it has paid for too many seats of its show. In
-/// the submission's transaction, after the booking was locked.
+/// Records the instrument of a booking that is being submitted, unless it has paid for too many seats of its show.
+/// Runs in the submission's transaction, after the booking was locked.
 ///
 /// # Errors
-/// 429 `instrument_limit`, with nothing written; 503 when others with this card take too long.
+/// 429 `instrument_limit`, with nothing written; 503 when other transactions with this card take too long.
 pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
     instrument: &PaidWith,
 ) -> Result<(), Problem> {
-    // The cap was lifted since the gateway was asked.
+    // The limit was removed since the gateway was asked.
     let Some(most) = show.per_instrument else { return Ok(()) };
     lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
     let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
@@ -184,16 +185,16 @@ pub(in crate::bookings) async fn claim(
     Ok(())
 }
 
-/// Keeps others with this name in this space of advisory locks waiting until the transaction ends. Also for the other
-/// limit that is counted like this (`person_limit`).
+/// Takes the advisory lock of this name and namespace until the transaction ends. Shared with the limit per
+/// person (`person_limit`).
 pub(in crate::bookings) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
     sqlx::query(BOUND_OF_LOCKS).execute(&mut *tx).await?;
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))").bind(name).bind(space).execute(tx).await?;
     Ok(())
 }
 
-/// Seats and places of the show in other bookings that this instrument has paid for, or is paying for: also after its
-/// time, until the reconciler has ended that, since the money may come.
+/// Returns the seats and places of the show in other bookings that this instrument has paid for, or is paying for.
+/// Expired payments count until the reconciler has ended them, since the money may still arrive.
 async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
@@ -210,7 +211,7 @@ async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith
     .await
 }
 
-/// Money that moves pays for another booking: so does its card, where that is of the same show.
+/// Copies the instrument to the booking that the money moves to, where it is of the same show.
 pub(in crate::bookings) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO payment_instruments (booking_id, show_id, instrument)
@@ -225,7 +226,8 @@ pub(in crate::bookings) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uu
     Ok(())
 }
 
-/// The booking is charged at another gateway, where its token is of no use: what pays there is not known.
+/// Deletes the instrument of a booking that switches gateways: its token is invalid there, and the new instrument is
+/// unknown.
 pub(in crate::bookings) async fn forget(tx: &mut PgConnection, booking: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM payment_instruments WHERE booking_id = $1").bind(booking).execute(tx).await?;
     Ok(())

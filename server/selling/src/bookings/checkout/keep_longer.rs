@@ -1,4 +1,4 @@
-//! A hold that its owner keeps longer after checking out: the booking may be paid as long as the hold lasts.
+//! Extends a booking when its owner extends the hold after checkout: the booking may be paid as long as the hold lasts.
 
 use domain::booking::{Booking, BookingState};
 use domain::time::Timestamp;
@@ -12,10 +12,10 @@ use crate::bookings::moves::MoveError;
 use crate::bookings::sql::{self, BookingRow};
 use http::Problem;
 
-/// Tells the booking of a hold, if it has one, that the hold lasts until then; never shortens it.
+/// Extends the booking of a hold, if it has one, to the hold's new expiry; never shortens it.
 ///
-/// The lock store comes first, so whoever is told that their hold lasts longer must have been heard here as well: a
-/// request that was not is repeated with its key, and comes by again.
+/// The lock store is updated first, and the hold's extension is confirmed only after this call as well: a
+/// failed request is repeated with its key, and calls this again.
 ///
 /// # Errors
 /// `hold_expired` when the booking has ended meanwhile; 503 when the database is unavailable.
@@ -33,17 +33,17 @@ pub async fn keep_longer(state: &SellingState, hold: Uuid, owner: &str, until: T
 }
 
 async fn prolong(tx: &mut PgConnection, row: &BookingRow, until: Timestamp, now: Timestamp) -> Result<(), MoveError> {
-    // It lasts as long. Or did: a request that was granted is answered like that whatever came of the booking since.
+    // Extended already. A repeated request that was granted succeeds, whatever happened to the booking since.
     if until <= row.machine.expires_at {
         return Ok(());
     }
     match row.machine.state {
         BookingState::SeatsLocked => {}
-        // Its time was over before it was told: its seats go, or went, with it.
+        // It ended before this call: its seats are, or were, released with it.
         BookingState::Cancelled | BookingState::Expired => {
             return Err(MoveError::Refused(domain::booking::Refused::Gone));
         }
-        // What was agreed when Pay was pressed stands.
+        // The terms of a submitted payment do not change.
         _ => return Ok(()),
     }
     let machine = Booking { expires_at: until, ..row.machine };

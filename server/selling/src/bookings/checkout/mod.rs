@@ -1,5 +1,5 @@
-//! From a live hold to the moment the gateway is asked: the booking is made, what must be true before a charge
-//! is checked, the limits are counted.
+//! From a live hold to the call of the gateway: creates the booking, runs the checks before a charge, and
+//! counts the limits.
 
 pub(super) mod at_once;
 pub(super) mod checks;

@@ -1,19 +1,20 @@
 //! The limit of seats per person, for a person with several visitors.
 //!
-//! Every browser that signs in makes its visitor one more of the account's, and a guest may give the address of an
-//! account. The seats of all of them are counted before a charge (`checks`); but two browsers of one person that pay at the
-//! same moment would both count none of the other's. So the submission of such a buyer takes a lock of its show and person
-//! that lasts until its transaction ends, counts again in the next statement, and only then claims seats. A batch
-//! takes the locks of all its persons without waiting, and counts them in one statement; a submission whose lock is
-//! another's runs alone, and waits. All others, guests without a proven address and accounts with one visitor and
-//! no proven address, take no lock and are not counted twice: their own hold stands in the way of another.
+//! Every browser that signs in adds its visitor to the account, and a guest may give the address of an account. The
+//! seats of all of them are counted before a charge (`checks`); but two browsers of one person that pay concurrently
+//! would not count each other's seats. So the submission of such a buyer takes an advisory lock on its show and
+//! person until its transaction ends, counts again in the next statement, and only then claims seats. A batch tries
+//! the locks of all its persons without waiting, and counts them in one statement; a submission whose lock is taken
+//! is committed alone, and waits. Guests without a verified address, and accounts with one visitor and no verified
+//! address, take no lock and are not counted again: a visitor has one hold at a time.
 //!
-//! The lock is taken after the booking's row, before that of a card (`instruments`) and before any claim. The
-//! holder of the lock waits for no row of a submission that waits for the lock: those rows are its own key and booking.
+//! The lock is taken after the booking's row lock, before that of a card (`instruments`) and before any claim. The
+//! holder of the lock waits for no row of a submission that waits for the lock: those rows are its own key and
+//! booking.
 //!
-//! **What is left.** The person is looked up with the buyer's record. An account that proves its address, or whose
-//! second browser signs in for the first time, within the milliseconds between that and the submission may pass the limit
-//! once.
+//! **Known gap.** The person is looked up with the buyer's record. An account that verifies its address, or whose
+//! second browser signs in for the first time, in the milliseconds between that lookup and the submission may pass
+//! the limit once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,11 +30,11 @@ use http::Problem;
 /// Namespace of the advisory locks of persons: "acct" in ASCII, from when they were accounts.
 const LOCK_SPACE: i64 = 0x6163_6374;
 
-/// Lets a submission pass unless the person's visitors have too many seats of its show by now. In the submission's
+/// Refuses a submission if the person's visitors have too many seats of its show by now. Runs in the submission's
 /// transaction, after the booking was locked.
 ///
 /// # Errors
-/// As the check before it: 429 `person_limit`; 503 when others of this person take too long.
+/// As the check before it: 429 `person_limit`; 503 when other transactions of this person take too long.
 pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
@@ -42,7 +43,7 @@ pub(in crate::bookings) async fn claim(
     now: Timestamp,
 ) -> Result<(), Problem> {
     instruments::lock(tx, LOCK_SPACE, person.0.clone()).await?;
-    // In a statement after the lock: it sees what the transaction before it has committed.
+    // A statement after the lock: its snapshot includes commits of earlier holders of the lock.
     checks::look_again(tx, show, row, now).await
 }
 
@@ -58,15 +59,15 @@ pub(in crate::bookings) struct Claimant<'a> {
     pub(in crate::bookings) row: &'a BookingRow,
 }
 
-/// The reason why a submission leaves its batch.
+/// Reasons why a submission leaves its batch.
 pub(in crate::bookings) enum Verdict {
-    /// Another transaction has the lock: the submission runs alone, and waits for it.
+    /// Another transaction has the lock: the submission is committed alone, and waits for it.
     Busy,
     /// The person would have too many seats.
     Refused(Problem),
 }
 
-/// [`claim`] for the submissions of a batch: takes each lock unless it is another's, in one statement, and counts in the
+/// [`claim`] for the submissions of a batch: tries all locks in one statement without waiting, and counts in the
 /// next. Submissions without a verdict stay in the batch.
 ///
 /// # Errors

@@ -1,8 +1,8 @@
-//! `area_stock` and `area_claims`: the last line for places without seats. Whatever Redis says or
-//! forgets, an area never has more claimed and sold than it has places, and never fewer than none.
+//! `area_stock` and `area_claims`: the final guard for places without seats. Whatever state Redis has,
+//! an area never has more places claimed and sold than its capacity, and never fewer than zero.
 //!
-//! Every transaction locks the areas it touches first, in their order, then claims on places, then claims
-//! on seats: so nothing deadlocks. An update of the stock must repeat the version it read.
+//! Every transaction locks its areas first, in their order, then claims on places, then claims
+//! on seats, so transactions do not deadlock. An update of the stock verifies the version it read.
 
 use domain::seats::{AreaIndex, Places};
 use domain::time::Timestamp;
@@ -14,7 +14,7 @@ use crate::bookings::sql::BookingRow;
 use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
 
-/// An area as stored.
+/// An area's stock as stored.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 struct Stock {
     area_no: i16,
@@ -25,14 +25,14 @@ struct Stock {
 }
 
 impl Stock {
-    /// Places nobody has. The table keeps it from being negative.
+    /// Free places. A constraint of the table keeps it from being negative.
     const fn left(&self) -> i32 {
         self.capacity - self.claimed - self.sold
     }
 }
 
-/// Claims the booking's places until it expires. The areas with too few, and how many those have: none,
-/// or all is void and the caller rolls back.
+/// Claims the booking's places until it expires. Returns the areas with too few places, and their free places. If any
+/// are returned, the caller rolls back.
 pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -47,7 +47,7 @@ pub(in crate::bookings) async fn claim(
     Ok(full)
 }
 
-/// `Some`: the area has only so many places left.
+/// Claims places in one area. `Some`: the area has only that many places left.
 async fn claim_in(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -58,7 +58,7 @@ async fn claim_in(
     let Some(seen) = read(tx, row.show_id, area).await? else { return Ok(Some(0)) };
     let taken = seen.left() >= count && step(tx, row.show_id, seen, count, 0).await?;
     if !taken {
-        // Somebody was faster by a hair, or it is full: stand in line for the row, then decide for good.
+        // Another transaction was faster, or the area is full: lock the row, then decide.
         let Some(mut stock) = lock(tx, row.show_id, &[area]).await?.pop() else { return Ok(Some(0)) };
         if stock.left() < count {
             stock = take_over(tx, row.show_id, stock, now).await?;
@@ -83,7 +83,7 @@ async fn claim_in(
     Ok(None)
 }
 
-/// Gives back claims that are alive no more and were not released: they are free for anyone.
+/// Releases expired claims that were not released yet, and returns the new stock.
 async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> Result<Stock, sqlx::Error> {
     let over: Vec<i32> = sqlx::query_scalar(concat!(
         "UPDATE area_claims SET state = 'released'
@@ -105,7 +105,7 @@ async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timesta
 }
 
 /// Turns the booking's claims into a sale, places and seats together; `false`, and nothing changed, unless
-/// every one is still its own by booking and fence.
+/// every claim still belongs to the booking with the same fence.
 pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
     if row.places.is_empty() {
         return seat_claims::sell(tx, row).await;
@@ -123,7 +123,7 @@ pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -
     Ok(true)
 }
 
-/// Gives the booking's places back. A repeat finds none.
+/// Releases the booking's places. A repeat finds none.
 pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
     if row.places.is_empty() {
         return Ok(());
@@ -138,7 +138,7 @@ pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow
     Ok(())
 }
 
-/// A live claim.
+/// A claim on places of an area.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Claim {
     area_no: i16,
@@ -152,7 +152,7 @@ impl Claim {
     }
 }
 
-/// The booking's own claims in one of these states, by booking and fence, locked.
+/// Returns the booking's claims in one of these states, by booking and fence, locked.
 async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) -> Result<Vec<Claim>, sqlx::Error> {
     sqlx::query_as(
         "SELECT area_no, quantity, state FROM area_claims
@@ -167,7 +167,7 @@ async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) ->
     .await
 }
 
-/// Moves claims that were locked a statement ago.
+/// Changes the state of claims that the previous statement locked.
 async fn set_state(tx: &mut PgConnection, row: &BookingRow, own: &[Claim], state: &str) -> Result<(), sqlx::Error> {
     let moved = sqlx::query(
         "UPDATE area_claims claim SET state = $4
@@ -190,7 +190,7 @@ fn areas_of(row: &BookingRow) -> Vec<i16> {
     row.places.iter().map(|places| places.area.cast_signed()).collect()
 }
 
-/// Each claim with the stock of its area; both are in the order of areas, one claim an area.
+/// Pairs each claim with the stock of its area; both are ordered by area, one claim per area.
 fn pair<'a>(stocks: &'a [Stock], own: &'a [Claim]) -> impl Iterator<Item = (Stock, &'a Claim)> {
     own.iter().filter_map(|claim| {
         let stock = stocks.iter().find(|stock| stock.area_no == claim.area_no)?;
@@ -208,7 +208,7 @@ async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> Result<Option<Sto
     .await
 }
 
-/// The stock of these areas, locked in their order.
+/// Returns the stock of these areas, locked in their order.
 async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<Stock>, sqlx::Error> {
     sqlx::query_as(
         "SELECT area_no, capacity, claimed, sold, version FROM area_stock
@@ -220,8 +220,8 @@ async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<St
     .await
 }
 
-/// Locks the areas of two bookings, which may be of two shows, before either is claimed or released: in one order, so
-/// that two who go opposite ways do not wait for each other.
+/// Locks the areas of two bookings, which may be of two shows, before either is claimed or released. The single order
+/// prevents a deadlock of two exchanges in opposite directions.
 pub(in crate::bookings) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> Result<(), sqlx::Error> {
     let mut touched: Vec<(Uuid, i16)> =
         rows.iter().flat_map(|row| areas_of(row).into_iter().map(|area| (row.show_id, area))).collect();
@@ -233,7 +233,7 @@ pub(in crate::bookings) async fn lock_both(tx: &mut PgConnection, rows: [&Bookin
     Ok(())
 }
 
-/// Moves the counters of an area from the version they were read in; `false` when somebody else was faster.
+/// Updates the counters of an area if its version is unchanged; `false` when another transaction was faster.
 async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> Result<bool, sqlx::Error> {
     let stepped = sqlx::query(
         "UPDATE area_stock SET claimed = claimed + $4, sold = sold + $5, version = version + 1
@@ -249,7 +249,7 @@ async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold
     Ok(stepped.rows_affected() == 1)
 }
 
-/// The same for a row this transaction has locked.
+/// Updates the counters of an area whose row this transaction has locked.
 async fn step_locked(
     tx: &mut PgConnection,
     show: Uuid,

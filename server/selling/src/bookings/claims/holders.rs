@@ -1,4 +1,4 @@
-//! Who has a seat, for those who may know it.
+//! The holder of a seat, for authorised staff.
 
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
@@ -8,20 +8,20 @@ use uuid::Uuid;
 use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
 
-/// A booking that has a seat, or is about to.
+/// A booking that has a seat claimed, sold or chosen.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Holder {
     /// The booking.
     pub booking: Uuid,
-    /// Its name for people.
+    /// Its reference.
     pub reference: String,
-    /// Who buys; may be empty at the counter.
+    /// The buyer's name; may be empty at the counter.
     pub name: String,
-    /// Whether the seat is claimed for it, or sold; else it is only chosen.
+    /// True if the seat is claimed for it, or sold; else it is only chosen.
     pub is_claimed: bool,
 }
 
-/// The booking that has this seat, or else the one whose buyer has got as far as saying who they are.
+/// Returns the booking that has this seat claimed, or else the latest open booking with it.
 ///
 /// # Errors
 /// When the database fails.
@@ -58,7 +58,7 @@ pub async fn of_seat(
     .await
 }
 
-/// Which of these seats are sold, or being paid for.
+/// Returns those of these seats that are sold or being paid for.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! The claims of one booking, by itself; and what is said when somebody else has them.
+//! Claims of a single booking, and the refusal when another booking has them.
 
 pub(super) mod area_claims;
 pub(super) mod holders;
@@ -16,7 +16,7 @@ use catalogue::Show;
 use http::Problem;
 use seats::seat_locks::{Sale, with_map};
 
-/// Seats or places that were granted twice, because the lock store had lost the first sale.
+/// Seats or places that were granted twice, because the lock store lost the first sale.
 #[derive(Debug)]
 pub struct Lost {
     others: Vec<Sale>,
@@ -24,8 +24,8 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Corrects the map, after the caller has rolled back. Returns the refusal for the buyer; the hold keeps its other seats.
-    /// A lock store that is away is corrected by the outbox, or by the next refusal.
+    /// Corrects the map, after the caller has rolled back. Returns the refusal for the buyer; the hold keeps its
+    /// other seats. An unavailable lock store is corrected by the outbox, or by the next refusal.
     pub async fn correct_map(self, state: &SellingState, show: &Show) -> Problem {
         for sale in &self.others {
             if let Err(problem) = with_map(state, show, || state.locks.book(show.id, sale)).await {
@@ -37,8 +37,8 @@ impl Lost {
     }
 }
 
-/// Claims all that a pending booking has until it expires: places first, then seats, as everybody does. After a loss
-/// the caller rolls back.
+/// Claims everything in a pending booking until it expires, in the common lock order: places first, then seats. If
+/// claims are lost, the caller rolls back.
 pub(super) async fn claim_all(
     tx: &mut PgConnection,
     show: &Show,

@@ -1,4 +1,4 @@
-//! Frees on the map what a booking gives back.
+//! Frees the released seats and places of a booking on the map.
 
 use domain::seats::SeatIndex;
 use sqlx::PgConnection;
@@ -10,8 +10,8 @@ use catalogue::Show;
 use http::Problem;
 use seats::seat_locks::{Sale, StoreError, with_map};
 
-/// Frees the lot of a booking on the map. Seats the house has kept meanwhile, a defective one for example, are blocked in
-/// the same step, so that the waiting list is never offered one.
+/// Frees the lot of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
+/// are blocked in the same step, so that the waiting list is never offered one.
 pub(in crate::bookings) async fn free(state: &SellingState, show: &Show, sale: &Sale) -> Result<(), EffectError> {
     match free_once(state, show, sale).await? {
         Ok(()) => Ok(()),
@@ -24,7 +24,7 @@ pub(in crate::bookings) async fn free(state: &SellingState, show: &Show, sale: &
     }
 }
 
-/// True if the house has kept one of a booking's seats.
+/// Checks for a seat of the booking that is withdrawn from sale.
 pub(in crate::bookings) async fn is_kept_by_house(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -39,7 +39,7 @@ pub(in crate::bookings) async fn is_kept_by_house(
 
 async fn free_once(state: &SellingState, show: &Show, sale: &Sale) -> Result<Result<(), StoreError>, sqlx::Error> {
     let mut tx = state.pg.begin().await?;
-    // Until the map agrees the lock keeps the house seats of the show as they are.
+    // The lock keeps the withdrawn seats of the show unchanged until the map is updated.
     let blocked: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR SHARE")
         .bind(show.id)
         .fetch_one(&mut *tx)

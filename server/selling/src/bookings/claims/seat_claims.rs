@@ -1,7 +1,8 @@
-//! `seat_claims`: the last line. Whatever Redis says or forgets, one live claim per (show, seat).
+//! `seat_claims`: the final guard against double sales. Whatever state Redis has, there is one live claim per (show,
+//! seat).
 //!
-//! The table is kept in parts by show (docs/decisions/0051): a statement that does not name the show of each row it means
-//! looks through all of them.
+//! The table is partitioned by show (docs/decisions/0051): a statement that does not name the show of each row scans
+//! all partitions.
 
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
@@ -13,8 +14,8 @@ use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
 use seats::seat_locks::{Lot, Sale};
 
-/// Claims the booking's seats until it expires. The seats that could not be had: none, or all is void
-/// and the caller rolls back. One statement, rows in seat order, so that nothing deadlocks.
+/// Claims the booking's seats until it expires. Returns the seats that could not be claimed. If any are returned,
+/// the caller rolls back. One statement, rows in seat order, so that transactions do not deadlock.
 pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -41,8 +42,8 @@ pub(in crate::bookings) async fn claim(
     Ok(row.seats.iter().copied().filter(|seat| !got.contains(&seat.cast_signed())).collect())
 }
 
-/// Turns the booking's claims into a sale; `false`, and nothing changed, unless every one is still its
-/// own by booking and fence.
+/// Turns the booking's claims into a sale; `false`, and nothing changed, unless every claim still belongs to the
+/// booking with the same fence.
 pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
     let own: Vec<i32> = sqlx::query_scalar(
         "SELECT seat_no FROM seat_claims
@@ -72,7 +73,7 @@ pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -
     Ok(true)
 }
 
-/// Who has live claims on these seats of a show, with just those seats.
+/// Returns the sales with claims on these seats of a show, limited to these seats.
 pub(in crate::bookings) async fn holders(
     tx: &mut PgConnection,
     show: Uuid,
@@ -97,7 +98,7 @@ pub(in crate::bookings) async fn holders(
     Ok(rows.into_iter().map(sale).collect())
 }
 
-/// Gives the booking's claims back, in seat order like every writer of this table. A repeat finds none.
+/// Releases the booking's claims, in seat order like every writer of this table. A repeat finds none.
 pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
     sqlx::query(
         "WITH own AS (SELECT seat_no FROM seat_claims

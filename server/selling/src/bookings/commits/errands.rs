@@ -1,5 +1,5 @@
-//! Questions of sales to the lock store, batched by show: the call itself costs several times as much as one
-//! question in it.
+//! Requests of sales to the lock store, batched by show: one call costs several times as much as one request
+//! in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use seats::seat_locks::{Held, MAX_PER_CALL, Refusal, Sale, with_map};
 
 type Reply<T> = oneshot::Sender<Result<T, Problem>>;
 
-/// Something to ask of a show's map.
+/// A request to the lock store, waiting in its queue.
 pub(super) struct Errand {
     show: Arc<Show>,
     asked: Asked,
@@ -25,14 +25,14 @@ pub(super) struct Errand {
 }
 
 enum Asked {
-    /// The owner's hold.
+    /// Reads the owner's hold.
     Mine { owner: String, reply: Reply<Option<Held>> },
-    /// That a payment begins, for just this lot.
+    /// Begins the payment of one sale.
     Payment { sale: Sale, reply: Reply<Result<Timestamp, Refusal>> },
 }
 
 impl Commits {
-    /// The owner's hold in this show, as [`seats::seat_locks::SeatLocks::mine`] has it.
+    /// Returns the owner's hold in this show, as [`seats::seat_locks::SeatLocks::mine`] does.
     pub(in crate::bookings) async fn hold_of(
         &self,
         state: &SellingState,
@@ -65,7 +65,7 @@ impl Commits {
     }
 }
 
-/// What is asked of one show.
+/// The requests of a batch for one show.
 struct OfShow {
     show: Arc<Show>,
     owners: Vec<String>,
@@ -74,7 +74,7 @@ struct OfShow {
     payments: Vec<Reply<Result<Timestamp, Refusal>>>,
 }
 
-/// Runs errands until there are none.
+/// Serves requests until the queue is empty.
 async fn serve(state: SellingState) {
     let mut server = state.commits.errands.server();
     while let Some(errands) = server.gather().await {
@@ -101,7 +101,7 @@ async fn serve(state: SellingState) {
                 }
             }
         }
-        // In parallel: a Cluster shard that is down must not hold up shows of other shards for long.
+        // In parallel: a Cluster shard that is down must not delay shows of other shards for long.
         futures::future::join_all(shows.into_values().map(|of_show| ask(&state, of_show))).await;
     }
 }
@@ -117,7 +117,7 @@ async fn ask(state: &SellingState, asked: OfShow) {
     }
 }
 
-/// It is fine if nobody listens any more: both questions may be asked again.
+/// Sends each caller its answer. A caller that has gone is ignored: both requests may be repeated.
 fn tell<T>(replies: Vec<Reply<T>>, answers: Result<Vec<T>, Problem>) {
     match answers {
         Ok(answers) => {

@@ -1,10 +1,10 @@
-//! Writing a batch: statements that go to Postgres as one, arrays in the order of their keys, and every count
-//! compared with what was planned.
+//! Writes a batch: statements that are sent to Postgres as one, arrays sorted by key, and every row count compared
+//! with the plan.
 //!
-//! Bookings, then claims, then keys: batches lock them in this order, and within each by its key, so that they queue up;
-//! should two deadlock nevertheless, Postgres aborts one, and it is tried again. What tells nothing of its rows comes after
-//! what does (`together`): new bookings tell, to be first. For a key or an event of a gateway that another replica writes
-//! at the same moment a batch waits at the end, and is then planned again.
+//! Batches lock bookings, then claims, then keys, and each of these in key order, so they queue instead of
+//! deadlocking. If two deadlock nevertheless, Postgres aborts one, and it is retried. Statements that return no rows
+//! come after those that do (`together`); new bookings return their ids so that they come first. A batch waits at its
+//! end for a key or a gateway event that another replica writes at the same moment, and is then planned again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -50,7 +50,7 @@ macro_rules! insert_gateway_events {
 }
 
 impl Writes {
-    /// Writes it all.
+    /// Writes the whole batch and compares the row counts.
     pub(super) async fn flush(mut self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
         self.bookings.sort_unstable_by_key(|new| new.row.hold_id);
         self.moves.sort_unstable_by_key(|update| update.booking);
@@ -62,7 +62,8 @@ impl Writes {
         if !self.bookings.is_empty() {
             self.add_bookings(&mut together, fresh, now)?;
         }
-        // A batch of checkouts is short. Any other is whole, some parts without rows: few texts, each planned once.
+        // A batch of checkouts only is short. Every other batch has all parts, some without rows: few texts, each
+        // planned once.
         if self.is_more_than_checkouts() {
             self.add_moves(&mut together, now)?;
             self.add_claims(&mut together, now)?;
@@ -85,7 +86,7 @@ impl Writes {
             self.compare_events(&told)?;
             let lost = idempotency::lost_claims(&told, &claims)?;
             if !lost.is_empty() {
-                // The same request is running elsewhere: by itself it waits, and gets the same answer.
+                // The same request is running elsewhere: in its own transaction it waits, and gets the same answer.
                 return Err(Trouble::Apart(lost.into_iter().map(|at| self.claimed_keys[at].0).collect()));
             }
         }
@@ -101,11 +102,12 @@ impl Writes {
             && self.completed_keys.is_empty())
     }
 
-    /// Whether everything that was planned was written.
+    /// Compares the rows that were written with the plan.
     fn compare(&self, told: &StatementResults) -> Result<(), Trouble> {
         let made: HashSet<Uuid> = told.column("made", "id")?.into_iter().collect();
         if made.len() < self.bookings.len() {
-            // Another tab checked the hold out, or a name is taken: done alone, it is refused or gets another name.
+            // Another tab checked the hold out, or the reference is taken: alone, it is refused or gets another
+            // reference.
             let missing = self.bookings.iter().map(|new| new.row.id).filter(|id| !made.contains(id)).collect();
             return Err(self.pieces_of(&missing));
         }
@@ -113,18 +115,18 @@ impl Writes {
         if moved.len() != self.moves.len() {
             return Err(Trouble::MovedOn(format!("{} of {} bookings moved", moved.len(), self.moves.len())));
         }
-        // Redis had lost a lock and granted a seat twice; by itself its buyer is told which.
+        // Redis lost a lock and granted a seat twice; alone, the piece reports the lost seats to its buyer.
         self.all_of(&self.claims, told.column("claimed", "booking_id")?)?;
-        // A claim that is not the booking's own any more: by itself its money goes back.
+        // A claim no longer belongs to the booking: alone, the booking is refunded.
         self.all_of(&self.sales, told.column("sold", "booking_id")?)
     }
 
-    /// Whether every event of a gateway was new. Surely new ones are all written or a unique violation, and tell nothing.
+    /// Checks that every gateway event was new. Events assumed new return no rows: a duplicate is a unique violation.
     fn compare_events(&self, told: &StatementResults) -> Result<(), Trouble> {
         let noted: HashSet<(String, String)> =
             told.column("noted", "gateway")?.into_iter().zip(told.column("noted", "event_id")?).collect();
         if noted.len() < self.noted_events.len() {
-            // Delivered to another replica at the same moment.
+            // The event was delivered to another replica at the same moment.
             let known = |gateway: &str, id: &String| noted.contains(&(gateway.to_owned(), id.clone()));
             let twice = self.noted_events.iter().filter(|(_, news, _)| !known(news.gateway, &news.event_id));
             return Err(Trouble::Apart(twice.map(|(place, _, _)| *place).collect()));
@@ -132,7 +134,7 @@ impl Writes {
         Ok(())
     }
 
-    /// Whether as many seats of each booking were written as were to be.
+    /// Checks that each booking got as many seats as planned.
     fn all_of(&self, wanted: &[Claim], written: Vec<Uuid>) -> Result<(), Trouble> {
         if written.len() == wanted.len() {
             return Ok(());
@@ -144,7 +146,7 @@ impl Writes {
         Err(self.pieces_of(&lost.map(|(booking, _)| booking).collect()))
     }
 
-    /// The pieces that move these bookings.
+    /// Returns the pieces that move these bookings.
     fn pieces_of(&self, bookings: &HashSet<Uuid>) -> Trouble {
         let places = bookings.iter().filter_map(|booking| self.pieces.get(booking)).flatten().copied();
         Trouble::Apart(places.collect())
@@ -214,7 +216,8 @@ impl Writes {
             .done()
     }
 
-    /// As `seat_claims::claim`: what is free or alive no more, and by a higher fence.
+    /// Claims seats as `seat_claims::claim` does: a seat must be free or its claim expired, and the fence must be
+    /// higher.
     fn add_claims(&self, together: &mut Together, now: Timestamp) -> Result<(), sqlx::Error> {
         let claims = || self.claims.iter();
         let statement = concat!(
@@ -240,8 +243,8 @@ impl Writes {
             .done()
     }
 
-    /// As `seat_claims::sell`: only what is still the booking's own by booking and fence. Seats next to each other are
-    /// looked up as one: what else lies between the first and the last is of another booking.
+    /// Sells seats as `seat_claims::sell` does: only claims of this booking and fence. Adjacent seats are looked up
+    /// as one range: other claims inside the range belong to other bookings.
     fn add_sales(&self, together: &mut Together) -> Result<(), sqlx::Error> {
         let runs: Vec<&[Claim]> = self.sales.chunk_by(Claim::is_followed_by).collect();
         let firsts = || runs.iter().filter_map(|run| run.first());

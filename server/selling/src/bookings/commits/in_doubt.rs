@@ -1,7 +1,7 @@
-//! Payments of which nobody here knows whether they were written down: Postgres was cut off while it did.
+//! In-doubt payments: the connection to Postgres failed during the commit.
 //!
-//! Whoever asked is told that it may be tried again, and nobody goes on with the payment. Was it written, the outbox has its
-//! charge, with the head start of the replica that would have asked for it: that is given up as soon as Postgres answers.
+//! The buyer is asked to retry, and this replica stops processing the payment. If it was committed, the outbox has its
+//! charge, delayed by the head start of this replica. The head start is cancelled as soon as Postgres answers.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::{Piece, Work};
 use crate::{SellingState, outbox};
 use platform::ids;
 
-/// Postgres is asked so often; after that the relay waits for the end of the head start.
+/// Attempts to reach Postgres; after them the relay waits for the end of the head start.
 const TRIES: u32 = 6;
-/// A question may take this long.
+/// Timeout of one attempt.
 const WITHIN: Duration = Duration::from_secs(3);
 /// First pause, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 
-/// Leaves the charges of these pieces to the relay.
+/// Makes the charges of these pieces due for the relay.
 pub(super) fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
     let bookings: Vec<Uuid> = pieces.iter().filter_map(|piece| charged_for(&piece.work)).collect();
     if bookings.is_empty() {
@@ -27,7 +27,7 @@ pub(super) fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
     }
     let state = state.clone();
     let tasks = state.tasks.clone();
-    // Boxed: as elsewhere, what may connect to Postgres is kilobytes.
+    // Boxed: a future that may connect to Postgres is kilobytes.
     tasks.spawn(Box::pin(async move {
         for attempt in 0..TRIES {
             let pause = Duration::from_millis(ids::jitter(FIRST_PAUSE_MS << attempt));
@@ -43,12 +43,12 @@ pub(super) fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
     }));
 }
 
-/// The booking it would charge for, or did: the gateway's answer is lost with it, and is asked for again.
+/// Returns the booking of a charge that may be pending. A lost gateway answer is requested again.
 const fn charged_for(work: &Work) -> Option<Uuid> {
     match work {
         Work::Submit(submission) => Some(submission.booking),
         Work::Learn(lesson) => Some(lesson.booking),
-        // The gateway says it again.
+        // The gateway repeats its webhook.
         Work::Create(_) | Work::Hear(_) => None,
     }
 }

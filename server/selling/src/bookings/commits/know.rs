@@ -1,4 +1,4 @@
-//! What is known of a batch before it is planned: as far as this replica knows it, or as it is read.
+//! Loads the state that a batch is planned on: from this replica's cache, or from Postgres.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use http::idempotency::{self, Intent};
 use payments::PaymentNews;
 use platform::together::Together;
 
-/// What the pieces are about, and whether a key that one of them is to claim is taken: as far as this replica knows, or as
-/// it is read.
+/// Returns the bookings of the pieces, and true if a key that a piece claims is taken already. The bookings come from
+/// the cache where possible.
 pub(super) async fn know(
     state: &SellingState,
     tx: &mut PgConnection,
@@ -54,7 +54,7 @@ pub(super) async fn know(
     Ok((known, !idempotency::none_known(&told)?))
 }
 
-/// Whether all that the pieces are about is at hand.
+/// Checks that all bookings of the pieces are cached and usable.
 pub(super) fn is_at_hand<'a>(state: &SellingState, mut works: impl Iterator<Item = &'a Work>) -> bool {
     works.all(|work| match work.booking() {
         Some(id) => latest(work, state.commits.recent.of(id).as_deref()).is_some(),
@@ -62,7 +62,7 @@ pub(super) fn is_at_hand<'a>(state: &SellingState, mut works: impl Iterator<Item
     })
 }
 
-/// What the pieces are about without a question, if this replica wrote all of it a moment ago.
+/// Returns the bookings of the pieces without a query, if this replica wrote all of them recently.
 async fn at_hand(state: &SellingState, works: &[&Work]) -> Option<Known> {
     let mut bookings: HashMap<Uuid, Found> = HashMap::with_capacity(works.len());
     for work in works {
@@ -78,16 +78,16 @@ async fn at_hand(state: &SellingState, works: &[&Work]) -> Option<Known> {
     Some(Known { bookings, shows, ..Known::default() })
 }
 
-/// A piece's booking as this replica wrote it last; none where its answer would rest on nothing that is written. What
-/// moves it is written for just this version. What finds it paid already is right whatever has become of it since: it was
-/// paid at that moment, and money that is here is not taken twice.
+/// Returns a piece's booking as this replica wrote it last; `None` where the piece would write nothing that verifies
+/// it. A move is written for exactly this version. A booking that is paid already may be answered from the cache: it
+/// was paid at that moment, whatever happened since, and its money is not taken twice.
 fn latest<'a>(work: &'a Work, recent: Option<&'a Found>) -> Option<&'a Found> {
     use BookingState::{Confirmed, PaymentPending, SeatsLocked};
     let newest = |seen: &'a Found| recent.filter(|recent| recent.row.version > seen.row.version).unwrap_or(seen);
     let in_state = |found: &&Found, states: &[BookingState]| states.contains(&found.row.machine.state);
     match work {
         Work::Submit(_) => Some(newest(work.seen()?)).filter(|found| in_state(found, &[SeatsLocked])),
-        // The webhook that says the same may have been faster.
+        // The webhook with the same outcome may have been faster.
         Work::Learn(lesson) if lesson.is_paid() => {
             Some(newest(work.seen()?)).filter(|found| in_state(found, &[PaymentPending, Confirmed]))
         }
@@ -96,8 +96,8 @@ fn latest<'a>(work: &'a Work, recent: Option<&'a Found>) -> Option<&'a Found> {
     }
 }
 
-/// Shows of bookings that there is news of, as far as they are in memory: loading one takes a connection of its own, which
-/// a transaction must not wait for.
+/// Returns the shows of bookings with webhooks, as far as they are in memory: loading one takes another connection,
+/// which a transaction must not wait for.
 async fn shows_of(
     state: &SellingState,
     news: &[&PaymentNews],

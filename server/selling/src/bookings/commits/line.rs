@@ -1,7 +1,7 @@
-//! A line of waiting work that is served in batches, by few servers at a time.
+//! A queue whose items are served in batches by a bounded number of servers.
 //!
-//! It has no task of its own: a caller that joins a line with too few servers starts one, and a server that finds
-//! nobody waiting ends. Its user bounds the line.
+//! The queue has no task of its own: a caller that joins while there are too few servers starts one, and a server
+//! that finds the queue empty ends. The user of the queue bounds its length.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,22 +10,22 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// Work of one kind, waiting.
+/// A queue of work of one kind.
 pub(super) struct Line<T> {
     state: Mutex<State<T>>,
-    /// A whole batch waits.
+    /// Notified when a whole batch waits.
     full: Notify,
     terms: Terms,
 }
 
-/// How a line is served.
+/// The batch size, wait and concurrency of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// Pieces in one batch at most.
+    /// Maximum pieces in one batch.
     pub(super) batch: usize,
-    /// How long the first piece of a batch waits for others.
+    /// Time the first piece of a batch waits for others.
     pub(super) patience: Duration,
-    /// Servers at one time.
+    /// Maximum servers at one time.
     pub(super) servers: usize,
 }
 
@@ -40,7 +40,7 @@ impl<T> Line<T> {
         Self { state: Mutex::new(state), full: Notify::new(), terms }
     }
 
-    /// Joins the line. `true`: one more server is wanted, and the caller starts it.
+    /// Adds a piece. `true`: one more server is needed, and the caller starts it.
     #[must_use]
     pub(super) fn join(&self, piece: T) -> bool {
         let mut state = self.lock();
@@ -58,7 +58,7 @@ impl<T> Line<T> {
         self.lock().waiting.len()
     }
 
-    /// For whom [`Line::join`] wanted a server.
+    /// Returns the server that [`BatchQueue::join`] asked for.
     pub(super) fn server(&self) -> Server<'_, T> {
         Server { line: self, has_ended: false }
     }
@@ -72,7 +72,7 @@ impl<T> Line<T> {
         if let Some(ripe_at) = ripe_at
             && ripe_at > Instant::now()
         {
-            // Woken or not: what is there then is the batch.
+            // The result does not matter: the pieces that wait by then are the batch.
             let _ = timeout_at(ripe_at, self.full.notified()).await;
         }
         let mut state = self.lock();
@@ -90,15 +90,15 @@ impl<T> Line<T> {
     }
 }
 
-/// Serves a line. One that is left by a panic makes room for another.
+/// A server of a queue. A server that panics frees its slot for another.
 pub(super) struct Server<'line, T> {
     line: &'line Line<T>,
     has_ended: bool,
 }
 
 impl<T> Server<'_, T> {
-    /// The next batch: a whole one, or whatever came within the patience of its first piece. None: nobody
-    /// waits, and this server has ended.
+    /// Returns the next batch: a whole one, or the pieces that came within the maximum wait of the first. `None`: the
+    /// queue is empty, and this server has ended.
     pub(super) async fn gather(&mut self) -> Option<Vec<T>> {
         let batch = self.line.gather().await;
         self.has_ended = batch.is_none();

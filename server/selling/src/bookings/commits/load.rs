@@ -1,4 +1,4 @@
-//! Reading what the pieces of a batch are about: many bookings at once, locked where others move them as well.
+//! Queries that load the bookings of a batch, with row locks where other transactions move them too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,14 +12,14 @@ use crate::bookings::sql::BookingRow;
 use payments::{NewsOutcome, PaymentNews};
 use platform::together::{StatementResults, Together};
 
-/// A booking with all that belongs to it.
+/// A booking with its seats and payment.
 #[derive(Clone, Debug)]
 pub(in crate::bookings) struct Found {
-    /// Itself.
+    /// The booking's own row.
     pub(in crate::bookings) row: BookingRow,
-    /// Its seats with names and prices as agreed, in the order of the room.
+    /// Its seats with labels and prices as agreed, in the order of the plan.
     pub(in crate::bookings) lines: Vec<SeatLine>,
-    /// The gateway it is charged at, if a payment was ever submitted. Changing it steps the version.
+    /// The gateway that charges it, if a payment was ever submitted. A change of gateway increments the version.
     pub(in crate::bookings) gateway: Option<String>,
     /// The gateway's page, if there is one.
     pub(in crate::bookings) pay_url: Option<String>,
@@ -40,7 +40,7 @@ impl FromRow<'_, PgRow> for Found {
     }
 }
 
-/// Bookings with all that belongs to them; ids that are none are left out.
+/// Loads bookings with their seats and payments; unknown ids are left out.
 pub(in crate::bookings) async fn found(
     connection: &mut PgConnection,
     ids: &[Uuid],
@@ -67,21 +67,21 @@ pub(in crate::bookings) async fn found(
     Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
 }
 
-/// How bookings are read before they are planned, and what becomes of those that somebody else keeps locked.
+/// The way a batch reads its bookings, and its treatment of bookings that other transactions keep locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Locks {
-    /// Nothing is read where this replica wrote all of them a moment ago: they are taken to stand as they did then, and
-    /// keys, holds and events of gateways to be new. What is written finds all that so, or the batch is planned again.
+    /// Nothing is read where this replica wrote all of them recently: they are assumed unchanged, and keys, holds and
+    /// gateway events are assumed new. The writes verify this, or the batch is planned again.
     Unread,
-    /// They are read as they stand. A move finds its booking as it was read, or the batch is planned again.
+    /// Read without locks. A move verifies the version that was read, or the batch is planned again.
     Without,
-    /// They are waited for: nearly always another batch has them, for a moment.
+    /// Locked, waiting for other transactions: nearly always another batch, for a moment.
     Await,
-    /// Somebody took longer than the transaction waits: they are left out.
+    /// Locked bookings are left out: a lock was held longer than the transaction waits.
     PassBy,
 }
 
-/// Asks for the versions of bookings, which are locked in the order of their ids where they are: see [`as_told`].
+/// Adds the query for the versions of bookings, with locks in the order of their ids where wanted: see [`as_told`].
 pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: Locks) -> Result<(), sqlx::Error> {
     ids.sort_unstable();
     ids.dedup();
@@ -93,9 +93,9 @@ pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: L
     together.add("stand", statement, &["id", "version"]).value(ids).done()
 }
 
-/// Those bookings. Those that are not `known` are read: whatever changes a booking or its seats steps its version, so a
-/// booking of the same version is the same. In a statement after the locking one: what it sees is as of after the last
-/// lock was had, the rows of other tables included.
+/// Returns the bookings of [`add_versions`]. Only those that are not in `known` at the same version are loaded: every
+/// change of a booking or its seats increments its version. The load is a later statement than the lock, so its
+/// snapshot, rows of other tables included, is taken after the last lock was acquired.
 pub(super) async fn as_told(
     tx: &mut PgConnection,
     told: &StatementResults,
@@ -116,17 +116,17 @@ pub(super) async fn as_told(
     Ok(bookings)
 }
 
-/// Asks which of these holds have a booking already: see [`booked_holds`].
+/// Adds the query for holds that have a booking already: see [`booked_holds`].
 pub(super) fn add_holds(together: &mut Together, holds: Vec<Uuid>) -> Result<(), sqlx::Error> {
     together.add("booked", "SELECT hold_id FROM bookings WHERE hold_id = ANY($1)", &["hold_id"]).value(holds).done()
 }
 
-/// Holds that have a booking, as far as they were asked for. One that gets it while we look is seen when it is written.
+/// Returns the queried holds that have a booking. A booking made meanwhile is detected by the write.
 pub(super) fn booked_holds(told: &StatementResults) -> Result<HashSet<Uuid>, sqlx::Error> {
     Ok(told.column("booked", "hold_id")?.into_iter().collect())
 }
 
-/// Asks which of these events of gateways were noted before, as events of a payment of ours: see [`noted_events`].
+/// Adds the query for gateway events that were noted before for a known payment: see [`noted_events`].
 pub(super) fn add_news(together: &mut Together, news: &[&PaymentNews]) -> Result<(), sqlx::Error> {
     let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
@@ -140,7 +140,7 @@ pub(super) fn add_news(together: &mut Together, news: &[&PaymentNews]) -> Result
         .done()
 }
 
-/// Events that were noted before: gateway and id. As with holds.
+/// Returns the events that were noted before: gateway and id. Events noted meanwhile are detected by the write.
 pub(super) fn noted_events(told: &StatementResults) -> Result<HashSet<(String, String)>, sqlx::Error> {
     let gateways: Vec<String> = told.column("heard", "gateway")?;
     Ok(gateways.into_iter().zip(told.column("heard", "event_id")?).collect())

@@ -1,4 +1,4 @@
-//! Bookings looked up in batches; and how lookups read.
+//! Batched booking lookups, and the read transaction that lookups share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use super::{Commits, Found, full};
 use crate::SellingState;
 use http::Problem;
 
-/// A lookup, connecting included, may take this long. Less than a buyer's checks may (`checks`): who serves the line is
-/// back for those who come next.
+/// Timeout of a lookup, connecting included. Shorter than the timeout of a buyer's checks (`checks`), so that the
+/// server is free for the next lookups.
 const WITHIN: Duration = Duration::from_secs(3);
-/// By their keys, as in `run`. One of at most two statements may take half of it: Postgres does not go on for nobody.
+/// Index scans only, as in `run`. A lookup has at most two statements, each limited to half the timeout: Postgres
+/// stops abandoned work.
 const BEGIN: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '1500ms'; SET LOCAL enable_seqscan = off; \
                      SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// A booking a caller wants to see, if it is theirs.
+/// A lookup of one booking for its owner.
 pub(super) struct Wanted {
     id: Uuid,
     owner: String,
@@ -31,7 +32,7 @@ pub(super) struct Wanted {
 }
 
 impl Commits {
-    /// The booking of that id if it is this owner's, read together with whatever else is wanted.
+    /// Returns the booking of that id if it is this owner's, read in a batch with other lookups.
     ///
     /// # Errors
     /// 503 when too many wait already, or the database is unavailable.
@@ -44,14 +45,14 @@ impl Commits {
         let place = Arc::clone(&self.lookup_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
         if self.lookups.join(Wanted { id, owner: owner.to_owned(), reply, _place: place }) {
-            // Boxed: what may have to connect to Postgres is kilobytes, and a task is moved several times.
+            // Boxed: a future that may connect to Postgres is kilobytes, and a task is moved several times.
             state.tasks.spawn(Box::pin(serve(state.clone())));
         }
         answer.await.map_err(|_| Problem::internal(&"a booking was not looked up"))?
     }
 }
 
-/// Answers lookups until nobody waits.
+/// Serves lookups until the queue is empty.
 async fn serve(state: SellingState) {
     let mut server = state.commits.lookups.server();
     while let Some(wanted) = server.gather().await {
@@ -60,7 +61,7 @@ async fn serve(state: SellingState) {
             Ok(bookings) => {
                 for wish in wanted {
                     let theirs = bookings.get(&wish.id).filter(|found| found.row.owner == wish.owner);
-                    // Nobody listening any more is fine.
+                    // The caller may have gone.
                     drop(wish.reply.send(Ok(theirs.cloned())));
                 }
             }
@@ -69,8 +70,8 @@ async fn serve(state: SellingState) {
     }
 }
 
-/// Asks Postgres on this connection, or on a new one that is kept there. One on which it failed is closed: what it would
-/// still answer, if anything, is nobody's.
+/// Runs a read transaction on this connection, or on a new one that is kept there. A connection that failed is
+/// closed, because a late answer on it belongs to no request.
 ///
 /// # Errors
 /// When the database does not answer in time, or fails.
@@ -103,7 +104,7 @@ pub(super) async fn read<T>(
     told
 }
 
-/// Current bookings with all that belongs to them; those that were just sold here are not read again.
+/// Returns the current bookings with seats and payments; those in this replica's cache are only compared by version.
 ///
 /// # Errors
 /// When the database does not answer in time, or fails.
@@ -126,7 +127,7 @@ pub(in crate::bookings) async fn as_they_stand(
     read(state, &mut None, question).await
 }
 
-/// Those of these bookings that have not moved on.
+/// Returns the bookings whose version is unchanged.
 async fn still_so(tx: &mut PgConnection, recent: &[Arc<Found>]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
     if recent.is_empty() {
         return Ok(HashMap::new());

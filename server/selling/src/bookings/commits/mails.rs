@@ -1,12 +1,12 @@
 //! The replica that sold tickets mails them, once the map shows the seats as sold: it has their contents in memory,
 //! and need not take them from the outbox first.
 //!
-//! What a batch says is composed in one errand off the thread that serves requests, and written there where mails go
-//! into a folder (`tickets/mail/batch.rs`).
+//! The mails of a batch are composed in one job off the threads that serve requests, and written in that job where
+//! mails go into a folder (`tickets/mail/batch.rs`).
 //!
-//! The outbox has them as well, with a head start: whatever is lost here, the relay sends after that; what fails or comes
-//! too late, as soon as the mails that went out with it are done. A sale leaves the outbox here, whole: that the map was
-//! told is noted together with the mail. A crash in between has the map told of the sale once more, which changes nothing.
+//! The outbox has them too, with a head start: mails lost here are sent by the relay after it. A mail that fails or
+//! is too late is due for the relay as soon as the mails of its batch are done. The map update and the mail of a sale
+//! leave the outbox together here. A crash in between repeats the map update, which is idempotent.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -24,17 +24,17 @@ use crate::bookings::effects::EffectError;
 use crate::{SellingState, outbox};
 use tickets::{Composed, Letters, MailError, Ticket};
 
-/// Tickets that may wait to be mailed; those beyond are left to the relay.
+/// Maximum tickets in the queue; the rest are left to the relay.
 const MAX_MAILS: usize = 1_024;
-/// Mails of one batch on their way at the same time.
+/// Mails of one batch that are sent concurrently.
 const SIDE_BY_SIDE: usize = 4;
-/// A sale older than this may have been cancelled or moved meanwhile: the relay checks before it mails.
+/// Older sales may have been cancelled or moved: the relay checks before it mails.
 const FRESH_FOR: Duration = Duration::from_secs(2);
-/// A mail is sent within this time of the sale. Less than the head start before the relay, and less than a stopping
-/// server waits for what it has begun: so hardly one goes out twice.
+/// Deadline of a mail after its sale. Shorter than the head start before the relay, and shorter than the time a
+/// stopping server waits for running work: duplicates are rare.
 const MAILED_WITHIN: Duration = Duration::from_secs(8);
 
-/// Has the tickets of these bookings mailed. The map was told of all of them, and the outbox does not know so yet.
+/// Queues the tickets of these bookings for mailing. Their map updates are done, but not yet removed from the outbox.
 pub(super) fn send(state: &SellingState, sold: Vec<Sold>) {
     let mut beyond = Vec::new();
     for sold in sold {
@@ -51,7 +51,7 @@ pub(super) fn send(state: &SellingState, sold: Vec<Sold>) {
     }
 }
 
-/// Mails tickets until none waits.
+/// Mails tickets until the queue is empty.
 async fn serve(state: SellingState) {
     let mut server = state.commits.mails.server();
     while let Some(mails) = server.gather().await {
@@ -65,10 +65,10 @@ async fn serve(state: SellingState) {
     }
 }
 
-/// Mails tickets, and says of which bookings. All others are the relay's.
+/// Mails tickets, and returns the bookings whose mails were sent. All others are left to the relay.
 async fn mail_all(state: &SellingState, mails: Vec<Sold>) -> Vec<Uuid> {
     let ids: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
-    // Tickets that cannot be read now are mailed by the relay.
+    // The relay mails tickets that cannot be read now.
     let mut codes = tickets::of_bookings(&state.pg, &ids).await.unwrap_or_else(|cause| {
         tracing::warn!(%cause, left = ids.len(), "reading tickets for their mails failed; the relay mails them");
         HashMap::new()
@@ -76,14 +76,14 @@ async fn mail_all(state: &SellingState, mails: Vec<Sold>) -> Vec<Uuid> {
     let sold = mails.into_iter().filter_map(|sold| Some((codes.remove(&sold.found.row.id)?, sold)));
     let sold: Vec<_> = sold.collect();
     let letters = stream::iter(sold).map(|(codes, sold)| read(state, sold, codes)).buffer_unordered(SIDE_BY_SIDE);
-    // Those already in memory go together, mostly the whole batch; those that must be read first follow.
+    // Mails in memory are composed together, mostly the whole batch; those that must be read first follow.
     let together = letters.filter_map(std::future::ready).ready_chunks(MAILS_TOGETHER);
     let composed = together.map(|letters| compose(state, letters)).buffer_unordered(SIDE_BY_SIDE);
     let sent = composed.flat_map(stream::iter).map(|composed| send_one(state, composed)).buffer_unordered(SIDE_BY_SIDE);
     sent.filter_map(std::future::ready).collect().await
 }
 
-/// What is to be mailed, if it was sold just now.
+/// Returns the mails of a booking, if it was sold just now.
 async fn read(state: &SellingState, Sold { found, at }: Sold, codes: Vec<Ticket>) -> Option<Letters> {
     let (booking, begin_by, until) = (found.row.id, at + FRESH_FOR, at + MAILED_WITHIN);
     if Instant::now() >= begin_by {
@@ -107,7 +107,7 @@ async fn compose(state: &SellingState, letters: Vec<Letters>) -> Vec<Composed> {
     })
 }
 
-/// The booking, if its tickets are mailed.
+/// Sends the mails of a booking and returns its id on success.
 async fn send_one(state: &SellingState, composed: Composed) -> Option<Uuid> {
     let booking = composed.booking;
     match caught(state.mailer.send_composed(composed)).await {
@@ -119,7 +119,7 @@ async fn send_one(state: &SellingState, composed: Composed) -> Option<Uuid> {
     }
 }
 
-/// A panic is a bug of ours in one mail; the line goes on with the others.
+/// Turns a panic, a bug in one mail, into an error; the other mails are sent.
 async fn caught<T, E: From<MailError>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(MailError::Panicked.into()))
 }
@@ -132,7 +132,7 @@ fn say_why(booking: Uuid, cause: &EffectError) {
     }
 }
 
-/// Leaves these mails to the relay, which sends them at once. Their sales are on the map.
+/// Leaves these mails to the relay, due at once. The sales are on the map.
 async fn leave(state: &SellingState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::done_all_now(state, bookings, &[Effect::MarkBooked]).await {
         tracing::warn!(%cause, left = bookings.len(), "sales that the map knows stay in the outbox, and are told again");
@@ -140,7 +140,7 @@ async fn leave(state: &SellingState, bookings: &[Uuid]) {
     leave_to_relay(state, bookings).await;
 }
 
-/// Leaves these mails to the relay, which sends them at once, whether or not their sales are on the map.
+/// Leaves these mails to the relay, due at once, whether or not their sales are on the map.
 pub(super) async fn leave_to_relay(state: &SellingState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::due_now(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");

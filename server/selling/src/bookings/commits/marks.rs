@@ -1,7 +1,8 @@
-//! The replica that committed sales tells the map at once, many sales in a call.
+//! The replica that committed sales updates the map at once, many sales in a call.
 //!
-//! The outbox has it as well, with a head start: whatever is lost or fails here, the relay does after that. What was told is
-//! taken off it with the mail (`mails`), which follows at once: one statement for both.
+//! The outbox has the updates too, with a head start: updates that are lost or fail here are done by the relay after
+//! it. A successful update is removed from the outbox together with the mail (`mails`), which follows at once, in one
+//! statement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,18 +15,18 @@ use crate::SellingState;
 use http::Problem;
 use seats::seat_locks::{MAX_PER_CALL, Sale, with_map};
 
-/// Sales that may wait to be told; those beyond are left to the relay.
+/// Maximum sales in the queue; the rest are left to the relay.
 const MAX_MARKS: usize = 8_192;
 
 /// A booking that was sold, as it was committed.
 #[derive(Clone)]
 pub(super) struct Sold {
     pub(super) found: Arc<Found>,
-    /// Before it was written: the head start of its effects counts from then.
+    /// The time before the write: the head start of its effects counts from then.
     pub(super) at: Instant,
 }
 
-/// Has the map told of these bookings, which were sold then and are committed; then their tickets are mailed.
+/// Queues the map updates of these committed bookings, sold at that time; then their tickets are mailed.
 pub(super) fn tell(state: &SellingState, sold: Vec<Arc<Found>>, at: Instant) {
     for found in sold {
         if state.commits.marks.len() >= MAX_MARKS {
@@ -37,11 +38,11 @@ pub(super) fn tell(state: &SellingState, sold: Vec<Arc<Found>>, at: Instant) {
     }
 }
 
-/// Tells sales until none waits.
+/// Updates the map until the queue is empty.
 async fn serve(state: SellingState) {
     let mut server = state.commits.marks.server();
     while let Some(marks) = server.gather().await {
-        // In a task of its own: a panic loses a batch to the relay, and the line is served on.
+        // In its own task: a panic leaves one batch to the relay, and the queue is still served.
         // Boxed, because kilobytes would be moved with it.
         let done = state.tasks.spawn(Box::pin(mark_batch(state.clone(), marks)));
         if let Err(cause) = done.await {

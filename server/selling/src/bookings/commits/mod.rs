@@ -1,15 +1,16 @@
-//! The commit pipeline: what many buyers do at the same moment is committed in one transaction.
+//! The commit pipeline: concurrent purchases are committed in one transaction.
 //!
-//! A sale passes here three times, checked out, submitted, paid; or twice, where the first two are one request. Each
-//! piece of work waits up to two milliseconds for others; then their bookings are taken as this replica wrote them last,
-//! or loaded in one statement where somebody else may have (`know`, `rivals`), planned one by one by the pure step of
-//! `domain::booking` (`plan`), and written in another (`writes`, `flush`), arrays in order of their keys so that batches
-//! queue up instead of deadlocking. A durable commit, and each journey to Postgres, is then paid once for many:
-//! `synchronous_commit` stays on for sales; only what was done is taken off the outbox without waiting for the disk.
+//! A sale passes it three times (checkout, submission, payment), or twice where the first two are one request. Each
+//! piece of work waits up to two milliseconds for others. The batch takes its bookings from this replica's cache, or
+//! loads them in one statement where another writer is likely (`load_batch`, `contention`). Each piece is planned by
+//! the pure step of `domain::booking` (`plan`), and all are written in another statement (`writes`, `flush`), with
+//! arrays in key order so that batches queue instead of deadlocking. A durable commit, and each round trip to
+//! Postgres, is then paid once for many: `synchronous_commit` stays on for sales; only removals from the outbox do
+//! not wait for the disk.
 //!
-//! A piece that fails does not take others down with it. One that needs more than the plan knows, or whose claim or
-//! key belongs to another, is done alone, by `create`, `confirm`, `effects` and `news`; the rest of its batch goes on
-//! without it (`run`). Rarer moves (cancelling, the reconciler) never come here.
+//! A failing piece does not fail its batch. A piece that needs more than the plan has, or whose claim or key belongs
+//! to another, is committed alone, by `create`, `confirm`, `effects` and `news`; the batch continues without it
+//! (`run`). Rarer moves (cancelling, the reconciler) do not use the pipeline.
 
 mod errands;
 mod flush;
@@ -63,54 +64,54 @@ use platform::recent::Recent;
 use platform::telemetry::STEP;
 use seats::seat_locks::MAX_PER_CALL;
 
-/// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
+/// Maximum pieces in one transaction: beyond, waiting costs more than sharing saves.
 const MAX_PER_BATCH: usize = 512;
-/// Cores that share a transaction of the pipeline at one time: they compose and answer what Postgres writes for them.
-/// More transactions at once share what comes, and each statement is paid for fewer pieces. What concerns one booking
-/// (the answer to a charge, and the webhook that says the same) goes through the same lane: in two transactions at once,
-/// one would only wait for the other's lock.
+/// Cores per concurrent transaction of the pipeline: they compose and answer while Postgres writes. More concurrent
+/// transactions would split the same work, and each statement would serve fewer pieces. All work of one booking (the
+/// answer to a charge, and the webhook with the same outcome) uses one lane: in two concurrent transactions, one
+/// would only wait for the other's lock.
 const CORES_OF_A_LANE: usize = 2;
-/// Transactions of the pipeline at one time at most. The other connections are for everybody else.
+/// Maximum concurrent transactions of the pipeline. The other connections are for all other work.
 const MOST_LANES: usize = 4;
-/// Bookings, or buyers, looked up in one statement at most.
+/// Maximum bookings, or buyers, in one lookup statement.
 const MAX_PER_LOOKUP: usize = 64;
-/// Such statements at one time.
+/// Maximum concurrent lookup statements.
 const LOOKUPS_AT_ONCE: usize = 2;
-/// Calls to the lock store for sales at one time.
+/// Maximum concurrent calls to the lock store for sales.
 const ERRANDS_AT_ONCE: usize = 4;
-/// How long the first question to Postgres or to the lock store waits for others.
+/// Time the first lookup or lock request of a batch waits for others.
 const GATHER: Duration = Duration::from_millis(1);
-/// Pieces that go by themselves at one time…
+/// Maximum concurrent pieces outside batches…
 const ALONE_AT_ONCE: usize = 4;
-/// …of which so many are reserved for news about money.
+/// …of which this many are reserved for charge outcomes and webhooks.
 const ALONE_FOR_MONEY: usize = 1;
-/// One part in so many of the queue is reserved for payments: checkouts alone never fill it.
+/// One part in this many of the queue is reserved for payments: checkouts alone never fill it.
 const SHARE_FOR_PAYMENTS: usize = 4;
-/// How long the first sale waits for others before the map is told, and then the mails are sent.
+/// Time the first sale waits for others before the map update, and again before the mails.
 const MARKS_GATHER: Duration = Duration::from_millis(3);
-/// Mails sent, and then taken off the outbox, together…
+/// Mails per batch, sent and then removed from the outbox together…
 const MAILS_TOGETHER: usize = 64;
-/// …and how many such batches at one time: one that hangs leaves another.
+/// …and concurrent batches of mails: one that hangs leaves another.
 const MAILERS: usize = 2;
-/// Questions of each kind that may wait; "queue full" is an answer.
+/// Maximum waiting requests of each kind; beyond, the answer is "queue full".
 const MAX_LOOKUPS: usize = 8_192;
 
-/// Bookings kept as they were committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
-/// mail: some seconds of a rush, some 2 KB each. What moves one is written for its version (`know`).
+/// Bookings cached as committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
+/// mail: some seconds of peak load, about 2 KB each. Moves are written for the cached version (`load_batch`).
 const MAX_RECENT: usize = 8_192;
 
-/// How bookings are committed.
+/// The commit strategy for bookings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CommitMode {
-    /// Many in a transaction.
+    /// Many bookings in one transaction.
     Batched,
-    /// Each in transactions of its own: what `cargo xtask bench sale` compares with.
+    /// Each booking in transactions of its own: the baseline of `cargo xtask bench sale`.
     Interactive,
 }
 
-/// The pipeline of a replica.
+/// The commit pipeline of a replica.
 pub struct Commits {
-    /// By booking, or by the hold that will be one.
+    /// Lanes; a booking, or the hold that will be one, selects the lane.
     work: Vec<Line<Piece>>,
     lookups: Line<Wanted>,
     records: Line<Question>,
@@ -119,58 +120,58 @@ pub struct Commits {
     mails: Line<Sold>,
     /// Turns of checkouts and payments, by hold or booking.
     turns: Turns,
-    /// Places of those who have not been charged…
+    /// Places for pieces before the charge…
     places: Arc<Semaphore>,
     /// …of which checkouts without a payment may take so many…
     checkout_places: Arc<Semaphore>,
-    /// …and of news about money, which must not be kept out by buyers who wish to pay.
+    /// …and for charge outcomes and webhooks, which new payments must not block.
     paid_places: Arc<Semaphore>,
     lookup_places: Arc<Semaphore>,
     record_places: Arc<Semaphore>,
     errand_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
-    /// Permits of `alone` for pieces that are not about money.
+    /// Permits of `alone` for pieces before the charge.
     alone_uncharged: Arc<Semaphore>,
     recent: Recent<Found>,
     rivals: Rivals,
 }
 
-/// A piece of work and the caller that waits for it.
+/// A piece of work and the reply channel of its caller.
 struct Piece {
     work: Work,
     reply: oneshot::Sender<Result<Done, Problem>>,
-    /// Given back when the piece is answered.
+    /// Released when the piece is answered.
     _place: Place,
-    /// What its request is doing, for those who trace it.
+    /// The span of its request.
     span: Span,
 }
 
-/// A place in the queue; of a checkout also one of those that checkouts may take.
+/// A place in the queue; a checkout also takes one of the checkout places.
 struct Place {
     _permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
-/// What a piece of work is.
+/// Kinds of work in the pipeline.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
-    /// A live hold becomes a booking.
+    /// Turns a live hold into a booking.
     Create(Box<Checkout>),
-    /// The buyer pressed Pay, and the hold is extended: claims, payment, the wish to charge.
+    /// The buyer pressed Pay, and the hold is extended: writes the claims, the payment and the charge effect.
     Submit(Submission),
-    /// What a gateway answered, and the booking as the answer of a key.
+    /// Records a gateway's answer to a charge, and the booking as the answer of an idempotency key.
     Learn(Box<Lesson>),
-    /// A gateway has the money, and says so by webhook.
+    /// Applies a webhook that reports a successful payment.
     Hear(PaymentNews),
 }
 
-/// A booking to be made, in state CREATED.
+/// A booking to be created, in state CREATED.
 #[derive(Clone, Debug)]
 pub(super) struct NewBooking {
     pub(super) row: BookingRow,
     pub(super) if_late: IfLate,
 }
 
-/// One that is paid for by another request.
+/// A checkout whose payment is another request.
 #[derive(Clone, Debug)]
 pub(super) struct Checkout {
     pub(super) show: Arc<Show>,
@@ -182,38 +183,38 @@ pub(super) struct Checkout {
 #[derive(Clone, Debug)]
 pub(super) struct Submission {
     pub(super) show: Arc<Show>,
-    /// The id of a new one, should its hold have none yet.
+    /// The booking's id; a new id where the hold has no booking yet.
     pub(super) booking: Uuid,
-    /// To be made in the same step, where it is checked out and paid for at once.
+    /// The booking to create in the same step, where checkout and payment are one request.
     pub(super) new: Option<Box<NewBooking>>,
-    /// It as it stood when it was looked up: read no second time if it still does.
+    /// The booking at its last lookup: it is not read again if its version is unchanged.
     pub(super) seen: Option<Box<Found>>,
-    /// The version it must still have: the one that was checked, whether it was read or is what this replica wrote last.
-    /// None where the booking is to be made.
+    /// The version the booking must still have: the version that was checked, from a read or from this replica's cache.
+    /// `None` where the booking is new.
     pub(super) only_at: Option<i32>,
     pub(super) token: Option<String>,
-    /// What will pay, where the show has a cap and it is known.
+    /// The payment instrument, where the show has a limit per instrument and it is known.
     pub(super) instrument: Option<PaidWith>,
-    /// The buyer's lock, where the seats of their visitors must be counted together.
+    /// The buyer's lock, where the seats of all their visits are counted together.
     pub(super) person: Option<PersonLock>,
-    /// Who will be asked for the money.
+    /// The gateway to charge.
     pub(super) gateway: &'static str,
-    /// The hold's new end.
+    /// The new expiry of the hold.
     pub(super) until: Timestamp,
     pub(super) intent: Intent,
 }
 
-/// How far a request's key is.
+/// Progress of a request's idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Not claimed yet, as far as we know.
+    /// Not claimed yet, as far as this replica knows.
     New,
-    /// Claimed for this very request when it submitted; it is answered with this status.
+    /// Claimed by this request when it submitted; its answer has this status.
     OursSinceSubmit(StatusCode),
 }
 
 impl Key {
-    /// The status of its answer.
+    /// Returns the status of its answer.
     pub(super) const fn status(self) -> StatusCode {
         match self {
             Self::New => StatusCode::OK,
@@ -222,43 +223,43 @@ impl Key {
     }
 }
 
-/// News of a payment for a caller who asked, and who wants the booking as it is afterwards.
+/// A charge outcome for a caller that waits for the updated booking.
 #[derive(Clone, Debug)]
 pub(super) struct Lesson {
     pub(super) show: Arc<Show>,
     pub(super) booking: Uuid,
-    /// As with a submission.
+    /// The booking at its last lookup, as in [`Submission`].
     pub(super) seen: Option<Box<Found>>,
-    /// None: the gateway gave no answer, or was not asked.
+    /// `None`: the gateway gave no answer, or was not called.
     pub(super) said: Option<Said>,
-    /// Whether the charge is done, and the relay need not ask for it.
+    /// True if the charge is done, and the relay need not repeat it.
     pub(super) charged: bool,
-    /// Whose answer the booking becomes.
+    /// The key whose answer the booking becomes.
     pub(super) answer: Option<(Intent, Key)>,
 }
 
-/// What a gateway said.
+/// A gateway's answer to a charge.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) status: PaymentStatus,
     pub(super) gateway_ref: Option<String>,
 }
 
-/// What became of a piece.
+/// The outcome of a piece.
 #[derive(Clone, Debug)]
 pub(super) enum Done {
     /// The answer of its key.
     Answered(Answer),
-    /// Submitted: the booking as it stands now, to be charged, and all of it if that was read.
+    /// Submitted: the booking's current row, to be charged, and its details if they were read.
     Submitted(Box<BookingRow>, Option<Box<Found>>),
-    /// Noted, and nobody wanted an answer.
+    /// Recorded; the caller wanted no answer.
     Noted,
-    /// What became of a webhook.
+    /// The outcome of a webhook.
     Heard(NewsOutcome),
 }
 
 impl Commits {
-    /// A pipeline for `limit` pieces that were not charged for, and as many that were. The first of a batch
+    /// Creates a pipeline for `limit` pieces before their charge, and as many after it. The first piece of a batch
     /// waits for `patience`.
     #[must_use]
     pub fn new(limit: usize, patience: Duration) -> Self {
@@ -286,16 +287,16 @@ impl Commits {
         }
     }
 
-    /// How many more pieces that were not charged for are let in just now.
+    /// Returns the number of free places for pieces before their charge.
     #[must_use]
     pub fn free_places(&self) -> usize {
         self.places.available_permits()
     }
 
-    /// Has a piece of work committed, together with whatever else is.
+    /// Commits a piece of work, in a batch with others.
     ///
     /// # Errors
-    /// Its own refusal; 503 when too much waits already, or the database is unavailable.
+    /// The refusal of the piece; 503 when the queue is full, or the database is unavailable.
     pub(super) async fn ask(&self, state: &SellingState, work: Work) -> Result<Done, Problem> {
         let place = self.place_for(&work).await?;
         let (reply, answer) = oneshot::channel();
@@ -320,7 +321,7 @@ impl Commits {
         let permits = match work {
             Work::Create(_) => [Some(now(&self.checkout_places)?), Some(now(&self.places)?)],
             Work::Submit(_) => [Some(now(&self.places)?), None],
-            // The gateway sends it again.
+            // The gateway repeats its webhook.
             Work::Hear(_) => [Some(now(&self.paid_places)?), None],
             // Each of these was submitted before, so there are hardly more of them than places.
             Work::Learn(_) => [Some(Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?), None],
@@ -328,8 +329,8 @@ impl Commits {
         Ok(Place { _permits: permits })
     }
 
-    /// The booking of that id as this replica wrote it last, if that was not long ago and it is this owner's. It may
-    /// have moved on since: the caller must have its version compared.
+    /// Returns this owner's booking from the cache, as this replica wrote it last. It may be stale: the caller must
+    /// have its version compared.
     pub(super) fn lately(&self, id: Uuid, owner: &str) -> Option<Found> {
         self.recent.of(id).filter(|found| found.row.owner == owner).map(|found| Found::clone(&found))
     }

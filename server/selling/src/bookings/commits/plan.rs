@@ -1,5 +1,5 @@
-//! What a batch comes to: each piece is judged on what was loaded and on what the pieces before it planned,
-//! without a word to any store.
+//! Plans a batch: each piece is decided on the loaded state and on the plans of the pieces before it, without
+//! a call to any store.
 
 mod making;
 
@@ -24,43 +24,43 @@ use http::Problem;
 use http::idempotency::{Answer, Intent};
 use payments::{NewsKind, NewsOutcome, PaymentNews, PaymentStatus};
 
-/// What is known before the batch is planned.
+/// The state that was loaded before the batch is planned.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Bookings the pieces name. One missing here does not exist, or another transaction keeps it locked: its piece is
-    /// done alone, and waits or is refused.
+    /// Bookings of the pieces. A missing booking does not exist, or another transaction keeps it locked: its piece is
+    /// committed alone, and waits or is refused.
     pub(super) bookings: HashMap<Uuid, Found>,
     /// Holds of the pieces that have a booking already.
     pub(super) booked_holds: HashSet<Uuid>,
-    /// Events of gateways that were noted before.
+    /// Gateway events that were noted before.
     pub(super) noted_events: HashSet<(String, String)>,
-    /// Shows of bookings whose piece does not bring them, as far as they are in memory.
+    /// Shows of bookings whose piece does not carry them, as far as they are in memory.
     pub(super) shows: HashMap<Uuid, Arc<Show>>,
 }
 
-/// How a piece goes on.
+/// The planned outcome of a piece.
 #[derive(Debug)]
 pub(super) enum Planned {
-    /// So it ends, once the batch is committed.
+    /// The outcome once the batch is committed.
     Done(Done),
-    /// Not possible, and nothing is written for it.
+    /// Refused, and nothing is written for it.
     Refused(Problem),
-    /// It must go by itself, and nothing is written for it.
+    /// It must be committed alone, and this batch writes nothing for it.
     Apart,
 }
 
-/// Where an event takes a booking.
+/// The effect of a payment event on a booking, as far as a batch can apply it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Road {
-    /// Paid as agreed, in time: sold.
+    /// Paid as agreed, in time: the batch sells it.
     Straight,
-    /// Declined, late, another amount: what follows is not for a crowd. Or it has only just moved.
+    /// Declined, late or another amount, which is rare work; or this batch has moved the booking already.
     Another,
-    /// It has been there, or cannot go there.
+    /// The event was applied before, or cannot be applied.
     Nowhere,
 }
 
-/// Where a booking stood before it moved.
+/// A booking's state and version before it moved.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     state: BookingState,
@@ -78,9 +78,9 @@ pub(super) struct Plan {
     known: Known,
     now: Timestamp,
     pub(super) writes: Writes,
-    /// Bookings it makes: they are written as they stand in `known` at the end.
+    /// Bookings it creates: written in their final state in `known`.
     made: Vec<Uuid>,
-    /// Bookings that moved: a piece that would move one again is done alone.
+    /// Bookings that moved: a piece that would move one again is committed alone.
     moved: HashSet<Uuid>,
     /// Keys, holds and seats that a piece of this batch has taken.
     keys: HashSet<(String, String)>,
@@ -89,7 +89,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// For so many pieces at most.
+    /// Creates a plan with capacity for this many pieces.
     pub(super) fn new(known: Known, pieces: usize, now: Timestamp) -> Self {
         Self {
             known,
@@ -103,14 +103,14 @@ impl Plan {
         }
     }
 
-    /// Bookings the batch makes, and those it moves, as they will stand.
+    /// Returns the bookings the batch creates, and those it moves, in their final state.
     pub(super) fn written(&self) -> (Vec<Arc<Found>>, Vec<Arc<Found>>) {
         let found = |booking: &Uuid| self.known.bookings.get(booking).cloned().map(Arc::new);
         (self.made.iter().filter_map(found).collect(), self.moved.iter().filter_map(found).collect())
     }
 
-    /// The submissions of known bookings whose persons are counted under a lock. Others are refused or leave the batch before
-    /// anything is written for them.
+    /// Returns the submissions whose buyer's seats are counted under a lock, for known bookings. Others are refused
+    /// or leave the batch before anything is written for them.
     pub(super) fn claimants<'a>(&'a self, works: &[&'a Work]) -> Vec<Claimant<'a>> {
         let of = |(place, work): (usize, &&'a Work)| {
             let Work::Submit(submission) = *work else { return None };
@@ -135,7 +135,7 @@ impl Plan {
     }
 
     fn submit(&mut self, place: usize, submission: &Submission) -> Planned {
-        // What its card has paid for is counted under a lock, which no batch waits for.
+        // The seats that its instrument has paid for are counted under a lock, which no batch waits for.
         if submission.instrument.is_some() {
             return Planned::Apart;
         }
@@ -170,13 +170,13 @@ impl Plan {
         }
     }
 
-    /// Whether a piece before it claims a seat of this booking. Redis granted a seat twice, and both are here: the second
-    /// one is told by itself which.
+    /// Checks for an earlier piece that claims a seat of this booking. Redis granted a seat twice, and both are in
+    /// this batch: committed alone, the second reports the seat to its buyer.
     fn is_claimed(&self, row: &BookingRow) -> bool {
         row.seats.iter().any(|seat| self.seats.contains(&(row.show_id, *seat)))
     }
 
-    /// What a booking that has moved to PAYMENT_PENDING needs besides.
+    /// Plans the writes that follow a booking's move to PAYMENT_PENDING.
     fn submitted(&mut self, place: usize, submission: &Submission) -> Planned {
         self.take_key(&submission.intent);
         let Some(found) = self.known.bookings.get_mut(&submission.booking) else { return Planned::Apart };
@@ -227,7 +227,7 @@ impl Plan {
         let Some(found) =
             self.known.bookings.get(&news.booking).filter(|found| found.gateway.as_deref() == Some(news.gateway))
         else {
-            // Nobody's, or of a gateway that the booking left.
+            // An unknown booking, or a gateway that the booking no longer uses.
             return Planned::Apart;
         };
         if !found.row.places.is_empty() {
@@ -256,11 +256,11 @@ impl Plan {
         Planned::Done(Done::Heard(outcome))
     }
 
-    /// Where an event takes a booking.
+    /// Classifies a payment event for a booking.
     fn road(&self, found: &Found, show: &Show, event: Event) -> Road {
         match step(found.row.machine, event, self.now) {
             Ok(_) if self.moved.contains(&found.row.id) => Road::Another,
-            // Which card has paid is asked of its gateway, where the show has a cap on that.
+            // The gateway is asked which card paid, where the show has a limit per instrument.
             Ok(_) if show.per_instrument.is_some() => Road::Another,
             Ok((paid, effects))
                 if paid.state == BookingState::PaymentSucceeded
@@ -278,21 +278,21 @@ impl Plan {
         }
     }
 
-    /// A booking is paid and sold in one step. That every claim is still its own is seen when the sale is
-    /// written; if not, it goes by itself, and its money goes back.
+    /// Pays and sells a booking in one step. The write verifies that every claim is still the booking's own; if
+    /// not, the piece is committed alone, and its money is refunded.
     fn sell(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) {
         let Some(before) = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)) else { return };
         let paid = self.take(place, booking, event, cause);
         let sold = self.take(place, booking, Event::SeatsSold, causes::ALL_CLAIMED);
         assert!(paid.is_ok() && sold.is_ok(), "the road was straight: {paid:?}, {sold:?}");
-        // Nobody ever sees it paid and not sold: one update writes both steps, as `refuse_other_moves` knows.
+        // No reader sees it paid and not sold: one update writes both steps, as `refuse_other_moves` requires.
         self.update(booking, before);
         if let Some(found) = self.known.bookings.get(&booking) {
             self.writes.sell(&found.row);
         }
     }
 
-    /// As `moves::apply`: step, then state, event and effects.
+    /// Steps a booking as `moves::apply` does, and plans its state, event and effects.
     fn apply(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
         let before = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)).ok_or(Refused::Gone)?;
         self.take(place, booking, event, cause)?;
@@ -300,7 +300,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A step, its event and its effects; the booking's row is not written yet.
+    /// Takes a step and plans its event and effects; the booking's row is not written yet.
     fn take(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
         let Some(found) = self.known.bookings.get_mut(&booking) else { return Err(Refused::Gone) };
         let row = &mut found.row;
@@ -315,7 +315,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Writes the row of a booking that has taken one step since, or two that go together.
+    /// Plans the row update of a booking that took one step, or two that belong together.
     fn update(&mut self, booking: Uuid, Before { state, version }: Before) {
         let Some(found) = self.known.bookings.get(&booking) else { return };
         let (to, to_version) = (found.row.machine, found.row.version);
@@ -324,7 +324,7 @@ impl Plan {
         self.writes.moves.push(Update { booking, from: state, from_version: version, to, to_version });
     }
 
-    /// The booking as it stands, as the answer of a key.
+    /// Makes the current booking the answer of a key.
     fn answer(&mut self, place: usize, (show, booking): (&Show, Uuid), (intent, key): (&Intent, Key)) -> Planned {
         let Some(found) = self.known.bookings.get(&booking) else {
             return Planned::Refused(Problem::not_found("booking"));
@@ -332,7 +332,7 @@ impl Plan {
         let view = view::compose(show, &found.row, found.lines.clone(), Vec::new(), found.pay_url.clone());
         let answer = match Answer::json(key.status(), &view) {
             Ok(answer) => answer,
-            // A bug; what was learnt is kept all the same.
+            // A bug; the charge outcome is written all the same.
             Err(problem) => return Planned::Refused(problem),
         };
         match key {
@@ -352,13 +352,13 @@ impl Plan {
         self.writes.note_payment(booking, note);
     }
 
-    /// `false`: a piece before it has the same key.
+    /// Takes a key. `false`: an earlier piece has the same key.
     fn take_key(&mut self, intent: &Intent) -> bool {
         self.keys.insert(intent.name())
     }
 }
 
-/// A payment's state as stored, its page, and what it means for the booking.
+/// Returns a payment's state as stored, its page, and its event for the booking.
 pub(in crate::bookings) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<Event>) {
     match status {
         PaymentStatus::Pending { pay_url } => ("pending", pay_url.clone(), None),

@@ -1,4 +1,4 @@
-//! What Postgres knows of buyers, looked up in batches: every sale asks, and almost no buyer has a record.
+//! Buyers' records, looked up in batches: every sale needs one, and almost no buyer has one.
 
 use sqlx::PgConnection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -9,7 +9,7 @@ use crate::SellingState;
 use crate::bookings::checkout::checks::{self, Buyer, Record};
 use http::Problem;
 
-/// A buyer to be looked up.
+/// A lookup of one buyer's record.
 pub(super) struct Question {
     buyer: Buyer,
     reply: oneshot::Sender<Result<Record, Problem>>,
@@ -17,7 +17,7 @@ pub(super) struct Question {
 }
 
 impl Commits {
-    /// A buyer's record, read together with whatever else is wanted.
+    /// Returns a buyer's record, read in a batch with other lookups.
     ///
     /// # Errors
     /// 503 when too many wait already, or the database is unavailable.
@@ -32,9 +32,9 @@ impl Commits {
     }
 }
 
-/// Answers questions until nobody waits.
+/// Serves lookups until the queue is empty.
 async fn serve(state: SellingState) {
-    // Kept from question to question, as in `run`.
+    // Kept from batch to batch, as in `run`.
     let (mut on, mut rounds) = (None, 0_u32);
     let mut server = state.commits.records.server();
     while let Some(questions) = server.gather().await {
@@ -45,7 +45,7 @@ async fn serve(state: SellingState) {
         let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
         let question = async |tx: &mut PgConnection| checks::records(tx, &buyers, state.clock.now()).await;
         let read = lookups::read(&state, &mut on, question);
-        // Nobody listening any more is fine: it may be asked again at will.
+        // A caller may have gone: the lookup may be repeated at will.
         match read.await {
             Ok(records) => {
                 assert_eq!(records.len(), questions.len(), "a record each");

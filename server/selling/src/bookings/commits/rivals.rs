@@ -1,8 +1,9 @@
-//! Whether somebody else moves the bookings of our batches, or writes what they write. Where nobody does, a batch takes
-//! its bookings as this replica wrote them last, and its keys to be new: every move repeats the version it was planned
-//! for, every new row is the only one of its name, and where that is not so the batch is planned again: read first, or
-//! locked. Where two replicas hear of the same payments (one its answer, the other its webhook), or somebody sends the
-//! same again and again, that would be every batch; so after one such meeting all is read, or locked, first for a while.
+//! Detects contention: other writers that move the bookings of our batches, or write the same rows. Without
+//! contention, a batch takes its bookings from this replica's cache and assumes that its keys are new. Every move
+//! carries the version it was planned for, and every new row has a unique key; on a conflict the batch is planned
+//! again, after a read or with locks. Two replicas that process the same payments (one its answer, the other its
+//! webhook), or a client that repeats requests, would cause a conflict in every batch. After one conflict, batches
+//! therefore read or lock first for a while.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,11 +12,11 @@ use tokio::time::Instant;
 
 use super::load::Locks;
 
-/// How long bookings are locked before they are read, once one had moved on, or all is read, once something was not new:
-/// a batch in vain each time is then a hundredth of the work at most.
+/// Period in which bookings are locked before they are read, after a version conflict, or in which all is read, after a
+/// duplicate: wasted batches are then a hundredth of the work at most.
 const WARY_FOR: Duration = Duration::from_secs(2);
 
-/// When rivals were met last.
+/// The times of the last conflicts.
 #[derive(Default)]
 pub(super) struct Rivals(Mutex<Met>);
 
@@ -26,7 +27,7 @@ struct Met {
 }
 
 impl Rivals {
-    /// How a batch of now is to read its bookings.
+    /// Returns the lock mode for a batch that starts now.
     pub(super) fn locks(&self, now: Instant) -> Locks {
         let lately = |met: Option<Instant>| met.is_some_and(|met| now.saturating_duration_since(met) < WARY_FOR);
         let met = self.lock();
@@ -37,17 +38,17 @@ impl Rivals {
         }
     }
 
-    /// A booking had moved on between its reading and its writing.
+    /// Records a version conflict: a booking moved between its read and its write.
     pub(super) fn moved_on(&self, now: Instant) {
         self.lock().moving = Some(now);
     }
 
-    /// What was taken to be new was not.
+    /// Records a duplicate: a row that was assumed new existed.
     pub(super) fn wrote_before(&self, now: Instant) {
         self.lock().writing = Some(now);
     }
 
-    // Held for a look only, never across an await.
+    // Held for one access, never across an await.
     fn lock(&self) -> MutexGuard<'_, Met> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

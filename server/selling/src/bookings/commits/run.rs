@@ -1,4 +1,4 @@
-//! Serving the pipeline: a batch is committed whole, or without the pieces that block it.
+//! Serves the pipeline: commits a batch whole, or without the pieces that block it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -28,43 +28,43 @@ use http::{Code, Problem};
 use platform::ids;
 use platform::telemetry::{self, STEP};
 
-/// How a batch begins. A booking that somebody keeps locked holds the others up for half a second at most: after it,
-/// they go on without it; after another row, each goes by itself. Bookings are found by their keys: a plan that was made
-/// while the tables were empty must not read all of them once they are full.
+/// Begins a batch. A locked booking delays the batch for half a second at most: after that the batch continues
+/// without it. After another locked row, each piece is committed alone. Only index scans are allowed: a plan made
+/// while the tables were empty must not scan them once they are full.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'; SET LOCAL statement_timeout = '8s'; \
                      SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
                      SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off; \
                      SET LOCAL plan_cache_mode = force_generic_plan";
-/// A batch, and a piece by itself, may take this long.
+/// Timeout of a batch, and of a piece that is committed alone.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// So many batches have the same connection: a second or two of a rush.
+/// Batches per connection: a second or two of peak load.
 pub(super) const BATCHES_ON_A_CONNECTION: u32 = 128;
-/// How often a transaction is tried that others made give way, and how often a batch goes on without some.
+/// Maximum attempts of a transaction after deadlocks, and maximum times a batch continues without some pieces.
 const MAX_TRIES: u32 = 6;
-/// First pause after giving way, milliseconds; doubles, with full jitter.
+/// First pause after a deadlock, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 5;
 
 /// A connection that is kept from batch to batch.
 pub(super) type Connection = Option<PoolConnection<Postgres>>;
 
-/// Why a batch was not committed.
+/// Reasons for which a batch was not committed.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// These pieces cannot go with the others.
+    /// These pieces cannot be committed in this batch.
     Apart(Vec<usize>),
-    /// It gave way to another transaction: deadlock or serialisation failure. Nothing happened.
+    /// Aborted by a deadlock or serialisation failure. Nothing was written.
     Again(sqlx::Error),
-    /// The database is unavailable; whether it was committed may be unknown.
+    /// The database is unavailable; it may be unknown if the batch was committed.
     Unavailable(Problem),
-    /// A row that was to be new is there already. Written with care, it is said which.
+    /// A row that was assumed new exists. [`Uniqueness::Checked`] reports which.
     Collides(sqlx::Error),
     /// Another transaction keeps a row locked for longer than a batch waits.
     Kept(sqlx::Error),
-    /// A booking is not as it was read any more.
+    /// A booking's version changed since it was read.
     MovedOn(String),
-    /// Nobody pays for seats of this show just now: it was called off, or is being moved.
+    /// Payments for this show are stopped: it was called off, or is being moved.
     ShowIsOff(Uuid),
-    /// Some piece cannot be written, and Postgres does not say which.
+    /// A piece cannot be written, and Postgres does not report which.
     Unclear(String),
 }
 
@@ -73,7 +73,7 @@ impl From<sqlx::Error> for Trouble {
         match &cause {
             sqlx::Error::Database(error) => match error.code().as_deref() {
                 Some("40001" | "40P01") => Self::Again(cause),
-                // The story of a booking has one event for each version: somebody has written the next one.
+                // The history of a booking has one event per version: another writer wrote the next one.
                 Some("23505") if error.constraint() == Some("booking_events_pkey") => Self::MovedOn(cause.to_string()),
                 Some("23505") => Self::Collides(cause),
                 Some("55P03") => Self::Kept(cause),
@@ -85,7 +85,7 @@ impl From<sqlx::Error> for Trouble {
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
                 _ => Self::Unclear(cause.to_string()),
             },
-            // `RowNotFound`: a key of this batch was taken over, since we were thought dead.
+            // `RowNotFound`: the lease of a key of this batch expired, and another request took it over.
             sqlx::Error::RowNotFound
             | sqlx::Error::Decode(_)
             | sqlx::Error::ColumnDecode { .. }
@@ -95,10 +95,10 @@ impl From<sqlx::Error> for Trouble {
     }
 }
 
-/// Commits batch after batch of a lane until nobody waits in it.
+/// Commits batches of a lane until its queue is empty.
 pub(super) async fn serve(state: SellingState, lane: usize) {
-    // The same connection for batch after batch: Postgres has planned their statements on it, and has at hand what they
-    // touch. It goes with a batch that comes to nothing; and now and then, so that whoever waits for one has it in turn.
+    // One connection for many batches: Postgres has prepared their statements on it and has cached what they use.
+    // It is dropped with a failed batch, and at intervals, so that other waiters for a connection get it in turn.
     let (mut connection, mut batches) = (None, 0_u32);
     let mut server = state.commits.work[lane].server();
     while let Some(batch) = server.gather().await {
@@ -106,7 +106,7 @@ pub(super) async fn serve(state: SellingState, lane: usize) {
         if batches.is_multiple_of(BATCHES_ON_A_CONNECTION) {
             connection = None;
         }
-        // In a task of its own: a panic is told to those of this batch, and the line is served on. Boxed, because
+        // In its own task: a panic fails the pieces of this batch only, and the queue is still served. Boxed, because
         // kilobytes would be moved with it.
         let done = state.tasks.spawn(Box::pin(commit(state.clone(), connection.take(), batch)));
         match done.await {
@@ -116,7 +116,7 @@ pub(super) async fn serve(state: SellingState, lane: usize) {
     }
 }
 
-/// The connection it is done on, if it is as good as before.
+/// Commits a batch and returns its connection if it is still usable.
 async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) -> Connection {
     let (mut fresh, mut locks) = (Fresh::Surely, state.commits.rivals.locks(Instant::now()));
     if locks == Locks::Unread && !know::is_at_hand(&state, batch.iter().map(|piece| &piece.work)) {
@@ -174,7 +174,7 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
             Err(Trouble::Unavailable(problem)) => {
                 in_doubt::leave_to_the_relay(&state, &batch);
                 batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
-                // It may have been cut off in the middle of anything.
+                // The connection may have failed in the middle of any exchange.
                 on.iter_mut().for_each(PoolConnection::close_on_drop);
                 return None;
             }
@@ -192,7 +192,7 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
     None
 }
 
-/// The transaction is the first one's, and known to the others.
+/// Creates the transaction's span: a child of the first piece's span, linked to the others.
 fn transaction_span(batch: &[Piece]) -> Span {
     let Some((first, others)) = batch.split_first() else { return Span::none() };
     let span = tracing::debug_span!(target: STEP, parent: &first.span, "transaction", pieces = batch.len());
@@ -206,11 +206,11 @@ pub(super) fn too_slow() -> Problem {
     Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
 }
 
-/// Answers those whose work is committed; the other pieces are done alone.
+/// Answers the pieces whose work is committed; the other pieces are committed alone.
 fn answer(state: &SellingState, batch: Vec<Piece>, planned: Vec<Planned>) {
     let mut apart = Vec::new();
     for (piece, planned) in batch.into_iter().zip(planned) {
-        // Nobody listening any more is fine: a retry with the same key gets the same answer.
+        // The caller may have gone: a retry with the same key gets the same answer.
         match planned {
             Planned::Done(done) => drop(piece.reply.send(Ok(done))),
             Planned::Refused(problem) => drop(piece.reply.send(Err(problem))),
@@ -227,7 +227,7 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize, &Piece) -> bool) -> (Vec<Pi
     (pieces(apart), pieces(rest))
 }
 
-/// One transaction for all of them. Nothing is done unless it answers.
+/// Runs one transaction for all pieces. Nothing is written unless it returns `Ok`.
 async fn together(
     state: &SellingState,
     on: &mut Connection,
@@ -244,7 +244,7 @@ async fn together(
     let (planned, written) = match plan_and_write(state, &mut tx, works, (fresh, locks)).await {
         Ok(written) => written,
         Err(trouble) => {
-            // At once, not when the connection is given back: pieces that are retried alone need these rows.
+            // At once, not when the connection is returned: pieces that are retried alone need these rows.
             if let Err(cause) = tx.rollback().await {
                 tracing::debug!(%cause, "a batch could not be rolled back; its connection is closed");
                 on.iter_mut().for_each(PoolConnection::close_on_drop);
@@ -260,7 +260,7 @@ async fn together(
     Ok(planned)
 }
 
-/// What becomes of each piece, and the bookings that are made or moved, once this is committed.
+/// Returns the planned outcomes, and the bookings that are created or moved once the transaction commits.
 async fn plan_and_write(
     state: &SellingState,
     tx: &mut PgConnection,
@@ -293,8 +293,8 @@ async fn plan_and_write(
     Ok((planned, made.into_iter().chain(moved).collect()))
 }
 
-/// Each in transactions of its own, those of one booking in order; not more of them at once than leaves
-/// connections to others.
+/// Commits each piece in transactions of its own, pieces of one booking in order. Concurrency is limited so that
+/// connections are left for other work.
 fn go_alone(state: &SellingState, pieces: Vec<Piece>) {
     let mut by_booking: BTreeMap<Uuid, Vec<Piece>> = BTreeMap::new();
     for piece in pieces {
@@ -321,7 +321,7 @@ fn go_alone(state: &SellingState, pieces: Vec<Piece>) {
     }
 }
 
-/// Does `work` again while it gives way to other transactions, a bounded number of times.
+/// Retries `work` after deadlocks, a bounded number of times.
 pub(in crate::bookings) async fn retried<T, F>(work: impl Fn() -> F) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, Problem>>,
@@ -343,7 +343,7 @@ async fn pause(attempt: u32) {
     tokio::time::sleep(Duration::from_millis(ids::jitter(FIRST_PAUSE_MS << attempt.min(10)))).await;
 }
 
-/// A piece that is done alone.
+/// Commits one piece alone.
 async fn by_itself(state: &SellingState, work: &Work) -> Result<Done, Problem> {
     match work {
         Work::Create(checkout) => create::one_by_one(state, checkout).await.map(Done::Answered),

@@ -1,4 +1,4 @@
-//! What a piece of work is about, for those who load and lead a batch.
+//! Accessors of a piece of work, for loading and routing a batch.
 
 use uuid::Uuid;
 
@@ -7,7 +7,7 @@ use http::idempotency::Intent;
 use payments::{PaymentNews, PaymentStatus};
 
 impl Work {
-    /// Its name for those who trace it.
+    /// Returns the name of the step in traces.
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::Create(_) => "create",
@@ -17,7 +17,7 @@ impl Work {
         }
     }
 
-    /// The booking it is about, if there is one yet.
+    /// Returns the existing booking of the piece.
     pub(super) fn booking(&self) -> Option<Uuid> {
         match self {
             Self::Create(_) => None,
@@ -27,17 +27,17 @@ impl Work {
         }
     }
 
-    /// Whether it begins a payment in this show.
+    /// Returns true for a payment in this show.
     pub(super) fn pays_in(&self, show: Uuid) -> bool {
         matches!(self, Self::Submit(submission) if submission.show.id == show)
     }
 
-    /// True if a gateway was asked already: its answer is written before other payments begin.
+    /// Returns true if a gateway was called already: its answer is written before other payments begin.
     pub(super) const fn is_about_money(&self) -> bool {
         matches!(self, Self::Learn(_) | Self::Hear(_))
     }
 
-    /// Its booking as it stood when it was seen last.
+    /// Returns the booking at its last lookup.
     pub(super) fn seen(&self) -> Option<&Found> {
         match self {
             Self::Submit(submission) => submission.seen.as_deref(),
@@ -46,12 +46,12 @@ impl Work {
         }
     }
 
-    /// The booking, or the hold that will be one.
+    /// Returns the booking, or the hold that will be one.
     pub(super) fn subject(&self) -> Uuid {
         self.hold().or_else(|| self.booking()).unwrap_or_default()
     }
 
-    /// The hold that will be a booking.
+    /// Returns the hold that will be a booking.
     pub(super) fn hold(&self) -> Option<Uuid> {
         match self {
             Self::Create(checkout) => Some(checkout.new.row.hold_id),
@@ -67,7 +67,7 @@ impl Work {
         }
     }
 
-    /// The key it will claim, if it has one nobody claimed yet.
+    /// Returns the key to claim, if it is not claimed yet.
     pub(super) fn key_to_claim(&self) -> Option<&Intent> {
         match self {
             Self::Create(checkout) => Some(&checkout.intent),
@@ -79,7 +79,7 @@ impl Work {
 }
 
 impl Lesson {
-    /// Whether it is that the money is here.
+    /// Returns true if the payment succeeded.
     pub(super) const fn is_paid(&self) -> bool {
         matches!(&self.said, Some(Said { status: PaymentStatus::Succeeded { .. }, .. }))
     }

@@ -1,4 +1,4 @@
-//! What a batch writes, gathered while it is planned. `flush` writes it.
+//! The rows that a batch writes, collected while it is planned. `flush` writes them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::bookings::sql::BookingRow;
 use http::idempotency::{Answer, Intent};
 use payments::{NewsOutcome, PaymentNews};
 
-/// Whether rows that a batch writes anew may be there already.
+/// Treatment of rows that should be new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fresh {
-    /// They were looked for a moment ago, or are known to be new: Postgres need not look before it writes each.
+    /// They were looked up a moment ago, or are known to be new: Postgres does not check each for a conflict.
     Surely,
-    /// One was there all the same: each is looked for, so that it is known whose.
+    /// A duplicate occurred: each row is checked, so that the duplicate is known.
     Perhaps,
 }
 
-/// One line of a booking's story.
+/// One event of a booking's history.
 #[derive(Debug)]
 pub(super) struct EventLine {
     pub(super) booking: Uuid,
@@ -37,7 +37,7 @@ pub(super) struct EventLine {
 }
 
 impl EventLine {
-    /// What brought the booking to where `row` has it.
+    /// Creates the event that moved the booking to its state in `row`.
     pub(super) fn of(row: &BookingRow, from: Option<BookingState>, event: &'static str, cause: Cause<'_>) -> Self {
         Self {
             booking: row.id,
@@ -51,18 +51,18 @@ impl EventLine {
     }
 }
 
-/// A move of a booking, with the state and version it was decided on.
+/// A move of a booking, with the state and version it was planned for.
 #[derive(Debug)]
 pub(super) struct Update {
     pub(super) booking: Uuid,
     pub(super) from: BookingState,
     pub(super) from_version: i32,
     pub(super) to: Booking,
-    /// One more, or two where it was paid and sold at once.
+    /// One more than `from_version`, or two where it was paid and sold at once.
     pub(super) to_version: i32,
 }
 
-/// A charge that will be asked for.
+/// A charge to be requested.
 #[derive(Debug)]
 pub(super) struct Payment {
     pub(super) booking: Uuid,
@@ -71,7 +71,7 @@ pub(super) struct Payment {
     pub(super) token: Option<String>,
 }
 
-/// What a gateway said of a payment, whatever it means for the booking.
+/// A gateway's report about a payment, whatever it means for the booking.
 #[derive(Debug)]
 pub(super) struct PaymentNote {
     pub(super) state: &'static str,
@@ -79,8 +79,8 @@ pub(super) struct PaymentNote {
     pub(super) pay_url: Option<String>,
 }
 
-/// Seats of a booking that are no further apart are looked up as one. Between them are claims of others, which are read
-/// in vain.
+/// Maximum distance of seats of one booking that are looked up as one range. Claims of other bookings in the range
+/// are read unnecessarily.
 const NEAR: i32 = 4;
 
 /// A seat of a booking that is to be claimed or sold. Ordered by show and seat.
@@ -94,7 +94,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Whether another is of the same booking, and so near behind it that both are found by one look.
+    /// Checks that `next` is of the same booking, and near enough for one range lookup.
     pub(super) fn is_followed_by(&self, next: &Self) -> bool {
         self.booking == next.booking && self.show == next.show && next.seat - self.seat <= NEAR
     }
@@ -113,7 +113,7 @@ impl Claim {
 /// Everything a batch writes.
 #[derive(Default)]
 pub(super) struct Writes {
-    /// New ones, as they stand after their first steps.
+    /// New bookings, in their state after the first steps.
     pub(super) bookings: Vec<Arc<Found>>,
     pub(super) events: Vec<EventLine>,
     pub(super) payments: Vec<Payment>,
@@ -130,12 +130,12 @@ pub(super) struct Writes {
     pub(super) claimed_keys: Vec<(usize, Intent, Option<Answer>)>,
     pub(super) completed_keys: Vec<(Intent, Answer)>,
     pub(super) noted_events: Vec<(usize, PaymentNews, NewsOutcome)>,
-    /// Which pieces of the batch move a booking.
+    /// The pieces of the batch that move each booking.
     pub(super) pieces: HashMap<Uuid, Vec<usize>>,
 }
 
 impl Writes {
-    /// The piece at this place writes something of this booking.
+    /// Records that the piece at this place writes rows of this booking.
     pub(super) fn touches(&mut self, booking: Uuid, place: usize) {
         self.pieces.entry(booking).or_default().push(place);
     }
@@ -149,7 +149,7 @@ impl Writes {
         self.sold.push((row.id, row.seats.iter().map(|seat| seat.cast_signed()).collect()));
     }
 
-    /// The last word on a payment counts; what an earlier one knew besides is kept.
+    /// Keeps the latest report on a payment, with the reference and page of an earlier one where it has none.
     pub(super) fn note_payment(&mut self, booking: Uuid, note: PaymentNote) {
         let earlier = self.notes.remove(&booking);
         let (gateway_ref, pay_url) = earlier.map_or((None, None), |earlier| (earlier.gateway_ref, earlier.pay_url));

@@ -1,4 +1,4 @@
-//! The rules by which a gateway's ledger and our books of one payment differ. Pure.
+//! Rules that detect differences between a gateway's ledger and our books of one payment. Pure.
 
 use domain::money::Money;
 
@@ -9,16 +9,16 @@ pub(super) struct Amounts {
     pub(super) refunded: Money,
 }
 
-/// The place of a booking's money, as seen from one gateway.
+/// The state of a booking's money, as seen from one gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Paid here at this gateway.
+    /// Paid at this gateway.
     Paid,
-    /// Charged at this gateway and not paid.
+    /// Submitted at this gateway and not paid.
     Unpaid,
-    /// It left this gateway, and nothing there is still to be done.
+    /// It left this gateway, and everything there is settled.
     Left,
-    /// It left this gateway, and its void there is still to be acknowledged.
+    /// It left this gateway, and its void there is not acknowledged yet.
     Leaving,
     /// It never was at this gateway.
     Stranger,
@@ -28,15 +28,15 @@ pub(super) enum Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Book {
     pub(super) standing: Standing,
-    /// It is neither sold nor over: the reconciler asks about it.
+    /// It is neither sold nor final: the reconciler asks about it.
     pub(super) is_open: bool,
-    /// It is voided at the gateway again, later (`unknown_voids`).
+    /// It is scheduled to be voided again (`unknown_voids`).
     pub(super) is_checked: bool,
-    /// A person has seen to a refund of it, or one came back: it may be with the payer in another way.
+    /// A person handled a refund of it, or one failed: the payer may have the money by another path.
     pub(super) by_person: bool,
-    /// The sum that was charged.
+    /// The charged amount.
     pub(super) charged: Money,
-    /// The sum of all refunds that were requested, of the bookings that the money moved on to as well…
+    /// The sum of all refunds that were requested, including bookings that the money moved to…
     pub(super) requested_minor: i64,
     /// …and of those that were settled.
     pub(super) settled_minor: i64,
@@ -45,17 +45,17 @@ pub(super) struct Book {
 /// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The gateway charged a booking that is not here.
+    /// The gateway charged an unknown booking.
     UnknownBooking,
-    /// It has money of a booking that is not paid here.
+    /// The gateway has money of a booking that is not paid here.
     ChargedUnpaid,
-    /// It took another sum.
+    /// The gateway charged another amount.
     ChargedDiffers,
-    /// It sent more back than was asked for here.
+    /// The gateway refunded more than was requested here.
     RefundedThere,
-    /// Here more counts as sent back.
+    /// More refunds are settled here than at the gateway.
     RefundedHere,
-    /// Paid here, and the gateway has no such money.
+    /// Paid here, and the gateway has no such payment.
     MissingThere,
 }
 
@@ -69,7 +69,7 @@ impl Kind {
         Self::MissingThere,
     ];
 
-    /// As `ledger_differences.kind` keeps it.
+    /// Returns the value for `ledger_differences.kind`.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::UnknownBooking => "unknown_booking",
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// A difference, with the sums on both sides.
+/// A difference, with the amounts on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) kind: Kind,
@@ -94,7 +94,7 @@ pub(super) struct Difference {
     pub(super) there: Money,
 }
 
-/// The difference about a payment that the gateway has; `None` where both sides agree, or are about to.
+/// Returns the difference of a payment in the gateway's ledger; `None` where both sides agree, or soon will.
 pub(super) fn judge(there: Amounts, book: Option<&Book>) -> Option<Difference> {
     let nothing = Money::new(0, there.charged.currency);
     let kept = Money::new(there.charged.minor - there.refunded.minor, there.charged.currency);
@@ -122,7 +122,7 @@ pub(super) fn judge(there: Amounts, book: Option<&Book>) -> Option<Difference> {
     }
 }
 
-/// The difference about a payment that the gateway does not have.
+/// Returns the difference of a payment that the gateway does not have.
 pub(super) fn missing(book: &Book) -> Option<Difference> {
     let there = Money::new(0, book.charged.currency);
     let is_paid = book.standing == Standing::Paid && book.charged.minor > 0;
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_payment_that_is_the_same_on_both_sides_does_not_differ() {
         let paid = book(Standing::Paid);
-        // A refund is under way: the gateway may have sent it already.
+        // A refund is in progress: the gateway may have sent it already.
         for refunded in [500, 750, 1_000] {
             assert_eq!(kind(there(2_500, refunded), &paid), None, "{refunded}");
         }

@@ -1,4 +1,4 @@
-//! Differences between a ledger and our payments: each waits for a person, who has it compared again or settles it.
+//! Differences between a ledger and our payments: a person has each compared again, or settles it.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::{SellingState, outbox};
 use payments::{Known, PaymentStatus};
 use platform::clock::{from_utc, to_utc};
 
-/// A difference that a person wants compared again belongs to one replica for this long, milliseconds.
+/// Lease of a repeated comparison, milliseconds.
 const LEASE_MS: i64 = MINUTE_MS;
 /// Differences compared again in one round.
 const MAX_PER_ROUND: i64 = 20;
@@ -25,19 +25,19 @@ const MAX_PER_ROUND: i64 = 20;
 /// A difference that waits for a person.
 #[derive(Clone, Debug)]
 pub struct OpenDifference {
-    /// Its number, among those of parked effects.
+    /// Its number, from the sequence of parked effects.
     pub id: i64,
     /// The gateway it is with.
     pub gateway: String,
-    /// The booking, as the gateway has it.
+    /// The booking, as in the gateway's ledger.
     pub booking: Uuid,
-    /// The booking's name for people; none where it is not here.
+    /// The booking's reference; `None` where it is unknown here.
     pub reference: Option<String>,
-    /// The sum it is about.
+    /// The amount of the difference.
     pub amount: Money,
-    /// The difference in words, in English.
+    /// The difference as an English sentence.
     pub why: String,
-    /// When it was found.
+    /// The time when it was found.
     pub since: Timestamp,
 }
 
@@ -108,10 +108,10 @@ pub(super) async fn record(
     Ok(recorded.rows_affected() == 1)
 }
 
-/// Open differences, the oldest first, up to [`outbox::MAX_LISTED`].
+/// Returns open differences, oldest first, up to [`outbox::MAX_LISTED`].
 ///
 /// # Errors
-/// When the database fails, or holds a row that cannot be.
+/// When the database fails, or has a corrupt row.
 pub async fn open(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
@@ -124,7 +124,7 @@ pub async fn open(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
     rows.into_iter().map(Row::open).collect()
 }
 
-/// Open differences of bookings of one theatre, likewise.
+/// Returns open differences of bookings of one theatre, likewise.
 pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<OpenDifference>, sqlx::Error> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
@@ -141,7 +141,7 @@ pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<V
     rows.into_iter().map(Row::open).collect()
 }
 
-/// The number of open differences in each of these theatres; a theatre without any is left out.
+/// Returns the number of open differences per theatre; theatres without any are left out.
 ///
 /// # Errors
 /// When the database fails.
@@ -160,13 +160,13 @@ pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<Str
     Ok(counts.into_iter().collect())
 }
 
-/// An open difference, found by its number.
+/// An open difference with its locked booking.
 pub(in crate::bookings) struct LockedDifference {
-    /// The booking, locked; none where it is not here.
+    /// The booking, locked; `None` where it is unknown here.
     pub(in crate::bookings) booking: Option<BookingRow>,
 }
 
-/// Finds the difference of this number, of a show of this theatre if one is named, and locks its booking.
+/// Finds the difference of this number, limited to shows of this theatre if one is given, and locks its booking.
 pub(in crate::bookings) async fn find(
     tx: &mut PgConnection,
     id: i64,
@@ -188,7 +188,7 @@ pub(in crate::bookings) async fn find(
     Ok(Some(LockedDifference { booking: sql::lock(tx, booking).await? }))
 }
 
-/// Has a difference compared again; `false` when another person was faster.
+/// Schedules a repeated comparison; `false` when another person was faster.
 pub(in crate::bookings) async fn compare_again(
     tx: &mut PgConnection,
     id: i64,
@@ -204,7 +204,7 @@ pub(in crate::bookings) async fn compare_again(
     Ok(put_back.rows_affected() == 1)
 }
 
-/// Takes a difference off the list: a person has settled it; `false` when another person was faster.
+/// Closes a difference that a person has settled; `false` when another person was faster.
 pub(in crate::bookings) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
     let settled = sqlx::query(
         "UPDATE ledger_differences SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
@@ -224,7 +224,7 @@ struct Due {
     booking_id: Uuid,
 }
 
-/// Compares the differences that people want compared again.
+/// Compares the differences whose repeated comparison is due.
 pub(super) async fn compare_due(state: &SellingState) -> Result<(), sqlx::Error> {
     let now = state.clock.now();
     let due: Vec<Due> = sqlx::query_as(
@@ -247,7 +247,7 @@ pub(super) async fn compare_due(state: &SellingState) -> Result<(), sqlx::Error>
     Ok(())
 }
 
-/// Compares one again. Money that was taken enters as late money does; a difference that is left is open again.
+/// Compares a difference again. Money that was charged is treated as late money; a remaining difference is open again.
 async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     let booking = due.booking_id;
     let missing = || sqlx::Error::Configuration(format!("{} is no gateway here", due.gateway).into());
@@ -268,7 +268,7 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     Ok(())
 }
 
-/// Enters money that a gateway has of a booking that is not paid here: it pays for a new booking, or goes back.
+/// Records money that a gateway has of a booking that is not paid here: it pays for a new booking, or is refunded.
 async fn enter(state: &SellingState, gateway: &str, known: &Known) -> Result<(), CompareError> {
     let booking = known.booking;
     let mut connection = state.pg.acquire().await?;

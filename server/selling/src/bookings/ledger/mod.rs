@@ -1,10 +1,10 @@
 //! Compares the ledger of each gateway with our payments, once a day.
 //!
-//! A day of UTC is compared two hours after its end, from both sides: the payments that the gateway lists, and those that
-//! are paid here and were not listed. The gateway is asked once more about a payment that seems to differ before the
-//! difference counts: a page may be older than our rows. A difference waits for a person (`parked`) and is in a metric.
+//! A day of UTC is compared two hours after its end, from both sides: the payments that the gateway lists, and the
+//! payments here that were not listed. Before a difference counts, the gateway is asked once more about that payment:
+//! a page may be older than our rows. A difference waits for a person (`parked`) and is counted in a metric.
 //!
-//! Any replica compares, under a lease that each page renews. If it dies, another replica begins the day anew.
+//! Any replica compares, under a lease that each page renews. If it dies, another replica restarts the day.
 
 mod compare;
 mod differences;
@@ -28,26 +28,26 @@ use platform::background::Rounds;
 use platform::clock::{from_utc, to_utc};
 use platform::ids;
 
-/// Pause between two looks for days and differences that are due.
+/// Interval of checks for due days and differences.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// A day is compared so long after its end, milliseconds: money that moved in its last minutes is settled by then.
+/// Delay of a comparison after the end of its day, milliseconds: payments of its last minutes are settled by then.
 const SETTLED_AFTER_MS: i64 = 120 * MINUTE_MS;
-/// Days that are made up for after a standstill.
+/// Maximum days that are compared after an outage.
 const MAX_DAYS_BACK: u64 = 7;
-/// A comparison belongs to one replica for this long after each page, milliseconds.
+/// Lease of a comparison, renewed with each page, milliseconds.
 const LEASE_MS: i64 = 5 * MINUTE_MS;
-/// A comparison that failed begins anew after this long, milliseconds.
+/// Delay before a failed comparison restarts, milliseconds.
 const AGAIN_AFTER_MS: i64 = 10 * MINUTE_MS;
-/// A comparison may take this long.
+/// Timeout of a comparison.
 const DEADLINE: Duration = Duration::from_secs(3_600);
-/// Pages of one ledger and day, at most: half a million payments.
+/// Maximum pages of one ledger and day: half a million payments.
 const MAX_PAGES: u32 = 5_000;
-/// Our own payments on a page.
+/// Our own payments per page.
 const OWN_PER_PAGE: i64 = 1_000;
-/// Payments that the gateway is asked about once more in one comparison; where more differ, something else is wrong.
+/// Maximum payments that are verified in one comparison; more differences indicate a systematic fault.
 const MAX_ASKED: u32 = 1_000;
 
-/// Why a comparison failed.
+/// Reasons for which a comparison failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CompareError {
     #[error(transparent)]
@@ -66,7 +66,7 @@ pub(super) enum CompareError {
     Lost,
 }
 
-/// A day of a gateway that this replica compares.
+/// The comparison of one day of a gateway.
 struct Comparison<'a> {
     state: &'a SellingState,
     gateway: &'a GuardedGateway,
@@ -78,7 +78,7 @@ struct Comparison<'a> {
     asked: u32,
 }
 
-/// Compares until the server stops.
+/// Compares ledgers until the server stops.
 pub async fn compare_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
@@ -122,7 +122,7 @@ async fn plan(state: &SellingState, gateway: &str, now: Timestamp) -> Result<(),
     Ok(())
 }
 
-/// Days that are over on that day and come after the last one planned; with none planned, the day before.
+/// Returns the finished days after the last planned one; with none planned, only yesterday.
 fn days_after(last: Option<NaiveDate>, today: NaiveDate) -> Vec<NaiveDate> {
     let earliest = today - Days::new(MAX_DAYS_BACK);
     let first = last.map_or(today - Days::new(1), |last| last + Days::new(1)).max(earliest);
@@ -159,8 +159,8 @@ impl Comparison<'_> {
         Err(CompareError::TooLong)
     }
 
-    /// Looks for payments that are paid here and were not listed. One at the edge of the day is listed on the next, and the
-    /// gateway knows it when it is asked.
+    /// Finds payments here that were not listed. A payment at the edge of the day may be listed on the next, so the
+    /// gateway is asked for it.
     async fn compare_own(&mut self, window: Window) -> Result<(), CompareError> {
         let name = self.gateway.name();
         let mut after = first_id(window.from);
@@ -179,7 +179,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Asks the gateway about a payment that seems to differ; if it still does, the difference is recorded for a person.
+    /// Verifies a payment that seems to differ with the gateway; a confirmed difference is recorded for a person.
     async fn look_again(&mut self, booking: Uuid, gateway_ref: Option<String>) -> Result<(), CompareError> {
         self.asked += 1;
         if self.asked > MAX_ASKED {
@@ -188,7 +188,7 @@ impl Comparison<'_> {
         let known = Known { booking, gateway_ref: gateway_ref.clone() };
         let Some(found) = ask(self.state, self.gateway, &known).await? else { return Ok(()) };
         if found.kind == Kind::UnknownBooking && self.state.catalogue.has_regions() {
-            // Another region's, whose bookings are in another database.
+            // A booking of another region, which is in another database.
             return Ok(());
         }
         let payment = gateway_ref.unwrap_or_else(|| booking.to_string());
@@ -206,7 +206,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Asks a gateway for a payment, and returns how it differs from ours now.
+/// Asks a gateway for a payment, and returns its difference from ours now.
 async fn ask(
     state: &SellingState,
     gateway: &GuardedGateway,
@@ -233,12 +233,12 @@ fn midnight(day: NaiveDate) -> DateTime<Utc> {
     day.and_time(NaiveTime::MIN).and_utc()
 }
 
-/// An id below those of all bookings made from that instant on: ids are in the order of time.
+/// Returns an id below those of all bookings made from that instant on: ids are ordered by time.
 fn first_id(at: Timestamp) -> Uuid {
     ids::first_booking_id(at)
 }
 
-/// The sum a difference is about.
+/// Returns the amount of a difference.
 fn gap(here: i64, there: i64, currency: domain::money::Currency) -> Money {
     Money::new((there - here).abs(), currency)
 }

@@ -1,4 +1,4 @@
-//! Queries of `ledger_comparisons`, and of our side of what is compared.
+//! Queries of `ledger_comparisons`, and of our side of a comparison.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use uuid::Uuid;
 use super::compare::{Book, Standing};
 use platform::clock::to_utc;
 
-/// Bound of the search for bookings that the money moved on to.
+/// Bounds the recursive query for bookings that the money moved to.
 const MAX_MOVES: i32 = 1_000;
 
 /// The lease of a comparison: gateway, day, fencing token.
 pub(super) type Lease<'a> = (&'a str, NaiveDate, i32);
 
-/// The last day that is planned for a gateway.
+/// Returns the last day that is planned for a gateway.
 pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> Result<Option<NaiveDate>, sqlx::Error> {
     sqlx::query_scalar("SELECT max(day) FROM ledger_comparisons WHERE gateway = $1").bind(gateway).fetch_one(pg).await
 }
@@ -36,7 +36,7 @@ pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timest
     Ok(())
 }
 
-/// Leases the earliest day of a gateway that is not compared and that no replica has; returns it with the fencing token.
+/// Leases the earliest day of a gateway that is neither compared nor leased; returns it with the fencing token.
 pub(super) async fn take(
     pg: &PgPool,
     gateway: &str,
@@ -58,7 +58,7 @@ pub(super) async fn take(
     .await
 }
 
-/// Renews a lease, or ends it by an instant that has passed; `false` when another replica has leased the day since.
+/// Renews a lease, or ends it with a past time; `false` when another replica has leased the day since.
 pub(super) async fn renew(
     pg: &PgPool,
     (gateway, day, fence): Lease<'_>,
@@ -77,7 +77,7 @@ pub(super) async fn renew(
     Ok(renewed.rows_affected() == 1)
 }
 
-/// Notes that a day is compared.
+/// Records that a day is compared.
 pub(super) async fn finish(
     pg: &PgPool,
     (gateway, day, fence): Lease<'_>,
@@ -137,8 +137,8 @@ impl BookRow {
     }
 }
 
-/// Our books of these bookings, as seen from one gateway. Refunds of a booking that the money moved on to are among those
-/// of the first: the gateway knows the money under that one.
+/// Returns our books of these bookings, as seen from one gateway. Refunds of bookings that the money moved to count for
+/// the first booking: the gateway knows the money under that one.
 pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> Result<HashMap<Uuid, Book>, sqlx::Error> {
     let rows: Vec<BookRow> = sqlx::query_as(
         "WITH RECURSIVE owed (first, booking_id, steps) AS (
@@ -176,8 +176,8 @@ pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> Resu
     rows.into_iter().map(BookRow::book).collect()
 }
 
-/// Payments of this gateway that are paid here and that it knows under the same booking, with its own ids: of bookings
-/// between these ids, in their order.
+/// Returns payments that succeeded at this gateway and that it knows under the same booking, with its own ids: of
+/// bookings between these ids, in their order.
 pub(super) async fn paid(
     pg: &PgPool,
     gateway: &str,

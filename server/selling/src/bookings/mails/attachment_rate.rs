@@ -1,11 +1,11 @@
-//! The rate of mails with attachments, of this replica. Above it a sale is a rush: sales need the processors more, and the
-//! links in the mail open the same.
+//! The rate of mails with attachments, of this replica. Above it load is high: sales need the processors more, and the
+//! links in the mail open the same tickets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::time::{SECOND_MS, Timestamp};
 
-/// Mails with attachments in one second.
+/// Maximum mails with attachments in one second.
 const MAX_PER_S: u64 = 40;
 /// Bits of the count in [`COUNTED`].
 const COUNT_BITS: u32 = 16;

@@ -1,4 +1,4 @@
-//! What a buyer is told by mail when a booking or a part of it was undone, or its money came late.
+//! Notices to a buyer about a cancelled booking or part, or about late money.
 
 use domain::booking::{BookingState, MoneyState};
 use domain::money::Money;
@@ -14,7 +14,7 @@ use crate::bookings::sql::BookingRow;
 use catalogue::Show;
 use tickets::NoticeMail;
 
-/// Events that are told, as `domain::booking::Event::name` spells them.
+/// Events with a notice, as `domain::booking::Event::name` spells them.
 const TOLD: &[&str] = &[
     "cancelled_by_buyer",
     "cancelled_by_staff",
@@ -23,17 +23,17 @@ const TOLD: &[&str] = &[
     "late_money_moved",
     "late_money_returned",
 ];
-/// Events that are told of some seats.
+/// Events with a notice about some seats.
 const TOLD_OF_SEATS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff", "difference_returned"];
 
-/// Sends the notice about a refund of the booking, or about all of it (0). An effect, done at least once.
+/// Sends the notice about a refund of the booking, or about all of it (0). An effect, performed at least once.
 pub(in crate::bookings) async fn send(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
     number: u32,
 ) -> Result<(), EffectError> {
-    // Sold at the counter to a customer who left no address: the one who returns it is standing there.
+    // Sold at the counter without an address: the customer is at the counter when it is returned.
     if row.buyer.1.is_empty() {
         return Ok(());
     }
@@ -81,7 +81,7 @@ async fn last_event(
     .await
 }
 
-/// Reference and seats of the booking this one's money pays for.
+/// Returns reference and seats of the booking that this booking's money pays for.
 async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<(String, String)>, sqlx::Error> {
     let other: Option<(String, Vec<String>)> = sqlx::query_as(
         "SELECT other.reference,
@@ -109,7 +109,7 @@ fn whole_words(event: &str, from: Option<&str>, reason: &str) -> (String, Vec<St
     let (headline, why) = match event {
         "cancelled_by_buyer" => ("You cancelled your booking", "Your seats are free for others again.".to_owned()),
         "cancelled_by_staff" => ("Your booking was cancelled", reason.to_owned()),
-        // In time, and yet no sale: it was not what was agreed.
+        // Paid in time but not sold: the amount was not the agreed one.
         "payment_succeeded" if from == Some("PAYMENT_PENDING") => {
             ("Your payment was not the agreed amount", reason.to_owned())
         }
@@ -122,7 +122,7 @@ fn whole_words(event: &str, from: Option<&str>, reason: &str) -> (String, Vec<St
 fn part_words(event: &str, reason: &str, refund: Option<&RefundRow>) -> (String, Vec<String>) {
     let names = refund.map(|refund| refund.seats.join(", ")).unwrap_or_default();
     if refund.is_some_and(|refund| refund.seats.is_empty()) {
-        // No seat went with it: it is what the seats of an exchange cost less.
+        // A refund without seats is the price difference of an exchange.
         let text =
             "Your booking was exchanged for other seats, which cost less. Their tickets are in a mail of their own.";
         return ("You have other seats, and some of your money back".to_owned(), vec![text.to_owned()]);

@@ -1,4 +1,4 @@
-//! The mails of a sale: one to the buyer, and one with the tickets to the friend they are for.
+//! The mails of a sale: one to the buyer, and one with the tickets to the friend who holds them.
 
 use domain::booking::BookingState;
 use domain::seats::{MAX_SEATS_PER_PERSON, put_as_read};
@@ -13,7 +13,8 @@ use catalogue::Show;
 use tickets::calendar::Entry;
 use tickets::{Addressee, Attachments, Ticket, TicketMail};
 
-/// Sends them, for these seats: name and category each. Twice does no harm: each has an id that follows from the booking.
+/// Sends the mails for these seats, given as label and category. Repeats are harmless: each mail has an id derived
+/// from the booking.
 pub(in crate::bookings) async fn send(
     state: &SellingState,
     show: &Show,
@@ -25,14 +26,14 @@ pub(in crate::bookings) async fn send(
     }
     let tickets = tickets::of_booking(&state.pg, row.id).await?;
     state.mailer.send_ticket(&to_buyer(state, show, row, seats, &tickets).await?).await?;
-    // Read as late as that: it may have been cancelled meanwhile.
+    // Read as late as possible: the booking may have been cancelled meanwhile.
     if let Some(mail) = to_friend(state, show, row).await? {
         state.mailer.send_ticket(&mail).await?;
     }
     Ok(())
 }
 
-/// The mails of a sale, in the order they go out, for a caller that sends those of many sales together.
+/// Returns the mails of a sale, in sending order, for a caller that sends the mails of many sales together.
 pub(in crate::bookings) async fn of_sale(
     state: &SellingState,
     show: &Show,
@@ -48,13 +49,13 @@ pub(in crate::bookings) async fn of_sale(
     Ok(mails)
 }
 
-/// Not what was cancelled before the mail went out: a ticket for it would mislead. Nor what was sold at the counter to
-/// somebody who wants it on paper.
+/// Checks that the tickets are mailed. A booking cancelled before its mail gets none: a ticket for it would mislead.
+/// Nor does a counter sale without an address, whose tickets are on paper.
 fn is_mailed(row: &BookingRow) -> bool {
     row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty()
 }
 
-/// Whether the holder's address is another than the buyer's.
+/// Checks that the holder's address differs from the buyer's.
 fn is_for_a_friend(row: &BookingRow) -> bool {
     !row.holder.1.eq_ignore_ascii_case(&row.buyer.1)
 }
@@ -78,20 +79,21 @@ async fn to_buyer(
         1 => (line.label, line.category),
         count => (format!("{count} × {}", line.label), line.category),
     });
-    // Opens anywhere: the booking's own page is for the browser that bought it, and mails are read on phones.
+    // A link that opens anywhere: the booking's own page is for the browser that bought it, and mails are read on
+    // phones.
     let ticket_url = format!("{}/tickets/{}", state.site.public_url, tickets::links::key_of(row.id));
     let attachments = attachments(state, show, row, tickets, &ticket_url);
     let addressee = Addressee::Buyer { total: row.machine.total, ticket_url };
     Ok(mail(state, show, row, addressee, (seats.into_iter().chain(places).collect(), attachments)))
 }
 
-/// The booking's page is the buyer's own, so each ticket has an address that opens by its code.
+/// Builds the friend's mail. The booking's page is the buyer's own, so each ticket has a link that opens by its code.
 async fn to_friend(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<TicketMail>, EffectError> {
     if !is_for_a_friend(row) {
         return Ok(None);
     }
     let tickets = tickets::of_booking(&state.pg, row.id).await?;
-    // Cancelled a moment ago: nothing is left that would open a door.
+    // Cancelled a moment ago: no valid ticket is left.
     if tickets.is_empty() {
         return Ok(None);
     }
@@ -103,7 +105,8 @@ async fn to_friend(state: &SellingState, show: &Show, row: &BookingRow) -> Resul
     Ok(Some(mail(state, show, row, addressee, (seats.collect(), attachments))))
 }
 
-/// The attachments of a mail; none where the tickets are gone, or are more than one file is for, and in a rush.
+/// Returns the attachments of a mail; `None` where no tickets are left, where they exceed one file, and under high
+/// load.
 fn attachments(
     state: &SellingState,
     show: &Show,
@@ -129,7 +132,7 @@ fn attachments(
     Some(Attachments { sheet, entry })
 }
 
-/// Theatre, screen and address.
+/// Returns theatre, screen and address.
 fn place(show: &Show) -> String {
     format!("{}, {}, {}", show.theatre, show.screen, show.postal_address())
 }

@@ -1,9 +1,9 @@
-//! Asking the gateway of a booking, and moving a booking to the second gateway (docs/decisions/0008).
+//! Calls the gateway of a booking, and switches a booking to the second gateway (docs/decisions/0008).
 //!
-//! The rule: a booking leaves a gateway only when nobody can have asked that gateway for its money. Every
-//! asker is counted in Postgres before they ask; the one that learns that its own question never left, and that
-//! nobody else asked, moves the booking. That is written down, with an order to void at the gateway that was
-//! left, before the other one is asked. An unknown outcome never moves a booking.
+//! The rule: a booking leaves a gateway only when no charge request can have reached that gateway. Every charge
+//! request is counted in Postgres before it is sent. A request that was never sent, and is the only one counted,
+//! switches the booking. The switch is committed, with an effect that voids the payment at the old
+//! gateway, before the other gateway is called. An unknown outcome never switches a booking.
 
 use domain::booking::BookingState;
 use domain::money::Money;
@@ -19,15 +19,15 @@ use payments::{
     Charge, ChargeAnswer, GatewayError, GatewayPayment, GuardedGateway, Known, RefundAnswer, VoidAnswer, refund_key,
 };
 
-/// Asks for the money of a booking where it is charged, or at the other gateway if the first was not asked.
-/// The question was counted by [`payment_rows::route_to_ask`].
+/// Charges a booking at its gateway, or at the other gateway if no request reached the first.
+/// [`payment_rows::route_to_ask`] has counted the request.
 pub(in crate::bookings) async fn charge(
     state: &SellingState,
     charge: Charge,
     route: Route,
 ) -> Result<ChargeAnswer, EffectError> {
     let mut route = route;
-    // Ends: a booking never goes back to a gateway it left.
+    // Ends: a booking never returns to a gateway it left.
     loop {
         let gateway = gateway_named(state, &route.gateway)?;
         let token = state.gateways.token_for(gateway.name(), route.payment_token.clone());
@@ -59,7 +59,7 @@ async fn switch(
     let Some(to) = state.gateways.besides(&left) else { return Ok(None) };
     let moved = payment_rows::switch(&mut tx, booking, (from, to), why, now).await?;
     if moved.is_some() {
-        // A line in the story, and a step of the version: a reader with the old version reads it again.
+        // An event in the history, and a new version: a reader with the old version reads the booking again.
         if !sql::update(&mut tx, &row, &row, now).await? {
             return Err(EffectError::LostRace);
         }
@@ -74,7 +74,7 @@ async fn switch(
     Ok(moved)
 }
 
-/// How the payment of a booking stands at its gateway.
+/// Returns the state of a booking's payment at its gateway.
 pub(in crate::bookings) async fn status(
     state: &SellingState,
     booking: Uuid,
@@ -83,8 +83,8 @@ pub(in crate::bookings) async fn status(
     Ok(gateway_named(state, &route.gateway)?.status(&route.known(booking)).await?)
 }
 
-/// Voids the payment of a booking at its gateway. An unknown payment is voided again later: a charge may still be on its
-/// way there.
+/// Voids the payment of a booking at its gateway. An unknown payment is voided again later: a charge may still be in
+/// transit.
 pub(in crate::bookings) async fn void(state: &SellingState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
     let answer = gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?;
@@ -95,8 +95,8 @@ pub(in crate::bookings) async fn void(state: &SellingState, booking: Uuid) -> Re
     Ok(answer)
 }
 
-/// Voids the payment at the gateway of that name, which may be one that the booking left. The flag says if the booking is
-/// charged there.
+/// Voids the payment at the gateway of that name, which may be one that the booking left. The flag is true if the
+/// booking is charged there now.
 pub(in crate::bookings) async fn void_at(
     state: &SellingState,
     booking: Uuid,
@@ -108,8 +108,8 @@ pub(in crate::bookings) async fn void_at(
     Ok((gateway_named(state, name)?.void(&known).await?, is_current))
 }
 
-/// Sends a refund of a booking back from where it was charged, maybe for another booking; which gateway that is, and its
-/// answer.
+/// Sends a refund of a booking through the gateway that charged it, maybe for another booking. Returns the gateway
+/// and its answer.
 pub(in crate::bookings) async fn refund(
     state: &SellingState,
     (booking, number): (Uuid, u32),
@@ -123,7 +123,7 @@ pub(in crate::bookings) async fn refund(
     Ok((route.gateway, answer))
 }
 
-/// Sees to it that no gateway a booking left keeps any of its money.
+/// Voids or refunds a booking's payments at all gateways that it left.
 pub(in crate::bookings) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let unsettled = payment_rows::unsettled(&mut connection, booking).await?;
@@ -141,7 +141,7 @@ pub(in crate::bookings) async fn void_left(state: &SellingState, booking: Uuid) 
             VoidAnswer::AlreadyCharged(amount) => {
                 tracing::error!(%booking, gateway = name, "a gateway that booking {booking} had left has charged it; the money goes back");
                 let lost = on_their_way::lost(&mut *state.pg.acquire().await?, &name, booking, 0).await?;
-                // One that is on its way and fails is told, and waits for a person then.
+                // A pending refund that fails is reported by webhook, and parked then.
                 match gateway.refund(&known, amount, &refund_key(booking, 0), &lost).await? {
                     RefundAnswer::Settled | RefundAnswer::Pending => "refunded",
                     RefundAnswer::Failed { refund, why } => {

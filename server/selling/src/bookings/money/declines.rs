@@ -1,10 +1,10 @@
-//! Declined payments: kept for the fraud rule, and for the hold that is kept for another card.
+//! Declined payments: recorded for the fraud rule, and to keep the hold for another card.
 //!
-//! A booking whose payment was declined is over, and its hold continues under another id ([`Kept`]): the buyer pays for a
-//! new booking with the next card, and the seats are never free in between. The row of the decline names the hold, in the
-//! transaction of the move; the effect that gives the seats back calls the lock store
-//! ([`crate::bookings::released`]). A payer who changed their mind keeps no hold, nor does a hold with
-//! [`MAX_DECLINES_OF_HOLD`], nor a buyer who must wait before the next try.
+//! A declined payment ends its booking, and the hold continues under another id ([`Kept`]): the buyer pays for a new
+//! booking with the next card, and the seats are never free in between. The transaction of the move stores the new
+//! hold id in the decline's row; the effect that releases the seats calls the lock store
+//! ([`crate::bookings::released`]). No hold is kept for a payer who cancelled the payment, for a hold with
+//! [`MAX_DECLINES_OF_HOLD`], or for a buyer who must wait before the next payment.
 
 use domain::booking::{BookingState, PAYMENT_EXTENSION_MS};
 use domain::time::{MINUTE_MS, Timestamp};
@@ -19,26 +19,26 @@ use platform::clock::{from_utc, to_utc};
 use platform::ids;
 use seats::seat_locks::is_offer;
 
-/// How long they are kept, for people who look into them, milliseconds.
+/// Retention of declines for investigation, milliseconds.
 const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
-/// Old ones deleted with each new one, at most: two, so that the table shrinks.
+/// Maximum old rows deleted with each new one: two, so that the table shrinks.
 const FORGET_AT_ONCE: i64 = 2;
-/// Declined payments after which a hold ends: cards are not tested with it.
+/// Declined payments after which a hold ends: it cannot be used to test cards.
 const MAX_DECLINES_OF_HOLD: i16 = 5;
-/// A hold that is kept lasts at least so long after the decline, milliseconds: time to take out another card.
+/// Minimum time that a kept hold lasts after the decline, milliseconds: time to take out another card.
 const MIN_KEPT_MS: i64 = 2 * MINUTE_MS;
 
-/// A hold that outlives a declined payment.
+/// A hold that continues after a declined payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bookings) struct Kept {
-    /// Its id from then on.
+    /// Its new id.
     pub(in crate::bookings) hold: Uuid,
-    /// Until when it lasts.
+    /// Its expiry.
     pub(in crate::bookings) until: Timestamp,
 }
 
-/// Notes that the payment of a booking failed, unless its payer stopped it, and decides if its hold is kept. `row` is locked,
-/// and as it was before the move.
+/// Records a declined payment, unless its payer cancelled it, and decides if its hold is kept. `row` is locked,
+/// in its state before the move.
 pub(in crate::bookings) async fn note(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -48,7 +48,7 @@ pub(in crate::bookings) async fn note(
     if why == Some(CANCELLED_BY_PAYER) {
         return Ok(());
     }
-    // Otherwise something else has ended the booking, and its seats are being released.
+    // Otherwise another cause has ended the booking, and its seats are being released.
     let ends_it = row.machine.state == BookingState::PaymentPending;
     let is_offer = is_offer(row.hold_id);
     let next = if is_offer { waiting_list::renewed_offer_id(row.hold_id, row.id) } else { ids::new_id() };
@@ -92,7 +92,7 @@ pub(in crate::bookings) async fn note(
     Ok(())
 }
 
-/// The hold that is kept after the payment of a booking was declined, if one is.
+/// Returns the hold that is kept after a booking's declined payment, if any.
 pub(in crate::bookings) async fn kept(
     connection: &mut PgConnection,
     booking: Uuid,
@@ -106,7 +106,7 @@ pub(in crate::bookings) async fn kept(
     Ok(found.map(|(hold, until)| Kept { hold, until: from_utc(until) }))
 }
 
-/// The booking whose declined payment left this hold, if it is this owner's.
+/// Returns the booking whose declined payment left this hold, if it is this owner's.
 pub(in crate::bookings) async fn left_by(
     connection: &mut PgConnection,
     hold: Uuid,

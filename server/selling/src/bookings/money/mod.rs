@@ -1,4 +1,4 @@
-//! Where a booking is charged, what gateways say of it, and what goes back.
+//! Charges, gateway webhooks and refunds.
 
 pub(super) mod asking;
 pub(super) mod declines;

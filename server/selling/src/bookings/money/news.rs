@@ -1,4 +1,4 @@
-//! What a gateway tells us by webhook, applied once.
+//! Applies gateway webhooks, each once.
 
 use domain::booking::Event;
 use domain::money::Money;
@@ -18,15 +18,14 @@ use crate::{SellingState, outbox};
 use http::Problem;
 use payments::{NewsKind, NewsOutcome, PaymentNews};
 
-/// Applies a gateway's verified event: its id is noted in the transaction of its effect, with what became of
-/// it.
+/// Applies a gateway's verified event. Its id and outcome are written in the transaction of its effect.
 ///
 /// # Errors
-/// When the database or the lock store fails; the gateway sends it again.
+/// When the database or the lock store fails; the gateway repeats the webhook.
 pub async fn payment_news(state: &SellingState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
-    // Paid is what most of them say; the rest needs no crowd.
+    // Most webhooks report a success and are batched; the others are rare.
     if state.selling_settings.commits == CommitMode::Interactive || !matches!(news.kind, NewsKind::Succeeded { .. }) {
-        // Boxed, so that the others need no room for a transaction of their own.
+        // Boxed, so that batched webhooks need no room for a transaction of their own.
         return Box::pin(retried(|| hear_one(state, &news))).await;
     }
     match state.commits.ask(state, Work::Hear(news)).await? {
@@ -35,11 +34,11 @@ pub async fn payment_news(state: &SellingState, news: PaymentNews) -> Result<New
     }
 }
 
-/// The same in a transaction of its own.
+/// Applies one webhook in a transaction of its own.
 pub(in crate::bookings) async fn hear_one(state: &SellingState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
     let now = state.clock.now();
     let mut connection = state.pg.acquire().await?;
-    // The usual repeat costs one look, and waits for nobody.
+    // The usual duplicate costs one query and waits for no lock.
     if payment_rows::is_noted(&mut connection, news.gateway, &news.event_id).await? {
         return Ok(NewsOutcome::Duplicate);
     }
@@ -58,7 +57,7 @@ pub(in crate::bookings) async fn hear_one(state: &SellingState, news: &PaymentNe
         },
     };
     if !payment_rows::note_event(&mut tx, news.gateway, &news.event_id, outcome, now).await? {
-        // Its twin was faster. What this one did is undone with its transaction.
+        // A concurrent duplicate was faster. The work of this one is rolled back.
         return Ok(NewsOutcome::Duplicate);
     }
     tx.commit().await?;
@@ -109,7 +108,7 @@ async fn apply(
     if let NewsKind::Failed { why } = &news.kind {
         declines::note(tx, row, why.as_deref(), now).await?;
     }
-    // Only of money that is there: until then the id is the one the gateway answered us with.
+    // Only from a success: until then the reference is the one in the gateway's answer.
     let gateway_ref = news.gateway_ref.as_deref().filter(|_| matches!(news.kind, NewsKind::Succeeded { .. }));
     match noted {
         Some(noted) => sql::note_payment(tx, news.booking, noted, gateway_ref, None, now).await?,
@@ -118,7 +117,7 @@ async fn apply(
     Ok(NewsOutcome::Applied)
 }
 
-/// News of a gateway the booking is not charged at any more. Money there goes back; nothing else matters.
+/// Applies a webhook of a gateway that the booking left. Money there is refunded; other events are ignored.
 async fn from_gateway_left(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -135,7 +134,7 @@ async fn from_gateway_left(
     Ok(NewsOutcome::SentBack)
 }
 
-/// For the booking's story: what the gateway took is not what was agreed.
+/// Returns the history's reason for a charged amount that differs from the agreed one.
 pub(in crate::bookings) fn another_amount(agreed: Money, taken: Money) -> String {
     format!("The gateway took {taken} where {agreed} was agreed; it goes back.")
 }

@@ -1,8 +1,8 @@
-//! Refunds that a gateway has accepted, until they reach the payer or come back (docs/decisions/0059).
+//! Refunds that a gateway has accepted, until they reach the payer or fail (docs/decisions/0059).
 //!
-//! Days may pass. Meanwhile no effect stands in the outbox, where it would keep others of its booking waiting: the
-//! gateway's webhook settles the refund, and a look every few hours is for the webhook that never comes. What comes
-//! back, also after it was settled, is parked for a person, once.
+//! This may take days. Meanwhile the outbox has no effect for the refund, which would block other effects of its
+//! booking: the gateway's webhook settles the refund, and a check every few hours covers a lost webhook. A failed
+//! refund, also one that was settled before, is parked for a person, once.
 
 use chrono::{DateTime, Utc};
 use domain::booking::Effect;
@@ -20,13 +20,13 @@ use crate::{SellingState, outbox};
 use payments::NewsOutcome;
 use platform::clock::{from_utc, to_utc};
 
-/// A gateway is asked this often how a refund on its way stands, milliseconds.
+/// Interval of checks of a pending refund, milliseconds.
 const LOOK_EVERY_MS: i64 = 6 * 60 * MINUTE_MS;
-/// A refund that is on its way for this long waits for a person, milliseconds: thirty days. Banks take ten.
+/// A refund that is pending for longer is parked for a person, milliseconds: thirty days. Banks take ten.
 const LONGEST_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
-/// Refunds of one key that were lost, at most: a person had each of them sent again.
+/// Maximum failed refunds of one key: each was resent by a person.
 const MAX_LOST: i64 = 100;
-/// Refunds looked at in one round; the next comes within a second.
+/// Refunds checked in one round; the next round starts within a second.
 const MAX_PER_ROUND: i64 = 100;
 
 /// A refund that a gateway could not send.
@@ -34,16 +34,16 @@ pub(in crate::bookings) struct Lost<'a> {
     pub(in crate::bookings) gateway: &'a str,
     /// The gateway's own id of the refund.
     pub(in crate::bookings) refund: &'a str,
-    /// Which of the booking.
+    /// The refund's number in its booking.
     pub(in crate::bookings) number: u32,
     /// The gateway's reason.
     pub(in crate::bookings) why: &'a str,
 }
 
-/// Takes note that the gateway has accepted a refund: it is looked at again later.
+/// Records that the gateway has accepted a refund, and schedules the next check.
 ///
 /// # Errors
-/// [`EffectError::RefundOverdue`] when it is on its way for too long; or the database fails.
+/// [`EffectError::RefundOverdue`] when it is pending for too long; or the database fails.
 pub(in crate::bookings) async fn wait(state: &SellingState, booking: Uuid, number: u32) -> Result<(), EffectError> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
@@ -65,7 +65,7 @@ pub(in crate::bookings) async fn wait(state: &SellingState, booking: Uuid, numbe
     Ok(())
 }
 
-/// It is not on its way any more; whether it was. A repeat changes nothing.
+/// Ends the pending state of a refund. True if it was pending. A repeat changes nothing.
 pub(in crate::bookings) async fn is_over(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -79,8 +79,8 @@ pub(in crate::bookings) async fn is_over(
     Ok(waited.rows_affected() == 1)
 }
 
-/// It reached the payer: it is on its way no more, and no person need pay it. One that came back waits for its person
-/// all the same, unless it was sent again and is what arrived. Whether a person was waited for.
+/// Records that a refund reached the payer: it is neither pending nor parked any more. A failed refund stays
+/// parked, unless it was sent again and has now arrived. True if it was parked.
 pub(in crate::bookings) async fn reached(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -97,7 +97,7 @@ pub(in crate::bookings) async fn reached(
     Ok(was_parked)
 }
 
-/// Whether the gateway ever said that it could not send this refund.
+/// Checks for a reported failure of this refund.
 pub(in crate::bookings) async fn has_failed(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -110,7 +110,7 @@ pub(in crate::bookings) async fn has_failed(
         .await
 }
 
-/// The refunds of this number that this gateway could not send, by its own ids. Each was put before a person.
+/// Returns the gateway's ids of this refund's failed attempts. Each was parked for a person.
 pub(in crate::bookings) async fn lost(
     tx: &mut PgConnection,
     gateway: &str,
@@ -129,7 +129,7 @@ pub(in crate::bookings) async fn lost(
     .await
 }
 
-/// The gateway answers that it could not send a refund: as if its webhook had said so, which may come late or never.
+/// Applies a gateway's answer that a refund failed, like its webhook, which may come late or never.
 pub(in crate::bookings) async fn hear(state: &SellingState, booking: Uuid, lost: &Lost<'_>) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -138,7 +138,7 @@ pub(in crate::bookings) async fn hear(state: &SellingState, booking: Uuid, lost:
     Ok(())
 }
 
-/// The same of a gateway that the booking had left.
+/// Applies the answer of a gateway that the booking had left.
 pub(in crate::bookings) async fn hear_of_left(
     state: &SellingState,
     booking: Uuid,
@@ -151,7 +151,7 @@ pub(in crate::bookings) async fn hear_of_left(
     Ok(())
 }
 
-/// Hands refunds that are on their way for a while to the relay, which asks how they stand.
+/// Enqueues an effect for each pending refund that is due, so that the relay checks it.
 pub(in crate::bookings) async fn look_again(state: &SellingState) -> Result<(), sqlx::Error> {
     let now = state.clock.now();
     let due: Vec<(Uuid, i32)> =
@@ -189,7 +189,7 @@ async fn hand_over(state: &SellingState, booking: Uuid, number: u32, now: Timest
     tx.commit().await
 }
 
-/// The effect that sends a refund; none when there is no such refund.
+/// Returns the effect that sends a refund; `None` when there is no such refund.
 async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> Result<Option<Effect>, sqlx::Error> {
     let known = refunds::of_booking(tx, row.id).await?;
     let refund = known.into_iter().find(|refund| refund.number.cast_unsigned() == number);
@@ -199,7 +199,7 @@ async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> Resu
     }))
 }
 
-/// The gateway says that a refund of a locked booking reached the payer.
+/// Settles a refund of a locked booking that reached the payer.
 pub(in crate::bookings) async fn arrived(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -211,7 +211,7 @@ pub(in crate::bookings) async fn arrived(
         return Ok(NewsOutcome::Ignored);
     };
     if refund.settled_at.is_some() {
-        // One that came back after it was settled and was sent again may be parked: it is on its way for too long.
+        // A refund that failed after it was settled and was sent again may be parked: it is pending for too long.
         let was_parked = reached(tx, row.id, number).await?;
         return Ok(if was_parked { NewsOutcome::Applied } else { NewsOutcome::Ignored });
     }
@@ -219,8 +219,8 @@ pub(in crate::bookings) async fn arrived(
     Ok(NewsOutcome::Applied)
 }
 
-/// The gateway says that it could not send a refund of a locked booking, settled or not: a person must look, once
-/// however often it is told.
+/// Parks a failed refund of a locked booking, settled or not, for a person: once, however often the failure is
+/// reported.
 pub(in crate::bookings) async fn came_back(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -235,7 +235,7 @@ pub(in crate::bookings) async fn came_back(
     put_before_a_person(tx, row, lost, effect, now).await
 }
 
-/// The same of money that a gateway took which the booking had left: that it went back is not true any more.
+/// Parks a failed refund at a gateway that the booking had left, and reopens the settlement there.
 pub(in crate::bookings) async fn came_back_to_left(
     tx: &mut PgConnection,
     row: &BookingRow,

@@ -1,4 +1,4 @@
-//! Queries about where a booking is charged and what its money pays for: `payments.gateway`, `asks` and `moved_to`,
+//! Queries about the gateway of a booking and the use of its money: `payments.gateway`, `asks` and `moved_to`,
 //! `payment_switches`, and `webhook_events`.
 
 use domain::booking::Effect;
@@ -11,34 +11,34 @@ use crate::outbox;
 use payments::{Known, NewsOutcome};
 use platform::clock::to_utc;
 
-/// Whose question this is.
+/// The origin of a charge request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bookings) enum Ask {
-    /// Asked by the request that submitted the payment: counted when its row was written. Once per booking.
+    /// The request that submitted the payment: counted when the payment's row was written. Once per booking.
     First,
-    /// Any other: counted before it is asked.
+    /// Any other: counted before it is sent.
     Again,
 }
 
-/// Where a booking is charged.
+/// The gateway that charges a booking.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(in crate::bookings) struct Route {
     /// The gateway's name.
     pub(in crate::bookings) gateway: String,
-    /// Its own id of the payment, once it told us.
+    /// The gateway's id of the payment, once it is known.
     pub(in crate::bookings) gateway_ref: Option<String>,
-    /// The buyer's token, whichever gateway it belongs to.
+    /// The buyer's token, of whichever gateway.
     pub(in crate::bookings) payment_token: Option<String>,
 }
 
 impl Route {
-    /// What its gateway knows the payment by.
+    /// Returns the payment's identifiers at its gateway.
     pub(in crate::bookings) fn known(&self, booking: Uuid) -> Known {
         Known { booking, gateway_ref: self.gateway_ref.clone() }
     }
 }
 
-/// Where the booking is charged; `None` when no payment was submitted. Counts a question that follows.
+/// Returns the booking's route; `None` when no payment was submitted. Counts the charge request that follows.
 pub(in crate::bookings) async fn route_to_ask(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -58,7 +58,7 @@ pub(in crate::bookings) async fn route_to_ask(
     }
 }
 
-/// Where the booking is charged.
+/// Returns the booking's route.
 pub(in crate::bookings) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
     sqlx::query_as("SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1")
         .bind(booking)
@@ -66,7 +66,7 @@ pub(in crate::bookings) async fn route(tx: &mut PgConnection, booking: Uuid) -> 
         .await
 }
 
-/// Takes a question back that never left us.
+/// Uncounts a charge request that was never sent.
 pub(in crate::bookings) async fn not_asked(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -80,7 +80,7 @@ pub(in crate::bookings) async fn not_asked(
     Ok(())
 }
 
-/// Gateways the booking left.
+/// Returns the gateways that the booking left.
 pub(in crate::bookings) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT from_gateway FROM payment_switches WHERE booking_id = $1")
         .bind(booking)
@@ -88,8 +88,8 @@ pub(in crate::bookings) async fn left(tx: &mut PgConnection, booking: Uuid) -> R
         .await
 }
 
-/// Moves a booking, whose row is locked, from one gateway to another. `None`, and nothing is changed, unless
-/// the caller's question is the only one that may have reached the first.
+/// Switches a booking, whose row is locked, from one gateway to another. `None`, and nothing is changed, unless
+/// the caller's request is the only one that may have reached the first.
 pub(in crate::bookings) async fn switch(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -125,9 +125,9 @@ pub(in crate::bookings) async fn switch(
     Ok(moved)
 }
 
-/// Money of one booking pays for another from now on: it is counted once, where it is, with what is said to be there or
-/// else as much as it was. The gateway goes on knowing it under the first booking. `false`, and the caller rolls back,
-/// when the first has no money or it has moved on already.
+/// Moves the money of one booking to another: it is counted once, for the new booking, with the given amount or
+/// else the old one. The gateway still knows it under the first booking. `false`, and the caller rolls back,
+/// when the first booking has no money or its money has moved already.
 pub(in crate::bookings) async fn move_on(
     tx: &mut PgConnection,
     (from, to): (Uuid, Uuid),
@@ -157,7 +157,7 @@ pub(in crate::bookings) async fn move_on(
     Ok(true)
 }
 
-/// The booking that the money of this one pays for.
+/// Returns the booking that this booking's money pays for.
 pub(in crate::bookings) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
     let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
         .bind(booking)
@@ -166,7 +166,7 @@ pub(in crate::bookings) async fn moved_to(tx: &mut PgConnection, booking: Uuid) 
     Ok(found.flatten())
 }
 
-/// Gateways the booking left that have not said yet that they will not keep its money.
+/// Returns the gateways that the booking left and that may still have its money.
 pub(in crate::bookings) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT from_gateway FROM payment_switches WHERE booking_id = $1 AND settled_as IS NULL ORDER BY from_gateway",
@@ -176,7 +176,7 @@ pub(in crate::bookings) async fn unsettled(tx: &mut PgConnection, booking: Uuid)
     .await
 }
 
-/// How it ended at a gateway the booking left.
+/// Records the outcome at a gateway that the booking left.
 pub(in crate::bookings) async fn settle_left(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -197,7 +197,7 @@ pub(in crate::bookings) async fn settle_left(
     Ok(())
 }
 
-/// A gateway the booking left has money of it after all, and somebody must see to it.
+/// Reopens a settlement: a gateway that the booking left has its money after all, which needs work.
 pub(in crate::bookings) async fn unsettle_left(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -213,7 +213,7 @@ pub(in crate::bookings) async fn unsettle_left(
     Ok(())
 }
 
-/// A gateway the booking left reports that it has money after all: it is to be sent back.
+/// Schedules a refund at a gateway that the booking left: it reports that it has money after all.
 pub(in crate::bookings) async fn reopen_left(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -224,7 +224,7 @@ pub(in crate::bookings) async fn reopen_left(
     outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await
 }
 
-/// What a gateway is to a booking.
+/// The relation of a gateway to a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bookings) enum GatewayRole {
     /// The booking is charged there.
@@ -235,7 +235,7 @@ pub(in crate::bookings) enum GatewayRole {
     Stranger,
 }
 
-/// What that gateway is to the booking.
+/// Returns the relation of the gateway to the booking.
 pub(in crate::bookings) async fn gateway_role(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -256,7 +256,7 @@ pub(in crate::bookings) async fn gateway_role(
     })
 }
 
-/// Whether that event was noted, as one about a payment of ours.
+/// Checks for an earlier note of that event about a known payment.
 pub(in crate::bookings) async fn is_noted(
     tx: &mut PgConnection,
     gateway: &str,
@@ -271,8 +271,8 @@ pub(in crate::bookings) async fn is_noted(
     Ok(outcome.is_some_and(|outcome| outcome != NewsOutcome::Unknown.as_str()))
 }
 
-/// Notes a gateway's event and what became of it; `false` when it was noted before. An event of an unknown
-/// payment may come again, and mean something then.
+/// Notes a gateway's event and its outcome; `false` when it was noted before. An event of an unknown
+/// payment may be repeated and apply then.
 pub(in crate::bookings) async fn note_event(
     tx: &mut PgConnection,
     gateway: &str,

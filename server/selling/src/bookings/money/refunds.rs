@@ -1,8 +1,8 @@
-//! Money that goes back: a row a refund, and the call that sends it.
+//! Refunds: one row each, and the gateway call that sends it.
 //!
-//! A booking has one refund of all that was left (number 0) and one of each part that was given back
-//! before (from 1). Their sums never exceed the charge: in the machine's arithmetic, in a trigger on
-//! `refunds`, and at the gateway.
+//! A booking has one refund of the rest (number 0) and one of each part that was returned
+//! before (from 1). Their sum never exceeds the charge: the state machine's arithmetic, a trigger on
+//! `refunds`, and the gateway enforce this.
 
 use chrono::{DateTime, Utc};
 use domain::booking::Event;
@@ -23,7 +23,7 @@ use crate::{SellingState, outbox};
 use payments::RefundAnswer;
 use platform::clock::to_utc;
 
-/// How often money may have moved from booking to booking: a bound for a search, far above what anybody does.
+/// Maximum moves of money from booking to booking: bounds a recursive query, far above real use.
 const MAX_MOVES: i32 = 1_000;
 
 /// A refund as stored.
@@ -34,13 +34,13 @@ pub(in crate::bookings) struct RefundRow {
     pub(in crate::bookings) fee_minor: i64,
     pub(in crate::bookings) requested_at: DateTime<Utc>,
     pub(in crate::bookings) settled_at: Option<DateTime<Utc>>,
-    /// Whether the gateway could not send it, and nobody has decided yet what becomes of it.
+    /// True if the gateway could not send it, and no person has decided about it yet.
     pub(in crate::bookings) came_back: bool,
-    /// Names of the seats it is for; none when it is for all that were left.
+    /// Labels of its seats; empty for a refund of the rest.
     pub(in crate::bookings) seats: Vec<String>,
 }
 
-/// The number of the next part of a booking, which the caller has locked.
+/// Returns the number of the next part of a booking, which the caller has locked.
 pub(in crate::bookings) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<u32, sqlx::Error> {
     let next: i32 = sqlx::query_scalar("SELECT coalesce(max(number), 0) + 1 FROM refunds WHERE booking_id = $1")
         .bind(booking)
@@ -49,7 +49,7 @@ pub(in crate::bookings) async fn next_number(tx: &mut PgConnection, booking: Uui
     Ok(next.cast_unsigned())
 }
 
-/// Writes down that money is to go back, and what was kept of the price. A repeat changes nothing.
+/// Writes a refund and the fee that is kept of the price. A repeat changes nothing.
 pub(in crate::bookings) async fn request(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -71,7 +71,7 @@ pub(in crate::bookings) async fn request(
     Ok(())
 }
 
-/// Every refund of a booking.
+/// Returns all refunds of a booking.
 pub(in crate::bookings) async fn of_booking(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -89,7 +89,7 @@ pub(in crate::bookings) async fn of_booking(
     .fetch_all(&mut *tx)
     .await?;
     if refunds.iter().any(|refund| refund.came_back) {
-        // What a person sent again, or paid in another way, is with the payer as far as anybody knows.
+        // A refund that a person resent, or paid in another way, counts as received by the payer.
         let parked = outbox::parked_refunds(tx, booking).await?;
         refunds.iter_mut().for_each(|refund| refund.came_back &= parked.contains(&refund.number));
     }
@@ -97,8 +97,8 @@ pub(in crate::bookings) async fn of_booking(
     Ok(refunds)
 }
 
-/// Whether seats of this booking were given back one by one. Then a gateway's word that "the refund" went
-/// through may be about any of them, and only the answer to our own call counts.
+/// Checks for partial refunds of this booking. With them, a gateway's webhook about "the refund" may
+/// mean any of them, and only the answer to our own call counts.
 pub(in crate::bookings) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refunds WHERE booking_id = $1 AND number > 0)")
         .bind(booking)
@@ -106,10 +106,10 @@ pub(in crate::bookings) async fn has_parts(tx: &mut PgConnection, booking: Uuid)
         .await
 }
 
-/// The booking under whose key the gateway knows the money: another one, where it came too late for that or its seats
-/// were exchanged, and pays for this.
+/// Returns the booking under whose key the gateway knows the money: another booking, where the payment was too late
+/// for that one or its seats were exchanged, and its money pays for this one.
 pub(in crate::bookings) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
-    // Money moves on more than once when seats are exchanged again: the gateway knows the first.
+    // Repeated exchanges move the money more than once: the gateway knows the first booking.
     sqlx::query_scalar(
         "WITH RECURSIVE owed (booking, steps) AS (
              SELECT $1::uuid, 0
@@ -124,8 +124,8 @@ pub(in crate::bookings) async fn charged_as(tx: &mut PgConnection, booking: Uuid
     .await
 }
 
-/// How a booking was paid at the counter; `None` when a gateway had its money, or nobody. Where it was paid stays so when
-/// the money pays for another booking.
+/// Returns the means of a payment at the counter; `None` for a gateway payment or no payment. Money that pays for
+/// another booking keeps its means.
 pub(in crate::bookings) async fn paid_at_counter(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -137,7 +137,7 @@ pub(in crate::bookings) async fn paid_at_counter(
     Ok(gateway.and_then(|gateway| Means::of_settled(&gateway)))
 }
 
-/// The gateway took another sum than we had asked for; all of it may go back.
+/// Records that the gateway charged another amount than requested; all of it may be refunded.
 pub(in crate::bookings) async fn note_charged(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -151,7 +151,7 @@ pub(in crate::bookings) async fn note_charged(
     Ok(())
 }
 
-/// Sends money back: an effect, done at least once. A refund that is settled is not sent again.
+/// Sends a refund: an effect, performed at least once. A settled refund is not sent again.
 pub(in crate::bookings) async fn perform(
     state: &SellingState,
     row: &BookingRow,
@@ -159,16 +159,16 @@ pub(in crate::bookings) async fn perform(
     amount: Money,
 ) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
-    // In the order of every other writer: the booking, then its payment.
+    // In the lock order of every other writer: the booking, then its payment.
     sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if amount.minor > 0 && paid_at_counter(&mut tx, row.id).await?.is_some() {
-        // It was paid out at the counter, or waits there for the customer: no gateway knows of it. Nobody comes for
-        // nothing.
+        // It was paid out at the counter, or waits there for the customer: no gateway is involved. A refund of zero
+        // is settled below, since no customer fetches it.
         return Ok(());
     }
     let known = of_booking(&mut tx, row.id).await?;
     let was_settled = known.iter().any(|refund| refund.number.cast_unsigned() == number && refund.settled_at.is_some());
-    // One that came back after it was settled is sent again when a person says so.
+    // A refund that failed after it was settled is resent when a person decides so.
     if was_settled && !on_their_way::has_failed(&mut tx, row.id, number).await? {
         on_their_way::is_over(&mut tx, row.id, number).await?;
         tx.commit().await?;
@@ -204,7 +204,7 @@ pub(in crate::bookings) async fn perform(
     Ok(())
 }
 
-/// The trigger on `refunds` lets no sum exceed the charge.
+/// Maps the check violation of the trigger on `refunds`, which limits the sum to the charge.
 fn above_charge(cause: sqlx::Error) -> EffectError {
     if is_above_charge(&cause) { EffectError::AboveCharge } else { cause.into() }
 }
@@ -213,8 +213,8 @@ fn is_above_charge(cause: &sqlx::Error) -> bool {
     matches!(cause, sqlx::Error::Database(refused) if refused.is_check_violation())
 }
 
-/// As [`request`], of money that a person paid: `false`, and nothing is written, where the refunds would come to more
-/// than was charged.
+/// As [`request`], for a refund that a person paid: `false`, and nothing is written, where the refunds would exceed
+/// the charge.
 pub(in crate::bookings) async fn request_within_charge(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -222,7 +222,7 @@ pub(in crate::bookings) async fn request_within_charge(
     amount: Money,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    // Of its own, so that the caller's transaction goes on after a no.
+    // A savepoint, so that the caller's transaction continues after a violation.
     let mut attempt = tx.begin().await?;
     match request(&mut attempt, booking, number, (amount, 0), now).await {
         Ok(()) => attempt.commit().await.map(|()| true),
@@ -231,7 +231,7 @@ pub(in crate::bookings) async fn request_within_charge(
     }
 }
 
-/// Takes note that a refund of a locked booking reached the payer. A repeat changes nothing.
+/// Records that a refund of a locked booking reached the payer. A repeat changes nothing.
 pub(in crate::bookings) async fn settle(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -249,7 +249,7 @@ pub(in crate::bookings) async fn settle(
     settle_uncounted(tx, row, cause, now).await
 }
 
-/// The same of all that was left, of a booking that has no row of it.
+/// Settles the refund of the rest of a booking that has no row of it.
 pub(in crate::bookings) async fn settle_uncounted(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -263,8 +263,8 @@ pub(in crate::bookings) async fn settle_uncounted(
     }
 }
 
-/// The same in the rows of money alone; whether it was not settled before. Whoever waits for a person to pay it waits no
-/// more.
+/// Settles a refund in the payment tables only, and unparks it. True if it was not settled
+/// before.
 pub(in crate::bookings) async fn mark_settled(
     tx: &mut PgConnection,
     booking: Uuid,

@@ -1,8 +1,9 @@
 //! Payments that a gateway did not know when they were voided.
 //!
-//! The booking is final by then, and the webhook of a charge that arrives late may be lost. So the payment is voided again,
-//! with growing pauses: a charge that is under way is called off, and money that was taken is late money like any other.
-//! The schedule is in Postgres; a check is leased in the statement that picks it, so that one replica makes it.
+//! The booking is final by then, and the webhook of a charge that arrives late may be lost. So the payment is voided
+//! again, with growing pauses: a charge in transit is stopped, and money that was charged is treated as late money.
+//! The schedule is in Postgres; a check is leased in the statement that picks it, so that only one replica performs
+//! it.
 
 use chrono::{DateTime, Utc};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
@@ -18,15 +19,15 @@ use payments::{PaymentStatus, VoidAnswer};
 use platform::clock::{from_utc, to_utc};
 use platform::telemetry;
 
-/// Times after the answer "unknown" at which the payment is voided again, milliseconds: a minute, ten minutes, an hour, a
-/// day.
+/// Times after the answer "unknown" at which the payment is voided again, milliseconds: a minute, ten minutes, an
+/// hour, a day.
 const CHECK_AFTER_MS: [i64; 4] = [MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS, 24 * 60 * MINUTE_MS];
-/// A check belongs to one replica for this long, milliseconds: longer than a gateway may take to answer. One without an
-/// answer is made again then.
+/// Lease of a check, milliseconds: longer than a gateway may take to answer. A check without an
+/// answer is repeated after it.
 const LEASE_MS: i64 = 60 * SECOND_MS;
-/// Checks of one round; the next comes within a second.
+/// Checks of one round; the next round starts within a second.
 const MAX_PER_ROUND: i64 = 100;
-/// Checks side by side.
+/// Concurrent checks.
 const SIDE_BY_SIDE: usize = 4;
 
 /// A check that is due.
@@ -38,7 +39,7 @@ struct Due {
     checks: i16,
 }
 
-/// Plans the checks of a payment that the gateway does not know. A repeat changes nothing.
+/// Schedules the checks of a payment that the gateway does not know. A repeat changes nothing.
 pub(in crate::bookings) async fn schedule(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -58,7 +59,7 @@ pub(in crate::bookings) async fn schedule(
     Ok(())
 }
 
-/// Makes the checks that are due. True if there may be more.
+/// Performs the checks that are due. True if there may be more.
 pub(in crate::bookings) async fn check_due(state: &SellingState) -> Result<bool, sqlx::Error> {
     let due = take(state, state.clock.now()).await?;
     let is_full = due.len() as i64 == MAX_PER_ROUND;
@@ -108,7 +109,7 @@ async fn check(state: &SellingState, due: &Due) -> Result<(), EffectError> {
     Ok(())
 }
 
-/// Sends money back that a gateway has which the booking left.
+/// Schedules a refund at a gateway that the booking left and that has its money.
 async fn send_back(state: &SellingState, booking: Uuid, gateway: &str) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -118,7 +119,7 @@ async fn send_back(state: &SellingState, booking: Uuid, gateway: &str) -> Result
     Ok(())
 }
 
-/// Plans the next check. After the last one only the daily comparison of ledgers finds a charge.
+/// Schedules the next check. After the last one only the daily ledger comparison finds a charge.
 async fn plan_next(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
     let Some(check_at) = next_check(from_utc(due.since), due.checks, state.clock.now()) else {
         return forget(state, due).await;
@@ -136,8 +137,8 @@ async fn plan_next(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// The instant of the next check after `checks` and the one just made. Checks that a standstill delayed keep a minute
-/// between them.
+/// Returns the time of the next check after `checks` and the one just made. Checks delayed by an outage stay a minute
+/// apart.
 fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp> {
     let after_ms = CHECK_AFTER_MS.get(usize::try_from(checks).ok()? + 1)?;
     Some(since.plus_ms(*after_ms).max(now.plus_ms(CHECK_AFTER_MS[0])))

@@ -1,4 +1,4 @@
-//! Endpoints of what waits for a person.
+//! Endpoints of parked effects.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,7 +22,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(retry)).routes(routes!(settle))
 }
 
-/// What was to be done for bookings of your theatre, was tried in vain and waits for a person; the oldest first. For managers.
+/// Effects of bookings of your theatre that failed and wait for a person, oldest first. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/parked", tag = "bookings", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<ParkedView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -34,7 +34,7 @@ async fn list(
     parked_at(&state, &theatre).await.map(Json)
 }
 
-/// Have it tried once more. For managers.
+/// Retry a parked effect. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/retry", tag = "bookings", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
@@ -51,7 +51,9 @@ async fn retry(
     decide(state, staff, path, Decision::Retry, key, request).await
 }
 
-/// Take it off the list: you did it in another way, or it need not be done. A refund counts as paid back then, and late money that waits for seats goes back. For managers.
+/// Close a parked effect, because it was done in another way or need not be done. For managers.
+///
+/// A refund then counts as paid back, and late money is refunded.
 #[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/settle", tag = "bookings", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,

@@ -1,4 +1,4 @@
-//! What a person decides about an effect that failed too often, written into the booking's story: at the command line
+//! Decisions of persons about parked effects, written into the booking's history: at the command line
 //! by an operator, on a page or through the API by a manager of the theatre.
 
 mod endpoints;
@@ -26,24 +26,24 @@ use identity::accounts::Staff;
 use identity::audit::{self, Entry};
 use platform::clock::rfc3339;
 
-/// Name of a difference between a gateway's ledger and a payment here, in the place of an effect's name.
+/// The effect name of a difference between a gateway's ledger and our payment.
 const LEDGER: &str = "compare_ledger";
-/// How it ended, for `payment_switches`, at a gateway that a booking had left and that a person has seen to: it keeps
-/// nothing of the payer's. How that came about is in the booking's story.
+/// The value for `payment_switches` after a person settled a gateway that the booking had left: it keeps
+/// none of the payer's money. The booking's history has the details.
 const SETTLED_AS: &str = "refunded";
 
-/// What becomes of a parked effect.
+/// A decision about a parked effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It is put back to work.
+    /// Puts the effect back in the queue.
     Retry,
-    /// It is taken off the list: a person did it in another way. A refund counts as paid back then; late money that
-    /// found no seats goes back.
+    /// Closes it: a person did it in another way. A refund then counts as paid; late money without
+    /// seats is refunded.
     Settle,
 }
 
 impl Decision {
-    /// The last part of its address.
+    /// Returns the last segment of its URL path.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -52,13 +52,13 @@ impl Decision {
         }
     }
 
-    /// The decision of that name; `None` for any other text.
+    /// Parses a decision; `None` for any other text.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Retry, Self::Settle].into_iter().find(|decision| decision.as_str() == name)
     }
 
-    /// Its name in the booking's story.
+    /// Returns its event name in the booking's history.
     const fn event(self) -> &'static str {
         match self {
             Self::Retry => "effect_retried",
@@ -66,7 +66,7 @@ impl Decision {
         }
     }
 
-    /// Its name in the list of who did what.
+    /// Returns its name in the audit log.
     const fn act(self) -> &'static str {
         match self {
             Self::Retry => "parked_retried",
@@ -75,10 +75,10 @@ impl Decision {
     }
 }
 
-/// Puts a parked effect back to work.
+/// Puts a parked effect back in the queue.
 ///
 /// # Errors
-/// 404 when it is not parked (any more), 400 when the reason cannot be used.
+/// 404 when it is not parked (any more), 400 when the reason is invalid.
 pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> Result<(), Problem> {
     let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
@@ -87,7 +87,7 @@ pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) ->
     Ok(())
 }
 
-/// Takes a parked effect off the list.
+/// Closes a parked effect.
 ///
 /// # Errors
 /// As [`retry_parked`].
@@ -99,7 +99,7 @@ pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -
     Ok(())
 }
 
-/// What waits for a person in a theatre, the oldest first.
+/// Returns the parked effects and open differences of a theatre, oldest first.
 ///
 /// # Errors
 /// When the database fails.
@@ -133,7 +133,7 @@ fn difference_view(found: ledger::OpenDifference) -> ParkedView {
     }
 }
 
-/// The number of parked effects and open differences in each of these theatres; a theatre without any is left out.
+/// Returns the number of parked effects and open differences per theatre; theatres without any are left out.
 ///
 /// # Errors
 /// When the database fails.
@@ -145,10 +145,10 @@ pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<S
     Ok(counts)
 }
 
-/// A manager of the theatre decides about one of its parked effects.
+/// Applies a manager's decision about a parked effect of their theatre.
 ///
 /// # Errors
-/// 404 when it is not parked (any more) or another theatre's, 400 when the reason cannot be used.
+/// 404 when it is not parked (any more) or another theatre's, 400 when the reason is invalid.
 pub async fn decide_parked(
     state: &SellingState,
     staff: &Staff,
@@ -174,8 +174,8 @@ pub async fn decide_parked(
     Ok(answer)
 }
 
-/// Decides in the caller's transaction, about shows of this theatre alone if one is named. Returns the reference of the
-/// booking.
+/// Applies a decision in the caller's transaction, limited to this theatre's shows if one is given. Returns the
+/// reference of the booking.
 async fn decide(
     tx: &mut PgConnection,
     (id, theatre): (i64, Option<&str>),
@@ -187,7 +187,7 @@ async fn decide(
     let Some((booking, effect)) = outbox::parked_effect(tx, id, theatre).await? else {
         return decide_difference(tx, (id, theatre), decision, reason, now).await;
     };
-    // The booking first, like every other writer.
+    // The booking is locked first, as by every other writer.
     let row = sql::lock(tx, booking).await?.ok_or_else(gone)?;
     let was_parked = match decision {
         Decision::Retry => outbox::retry(tx, id, now).await?,
@@ -205,7 +205,7 @@ async fn decide(
     Ok(row.reference)
 }
 
-/// Decides about a difference between the ledger of a gateway and a payment here, likewise.
+/// Applies a decision about a difference between the ledger of a gateway and our payment.
 async fn decide_difference(
     tx: &mut PgConnection,
     (id, theatre): (i64, Option<&str>),
@@ -222,7 +222,7 @@ async fn decide_difference(
     if !was_open {
         return Err(gone());
     }
-    // A booking that is not here has no story.
+    // An unknown booking has no history.
     let Some(row) = found.booking else { return Ok(String::new()) };
     let words = format!("{LEDGER}: {reason}");
     let event = match decision {
@@ -233,7 +233,7 @@ async fn decide_difference(
     Ok(row.reference)
 }
 
-/// What it means for the booking that a person did it.
+/// Applies the consequences of a settled effect to its booking.
 async fn follow(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -244,8 +244,8 @@ async fn follow(
     match effect {
         Effect::Refund { amount } => {
             if !refunds::request_within_charge(tx, row.id, 0, amount, now).await? {
-                // An order that should never have been. The books have no room for more than came in, and a manager
-                // must be rid of it: the story keeps who decided, and no refund is counted.
+                // The refund should never have been ordered. The books cannot refund more than was charged, and a
+                // manager must be able to close it: the history keeps the decision, and no refund is counted.
                 tracing::error!(booking = %row.id, %amount, "a refund of {} above what was charged was settled by a person and is not counted", row.id);
                 return refunds::settle_uncounted(tx, row, cause, now).await;
             }
@@ -253,7 +253,7 @@ async fn follow(
         }
         Effect::RefundPart { number, .. } => refunds::settle(tx, row, number, cause, now).await,
         Effect::VoidLeft => {
-            // Or the next look at what the booking left would send the money back a second time.
+            // Otherwise the next round of `void_left` would refund the money a second time.
             for gateway in payment_rows::unsettled(tx, row.id).await? {
                 payment_rows::settle_left(tx, row.id, &gateway, SETTLED_AS, now).await?;
             }

@@ -1,4 +1,4 @@
-//! What is due, and who takes it: several replicas look at once, and none waits for another.
+//! Queries that pick due bookings and payments: several replicas look at once, and none waits for another.
 
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 
-/// Bookings that only need time to have passed: held and never paid, or paid before `left_behind` and
+/// Returns the bookings that only wait for time to pass: held and not paid in time, or paid before `left_behind` and
 /// neither sold nor refunded since.
 pub(super) async fn ours(
     pg: &PgPool,
@@ -27,7 +27,7 @@ pub(super) async fn ours(
     .await
 }
 
-/// Takes the booking's lock; `false` when somebody else has it, who is moving it.
+/// Tries to lock the booking; `false` when another transaction has it locked.
 pub(super) async fn is_free(tx: &mut PgConnection, id: Uuid) -> Result<bool, sqlx::Error> {
     let taken: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(id)
@@ -36,36 +36,36 @@ pub(super) async fn is_free(tx: &mut PgConnection, id: Uuid) -> Result<bool, sql
     Ok(taken.is_some())
 }
 
-/// A payment to be asked about.
+/// A payment whose gateway is to be asked.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct Unheard {
-    /// Whose payment.
+    /// The booking of the payment.
     #[sqlx(rename = "booking_id")]
     pub(super) booking: Uuid,
-    /// Where.
+    /// Its gateway.
     pub(super) gateway: String,
 }
 
-/// Heard of last before these.
+/// Thresholds: payments without news since these times are picked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Since {
-    /// Of one that has time.
+    /// For a booking that has not expired.
     pub(super) pending: Timestamp,
-    /// Of one whose time is over.
+    /// For an expired booking.
     pub(super) overdue: Timestamp,
 }
 
-/// Payments at which gateways.
+/// A filter of gateways.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of<'a> {
-    /// At none of these.
+    /// All but these.
     AllBut(&'a [String]),
-    /// At this one.
+    /// Only this one.
     Only(&'a str),
 }
 
-/// Takes pending payments that were not heard of, and notes that they are being asked about: nobody
-/// else takes them until as much time has passed again. The longest unheard come first.
+/// Takes pending payments without recent news, and marks them as asked: no other replica
+/// takes them until as much time has passed again. The longest silent come first.
 pub(super) async fn payments(
     pg: &PgPool,
     now: Timestamp,
@@ -99,7 +99,7 @@ pub(super) async fn payments(
     .await
 }
 
-/// Makes a pending payment one that was not heard of since `unheard_since`.
+/// Marks a pending payment as having no news since `unheard_since`.
 pub(super) async fn hurry(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2")
         .bind(booking)

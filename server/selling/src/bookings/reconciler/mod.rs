@@ -1,14 +1,14 @@
 //! Finds unfinished bookings and finishes them: any replica, no leader.
 //!
-//! - held and not paid in time: expired, its seats free;
-//! - paid and neither sold nor refunded: settled, as the crash between the two would have;
-//! - sent back and not settled for hours: the relay asks how the refund stands (`money::on_their_way`);
-//! - being paid and not heard of for a while: the gateway is asked. While it does not answer, it is left
-//!   alone for longer and longer ([`rest`]), and nothing is decided: we do not know;
+//! - held and not paid in time: expired, its seats freed;
+//! - paid and neither sold nor refunded: settled, as the request would have done without a crash;
+//! - refunded and not settled for hours: the relay asks for the state of the refund (`money::on_their_way`);
+//! - being paid without news for a while: the gateway is asked. While it does not answer, it is asked at
+//!   growing intervals ([`rest`]), and nothing is decided: the outcome is unknown;
 //! - voided at a gateway that did not know the payment: voided again for a day (`money::unknown_voids`).
 //!
-//! Nobody works twice: an unpaid booking is taken with its row's lock or skipped, a question to a
-//! gateway is noted before it is asked, in the statement that picks it ([`due`]).
+//! No work is done twice: an unpaid booking is locked or skipped, and a call to a
+//! gateway is recorded before it is made, in the statement that picks it ([`due`]).
 
 mod due;
 mod rest;
@@ -32,39 +32,39 @@ use platform::background::Rounds;
 use platform::{ids, telemetry};
 use rest::Rests;
 
-/// How often due bookings are looked for.
+/// Interval of rounds for due bookings.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A pending payment we have heard nothing about for this long is asked about. It is to be settled within a minute:
+/// Time without news after which the gateway of a pending payment is asked. The target is to settle it within a minute:
 /// this leaves time to ask three times.
 const ASK_AFTER_MS: i64 = 20 * SECOND_MS;
-/// The same for one whose time is over: longer than a gateway may take to answer, so that the question
-/// of another replica is not asked again while it waits.
+/// The same for an expired booking: longer than a gateway may take to answer, so that the call
+/// of another replica is not repeated while it waits.
 const ASK_OVERDUE_AFTER_MS: i64 = 12 * SECOND_MS;
-/// A paid booking is settled in the step that learns of the money; one that stands for this long was
-/// left behind by a crash.
+/// Time after which a paid booking counts as left behind by a crash: normally it is settled in the step that records
+/// the payment.
 const LEFT_BEHIND_AFTER_MS: i64 = 5 * SECOND_MS;
-/// Bookings that each watch looks at concurrently; all watches together take fewer than the default connections.
+/// Bookings that each watch processes concurrently; all watches together take fewer than the default connections.
 const SIDE_BY_SIDE: usize = 4;
-/// Bookings looked at in one round. The next follows at once while there are more.
+/// Bookings processed in one round. The next follows at once while there are more.
 const MAX_PER_ROUND: usize = 100;
 
-/// What is looked for. Apart from each other: a gateway that hangs must not keep seats from being freed.
+/// The kinds of due work. Separate, because a gateway that hangs must not keep seats from being freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
-    /// What we can settle by ourselves.
+    /// Work that needs no gateway.
     Ours,
-    /// What only a gateway knows.
+    /// Payments whose state only a gateway has.
     TheGateways,
     /// Payments of final bookings that a gateway did not know.
     UnknownVoids,
 }
 
-/// The buyer is back from the gateway's page and looks: whichever replica is next asks how the payment stands,
-/// within a second, instead of waiting for a webhook that may be late. However often somebody looks, it is asked
-/// about once a round.
+/// Makes a payment due for the reconciler when its buyer returns from the gateway's page: the next replica asks for
+/// its state within a second, instead of waiting for a webhook that may be late. However often the page is loaded,
+/// the gateway is asked once per round.
 ///
 /// # Errors
-/// When the database fails; then it is asked about in its turn.
+/// When the database fails; then the payment is asked about in its turn.
 pub async fn ask_soon(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
     due::hurry(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
 }
@@ -98,7 +98,7 @@ async fn watch(state: &SellingState, what: Watch, rests: &Mutex<Rests>) {
     }
 }
 
-/// Finishes what is due without asking anybody. Whether there may be more.
+/// Finishes due bookings without calling a gateway. True if there may be more.
 async fn settle_ours(state: &SellingState) -> Result<bool, sqlx::Error> {
     on_their_way::look_again(state).await?;
     let now = state.clock.now();
@@ -113,11 +113,11 @@ async fn settle_ours(state: &SellingState) -> Result<bool, sqlx::Error> {
             }
         })
         .await;
-    // What failed would be found again at once: then a second goes by first.
+    // Failed bookings would be found again at once: the next round waits a second instead.
     Ok(is_full && failures.into_inner() == 0)
 }
 
-/// Moves a booking that is due on its own, unless another transaction has it locked.
+/// Moves a due booking, unless another transaction has it locked.
 async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     effects::load_show_of(state, booking).await?;
     let now = state.clock.now();
@@ -135,7 +135,7 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
             moves::settle(&mut tx, &row, show.starts_at <= now, now).await?;
             tracing::warn!(%booking, "booking {booking} was paid and left behind; the reconciler settles it");
         }
-        // Somebody was faster.
+        // Another transaction was faster.
         _ => return Ok(()),
     }
     tx.commit().await?;
@@ -148,7 +148,7 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
 
 const ITS_TIME_WAS_OVER: Cause<'static> = Cause { actor: "reconciler", reason: "Its time was over." };
 
-/// Asks gateways about payments that were not heard of. Whether there may be more.
+/// Asks gateways about payments without news. True if there may be more.
 async fn ask_gateways(state: &SellingState, rests: &Mutex<Rests>) -> Result<bool, sqlx::Error> {
     let now = state.clock.now();
     let (doubted, to_be_tried) = {
@@ -159,10 +159,10 @@ async fn ask_gateways(state: &SellingState, rests: &Mutex<Rests>) -> Result<bool
     let mut due = due::payments(&state.pg, now, since, due::Of::AllBut(&doubted), MAX_PER_ROUND).await?;
     let is_full = due.len() == MAX_PER_ROUND;
     for gateway in &to_be_tried {
-        // One question finds out whether it is back.
+        // One call probes if the gateway is back.
         due.extend(due::payments(&state.pg, now, since, due::Of::Only(gateway), 1).await?);
     }
-    // Side by side: one slow answer of a gateway must not keep the others waiting.
+    // Concurrently: one slow answer of a gateway must not delay the others.
     futures::stream::iter(due)
         .for_each_concurrent(SIDE_BY_SIDE, async |payment| {
             if let Err(cause) = ask(state, &payment, rests).await {
@@ -187,7 +187,7 @@ async fn ask(state: &SellingState, payment: &Unheard, rests: &Mutex<Rests>) -> R
             rests.failed(&payment.gateway, Instant::now(), ids::jitter);
         }
     };
-    // Chosen before the first of this round failed: it has had its turn, and comes again.
+    // Picked before the gateway's first failure in this round: it is skipped now and picked again later.
     if rests.lock().unwrap_or_else(PoisonError::into_inner).is_resting(&payment.gateway, Instant::now()) {
         return Ok(());
     }
@@ -196,7 +196,7 @@ async fn ask(state: &SellingState, payment: &Unheard, rests: &Mutex<Rests>) -> R
     match answer? {
         Some(known) if !matches!(known.status, PaymentStatus::Pending { .. }) => {
             effects::learn(state, payment.booking, &known.status, Some(&known.gateway_ref), "reconciler").await?;
-            // Its news never came, and without being asked for never would have.
+            // Its webhook never came: only this call found the payment.
             if matches!(known.status, PaymentStatus::Succeeded { .. }) {
                 telemetry::rescued();
             }
@@ -206,7 +206,7 @@ async fn ask(state: &SellingState, payment: &Unheard, rests: &Mutex<Rests>) -> R
     }
 }
 
-/// The gateway says that nothing was decided: then the time decides, if it is over.
+/// Expires a booking if it is overdue: the gateway reports that the payment is still undecided.
 async fn time_out(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;

@@ -1,14 +1,14 @@
-//! How long a gateway that does not answer is left alone. Each by itself: one that is down keeps nobody
-//! from asking the other. Pure: time and chance are arguments.
+//! Back-off for gateways that do not answer, each separately: a gateway that is down does not
+//! block calls to the other. Pure: time and randomness are arguments.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Bound of the first rest, milliseconds; doubles with every unanswered question, full jitter below it.
+/// Bound of the first pause, milliseconds; doubles with every failure, full jitter below it.
 const FIRST_REST_MS: u64 = 1_000;
 /// …up to this, so that everything is settled within a minute once a gateway is back.
 const LONGEST_REST_MS: u64 = 15_000;
-/// Doublings counted; more change nothing below the bound.
+/// Maximum doublings; more change nothing below the bound.
 const DOUBLINGS: u32 = 10;
 
 /// Gateways that did not answer lately, by name.
@@ -22,27 +22,27 @@ struct Rest {
 }
 
 impl Rests {
-    /// All that did not answer when they were asked last.
+    /// Returns all gateways whose last call failed.
     pub(super) fn all(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
     }
 
-    /// Those of them that may be tried again.
+    /// Returns those of them that may be tried again.
     pub(super) fn over(&self, now: Instant) -> Vec<String> {
         self.0.iter().filter(|(_, rest)| rest.until <= now).map(|(gateway, _)| gateway.clone()).collect()
     }
 
-    /// Whether it is to be left alone now.
+    /// Checks that the gateway must not be called now.
     pub(super) fn is_resting(&self, gateway: &str, now: Instant) -> bool {
         self.0.get(gateway).is_some_and(|rest| rest.until > now)
     }
 
-    /// It answered: all is forgiven.
+    /// Records an answer: the back-off ends.
     pub(super) fn answered(&mut self, gateway: &str) {
         self.0.remove(gateway);
     }
 
-    /// It did not answer. Questions that were under way when its rest began count no further. `draw`
+    /// Records a failure. Calls that were in progress when the pause began are not counted. `draw`
     /// draws from `0..=limit`.
     pub(super) fn failed(&mut self, gateway: &str, now: Instant, draw: impl FnOnce(u64) -> u64) {
         let in_vain = match self.0.get(gateway) {

@@ -1,4 +1,4 @@
-//! Bookings as they are read: by their owners, in lists, and of a show as a whole.
+//! Read models of bookings: for their owners, for lists, and for a whole show.
 
 pub(super) mod of_person;
 pub(super) mod steps;

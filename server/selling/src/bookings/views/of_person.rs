@@ -1,25 +1,25 @@
-//! Bookings by the name or the address of whom they are for.
+//! Searches bookings by the name or address of buyer or holder.
 
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-/// A booking, and whose it is.
+/// A booking with its buyer and holder.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct OfPerson {
     /// The booking.
     pub id: Uuid,
-    /// Its name for people.
+    /// Its reference.
     pub reference: String,
-    /// Who bought.
+    /// The buyer's name.
     pub name: String,
-    /// Their address.
+    /// The buyer's address.
     pub email: String,
-    /// Who comes with it.
+    /// The holder's name.
     pub holder: String,
 }
 
-/// Bookings of these shows in whose names or addresses the pattern is found, the newest first. Those that are not done
-/// yet, and those nobody ever paid for, are left out: nobody comes to the counter with one.
+/// Returns bookings of these shows whose names or addresses match the pattern, newest first. Open bookings and
+/// bookings that were never paid are left out: the counter has no use for them.
 ///
 /// # Errors
 /// When the database fails.

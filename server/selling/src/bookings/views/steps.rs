@@ -1,4 +1,4 @@
-//! A booking's story for the one who bought: paid, issued, on its way back, back, with times.
+//! The history of a booking for its buyer: paid, issued, refund pending, refunded, with times.
 
 use domain::api::cancelling::{RefundView, StepView};
 use domain::booking::BookingState;
@@ -12,7 +12,7 @@ use catalogue::Show;
 use payments::{CANCELLED_BY_PAYER, DECLINED_BY_BANK};
 use platform::clock::{from_utc, rfc3339};
 
-/// Refunds as their payer sees them.
+/// Returns refunds as their payer sees them.
 pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
     let view = |refund: &RefundRow| RefundView {
         number: refund.number.cast_unsigned(),
@@ -25,10 +25,10 @@ pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currenc
     refunds.iter().map(view).collect()
 }
 
-/// Events of a part that was given back. Each has a refund with the names of its seats.
+/// Events of a returned part. Each has a refund with the labels of its seats.
 const PARTS: [&str; 2] = ["part_cancelled_by_buyer", "part_cancelled_by_staff"];
 
-/// What happened, in the order of time.
+/// Returns the buyer's steps in the order of time.
 pub(in crate::bookings) fn steps(
     show: &Show,
     events: &[EventRow],
@@ -36,7 +36,7 @@ pub(in crate::bookings) fn steps(
     currency: Currency,
 ) -> Vec<StepView> {
     let mut steps: Vec<(Timestamp, StepWords)> = Vec::new();
-    // What a gateway that the booking had left took and could not send back was never the buyer's news.
+    // A refund at a gateway that the booking had left failed: the buyer never saw that payment.
     let told = |event: &EventRow| event.event != "refund_failed" || !refunds.is_empty();
     for (event, seats) in events.iter().zip(given_back(events, refunds)).filter(|(event, _)| told(event)) {
         if let Some(told) = of_event(event, &seats) {
@@ -52,7 +52,7 @@ pub(in crate::bookings) fn steps(
             steps.push((from_utc(at), told("refunded", format!("{amount} paid back"))));
         }
     }
-    // Stable: what happened in the same instant stays in the order it was written.
+    // A stable sort: events of the same instant stay in the order they were written.
     steps.sort_by_key(|(at, _)| *at);
     let view = |(at, told): (Timestamp, StepWords)| StepView {
         step: told.step.to_owned(),
@@ -68,8 +68,8 @@ pub(in crate::bookings) fn steps(
     steps.into_iter().map(view).collect()
 }
 
-/// The names of the seats that each of these events gave back; empty where it gave back none. Parts and their refunds are
-/// written together, so both are in the same order.
+/// Returns the labels of the seats that each of these events returned; empty where it returned none. Parts and their
+/// refunds are written together, so both are in the same order.
 fn given_back(events: &[EventRow], refunds: &[RefundRow]) -> Vec<String> {
     let mut parts = refunds.iter().filter(|refund| !refund.seats.is_empty());
     let seats = |event: &EventRow| {
@@ -79,7 +79,7 @@ fn given_back(events: &[EventRow], refunds: &[RefundRow]) -> Vec<String> {
     events.iter().map(seats).collect()
 }
 
-/// A step without its time: in words, and what pages need to say it in another language.
+/// A step without its time: its English text, and the fields that pages need to translate it.
 #[derive(Debug, PartialEq)]
 struct StepWords {
     step: &'static str,
@@ -95,7 +95,7 @@ impl StepWords {
         Self { step, words: words.into(), amount: None, seats: None, note: None, why: None }
     }
 
-    /// A payment that did not come, by what the gateway said of it.
+    /// Builds the step of a failed payment from the gateway's reason.
     fn failed(reason: &str) -> Self {
         let told = |why, words: &str| Self { why: Some(why), ..Self::new("failed", words) };
         match causes::why_no(reason) {
@@ -110,7 +110,7 @@ impl StepWords {
     }
 }
 
-/// What an event that gave these seats back means to the buyer; nothing, for those that are ours alone.
+/// Returns the buyer's step for an event that returned these seats; `None` for internal events.
 fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
     let is_over =
         [BookingState::Cancelled, BookingState::Expired].map(BookingState::as_str).contains(&event.to_state.as_str());
@@ -147,7 +147,7 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
     }
 }
 
-/// Whether what a person decided is about money on its way back.
+/// Checks that a person's decision is about a refund.
 fn is_of_refund(event: &EventRow) -> bool {
     event.reason.split_once(':').is_some_and(|(effect, _)| ["refund", "refund_part"].contains(&effect))
 }

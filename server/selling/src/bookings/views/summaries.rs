@@ -1,4 +1,4 @@
-//! Bookings in a list: what one recognises them by.
+//! Booking summaries for lists.
 
 use chrono::{DateTime, Utc};
 use domain::api::accounts::BookingSummary;
@@ -21,16 +21,16 @@ struct SummaryRow {
     total_minor: i64,
     currency: String,
     created_at: DateTime<Utc>,
-    /// Whether a gateway ever could not send the refund of all that was left.
+    /// True if a gateway ever failed to send the refund of the rest.
     has_failed: bool,
     seats: Vec<String>,
     places: Vec<String>,
 }
 
-/// These bookings, in this order, whosever they are: the caller has asked whether they may be seen.
+/// Returns these bookings, in this order, of any owner: the caller has checked the access.
 ///
 /// # Errors
-/// When the database fails, or a row cannot be.
+/// When the database fails, or a row is corrupt.
 pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<BookingSummary>, Problem> {
     let rows: Vec<SummaryRow> = sqlx::query_as(
         "SELECT booking.id, booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,

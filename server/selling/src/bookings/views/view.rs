@@ -19,7 +19,7 @@ use catalogue::Show;
 use http::Problem;
 use platform::clock::{from_utc, rfc3339};
 
-/// The caller's booking and its show; `None` when it is not theirs or not there.
+/// Returns the caller's booking and its show; `None` when it is not theirs or does not exist.
 ///
 /// # Errors
 /// When the database fails.
@@ -30,13 +30,13 @@ pub(in crate::bookings) async fn owned(
 ) -> Result<Option<(BookingRow, Arc<Show>)>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
-    // Given back first: loading the show may need one, and everybody else's call may hold the rest.
+    // Returned first: loading the show may need a connection, and concurrent calls may hold all others.
     drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
     Ok(Some((row, show)))
 }
 
-/// The caller's booking as they see it; `None` as in [`owned`].
+/// Returns the caller's booking as they see it; `None` as in [`owned`].
 ///
 /// # Errors
 /// When the database fails.
@@ -54,7 +54,7 @@ pub async fn view(state: &SellingState, owner: &str, id: Uuid) -> Result<Option<
     let currency = row.machine.total.currency;
     view.refunds = steps::refunds_view(&refunds, currency);
     view.steps = steps::steps(&show, &events, &refunds, currency);
-    // Afterwards the seats may be others', whatever the gateway still finds out.
+    // After that the seats may be sold to others, whatever the gateway reports later.
     let may_be_paid = row.machine.state == BookingState::PaymentPending && state.clock.now() < row.machine.expires_at;
     view.expires_at_theatre = may_be_paid.then(|| show.local_iso(row.machine.expires_at));
     view.kept_hold = view.kept_hold.filter(|kept| state.clock.now().0 < kept.until_ms);
@@ -62,7 +62,7 @@ pub async fn view(state: &SellingState, owner: &str, id: Uuid) -> Result<Option<
     Ok(Some(view))
 }
 
-/// The story of the caller's booking; `None` as in [`owned`].
+/// Returns the history of the caller's booking; `None` as in [`owned`].
 ///
 /// # Errors
 /// When the database fails, or a row names a state that does not exist.
@@ -90,7 +90,7 @@ pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> Result<Optio
     story.collect::<Result<_, _>>().map(Some)
 }
 
-/// The booking made from a hold of the caller, if there is one.
+/// Returns the booking made from a hold of the caller, if there is one.
 ///
 /// # Errors
 /// When the database fails.
@@ -103,18 +103,18 @@ pub async fn of_hold(state: &SellingState, owner: &str, hold: Uuid) -> Result<Op
     Ok(found)
 }
 
-/// What a ticket says besides its seat.
+/// Facts on a ticket besides its seat.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct TicketFacts {
-    /// Short name of the booking.
+    /// The booking's reference.
     pub reference: String,
-    /// Who sits there.
+    /// The holder's name.
     pub holder: String,
     /// The show.
     pub show: Uuid,
 }
 
-/// What the tickets of a booking say, for anyone who has one.
+/// Returns the facts on a booking's tickets. The caller must have a ticket of it.
 ///
 /// # Errors
 /// When the database fails.
@@ -126,7 +126,7 @@ pub async fn ticket_facts(state: &SellingState, booking: Uuid) -> Result<Option<
     Ok(facts)
 }
 
-/// A stored booking as its owner sees it, with the prices as agreed.
+/// Builds the owner's view of a stored booking, with the prices as agreed.
 pub(in crate::bookings) async fn of_row(
     tx: &mut PgConnection,
     show: &Show,
@@ -156,7 +156,7 @@ pub(in crate::bookings) async fn of_row(
     Ok(view)
 }
 
-/// The same from what is known already; the gateway's page is shown only while it waits for the buyer.
+/// Builds the view from loaded parts; the gateway's page is included only while the payment is pending.
 pub(in crate::bookings) fn compose(
     show: &Show,
     row: &BookingRow,

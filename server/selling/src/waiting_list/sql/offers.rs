@@ -1,4 +1,4 @@
-//! Queries about what is offered: planned, held, told, bought or over.
+//! Queries about offers: planned, held, mailed, bought or ended.
 
 use domain::time::Timestamp;
 use domain::waiting_list::Offer;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::Entry;
 use platform::clock::to_utc;
 
-/// How many offers of a show are open.
+/// Counts the open offers of a show.
 pub(in crate::waiting_list) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')")
         .bind(show)
@@ -16,7 +16,7 @@ pub(in crate::waiting_list) async fn count_offers(tx: &mut PgConnection, show: U
         .await
 }
 
-/// Offers that are planned and perhaps not held, in order. There are never more than may be open at once.
+/// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.
 pub(in crate::waiting_list) async fn offering(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Entry>, sqlx::Error> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE"))
         .bind(show)
@@ -24,7 +24,7 @@ pub(in crate::waiting_list) async fn offering(tx: &mut PgConnection, show: Uuid)
         .await
 }
 
-/// Writes down what is to be held for somebody in line; `false` when they are in line no more.
+/// Plans an offer for an entry; `false` when the entry has left the line.
 pub(in crate::waiting_list) async fn intend(
     tx: &mut PgConnection,
     entry: &Entry,
@@ -55,7 +55,7 @@ pub(in crate::waiting_list) async fn intend(
     Ok(intended.rows_affected() == 1)
 }
 
-/// What was planned is held.
+/// Marks a planned offer as held.
 pub(in crate::waiting_list) async fn offered(
     tx: &mut PgConnection,
     entry: &Entry,
@@ -75,7 +75,7 @@ pub(in crate::waiting_list) async fn offered(
     Ok(())
 }
 
-/// What was planned could not be held: in line as before.
+/// Returns an entry to the line after its planned offer could not be held.
 pub(in crate::waiting_list) async fn back_in_line(
     tx: &mut PgConnection,
     entry: &Entry,
@@ -95,7 +95,7 @@ pub(in crate::waiting_list) async fn back_in_line(
     Ok(())
 }
 
-/// The person let the hold of their offer go.
+/// Marks the entry of a released offer as left.
 pub(in crate::waiting_list) async fn given_back(pg: &PgPool, hold: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
         .bind(hold)
@@ -105,7 +105,7 @@ pub(in crate::waiting_list) async fn given_back(pg: &PgPool, hold: Uuid, now: Ti
     Ok(())
 }
 
-/// Notes that the hold of an offer, the first of the two, was renewed as the second, until `until`.
+/// Replaces the hold of an offer, the first id, by its renewal, the second, until `until`.
 pub(in crate::waiting_list) async fn note_renewed(
     tx: &mut PgConnection,
     (hold, next): (Uuid, Uuid),
@@ -148,7 +148,7 @@ pub(in crate::waiting_list) async fn hand_over(
     Ok(done.rows_affected() == 1)
 }
 
-/// Offers that were bought.
+/// Marks bought offers as taken.
 pub(in crate::waiting_list) async fn note_taken(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE waiting_list entry SET state = 'taken', updated_at = $1
@@ -161,7 +161,7 @@ pub(in crate::waiting_list) async fn note_taken(pg: &PgPool, now: Timestamp) -> 
     Ok(done.rows_affected())
 }
 
-/// Offers whose time is over, unless they are being paid for.
+/// Marks expired offers as lapsed, unless they are being paid for.
 pub(in crate::waiting_list) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE waiting_list entry SET state = 'lapsed', updated_at = $1
@@ -176,7 +176,7 @@ pub(in crate::waiting_list) async fn note_lapsed(pg: &PgPool, now: Timestamp) ->
     Ok(done.rows_affected())
 }
 
-/// Takes the mail that is due longest, until `lease_until`.
+/// Leases the mail that has been due longest, until `lease_until`.
 pub(in crate::waiting_list) async fn take_mail(
     pg: &PgPool,
     now: Timestamp,
@@ -200,7 +200,7 @@ pub(in crate::waiting_list) async fn take_mail(
     .await
 }
 
-/// The mail about an offer went out.
+/// Records that the mail of an offer was sent.
 pub(in crate::waiting_list) async fn note_mailed(pg: &PgPool, entry: &Entry) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
         .bind(entry.id)
@@ -210,7 +210,7 @@ pub(in crate::waiting_list) async fn note_mailed(pg: &PgPool, entry: &Entry) -> 
     Ok(())
 }
 
-/// The mail about an offer did not go out; again at `at`.
+/// Schedules a retry of an offer's mail.
 pub(in crate::waiting_list) async fn postpone_mail(
     pg: &PgPool,
     entry: &Entry,

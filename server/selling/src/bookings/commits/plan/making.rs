@@ -17,7 +17,7 @@ use catalogue::Show;
 use http::Problem;
 use http::idempotency::Answer;
 
-/// A new booking as it stands after its first step, and how it came there.
+/// A new booking after its first step, with its history.
 struct Made {
     row: BookingRow,
     lines: Vec<SeatLine>,
@@ -28,7 +28,7 @@ impl Made {
     fn of(show: &Show, new: &NewBooking, now: Timestamp) -> Result<Self, Problem> {
         let mut row = new.row.clone();
         let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
-        // Nobody ever sees it in CREATED: it is written as it stands when its hold was confirmed, or later.
+        // No reader sees it in CREATED: it is written in its state after the hold was confirmed, or later.
         let stepped = step(row.machine, Event::HoldTaken, now);
         let (machine, effects) = stepped.map_err(|why| unmoved(MoveError::Refused(why)))?;
         assert!(effects.is_empty(), "a hold that was taken asks for nothing");
@@ -60,7 +60,7 @@ impl Plan {
         Planned::Done(Done::Answered(answer))
     }
 
-    /// Checked out and paid for at once: the booking is written as it stands then.
+    /// Plans a checkout and its payment in one request: the booking is written in its final state.
     pub(super) fn submit_new(&mut self, place: usize, submission: &Submission, new: &NewBooking) -> Planned {
         if !self.can_make(new) || self.is_claimed(&new.row) {
             return Planned::Apart;
@@ -80,18 +80,18 @@ impl Plan {
         self.submitted(place, submission)
     }
 
-    /// Whether a booking can be made of its hold among others.
+    /// Checks that a booking of this hold can be created in a batch.
     fn can_make(&self, new: &NewBooking) -> bool {
         let hold = new.row.hold_id;
-        // A wish for late money is a row of its own, and rare. The stock of an area is one row, which batches would
-        // stand in line for. What was checked out before is revised, if it still can be.
+        // A preference for late money is a rare row of its own. The stock of an area is one row, which batches would
+        // queue for. A hold that was checked out before is revised, if that is still possible.
         new.if_late.is_usual()
             && new.row.places.is_empty()
             && !self.known.booked_holds.contains(&hold)
             && !self.holds.contains(&hold)
     }
 
-    /// Plans to write a new booking: its row last, when the steps that its piece takes with it are taken.
+    /// Plans to write a new booking: its row comes last, after the other steps of its piece.
     fn make(&mut self, place: usize, Made { row, lines, story }: Made) {
         self.holds.insert(row.hold_id);
         self.writes.touches(row.id, place);
