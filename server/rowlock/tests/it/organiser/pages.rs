@@ -232,7 +232,7 @@ async fn prices_that_are_refused_stay_typed_and_each_says_why_as_it_was_typed() 
     let fields = [&fields[..], &percents[..]].concat();
     let (status, _, html) = send(&olga, &format!("{THERE}/prices"), &fields).await;
     assert_eq!(status, StatusCode::CONFLICT, "{html}");
-    assert!(input(&html, "price:gold").contains("value=\"15\"") && html.contains("meanwhile"), "{html}");
+    assert!(input(&html, "price:gold").contains("value=\"15\"") && html.contains("in the meantime"), "{html}");
     assert!(input(&html, "version").contains("value=\"1\""), "{html}");
     world.end().await;
 }
