@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::door::{self, Came, Papers};
+use super::entry::{self, Came, Papers};
 use super::limits::Joiner;
 use super::store::Entered;
 use super::tickets::Pass;
@@ -61,11 +61,11 @@ async fn come(
     let show = state.catalogue.known_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     sales_open(&show, state.clock.now())?;
-    let papers = door::papers(&state, &room, &visitor.owner, &headers);
+    let papers = entry::papers(&state, &room, &visitor.owner, &headers);
     let intent = Intent::new(&visitor.owner, key, "queue", &()).in_show(show.id);
     let request = ids::derived_id(&[&visitor.owner, &room.id.to_string(), intent.key()]);
     let joiner = Joiner { owner: &visitor.owner, address: &address, headers: &headers, request };
-    let came = match door::come(&state, &room, joiner, papers).await {
+    let came = match entry::come(&state, &room, joiner, papers).await {
         Ok(came) => came,
         // A new visitor keeps the cookie of a refusal: the puzzle is for them.
         Err(problem) => return Ok((visitor, problem).into_response()),
@@ -80,10 +80,10 @@ async fn come(
     let view = view::view(&state, &show, &room, &visitor.owner, papers, told);
     let mut response = (visitor, (status, Json(&view))).into_response();
     if view.state == QueueState::Over {
-        door::forget(&state, &room, response.headers_mut());
+        entry::forget(&state, &room, response.headers_mut());
     } else {
         let pass = view.pass.as_deref().zip(view.pass_until_ms.map(Timestamp));
-        door::keep(&state, &room, response.headers_mut(), view.ticket.as_deref(), pass);
+        entry::keep(&state, &room, response.headers_mut(), view.ticket.as_deref(), pass);
     }
     Ok(response)
 }
@@ -112,7 +112,7 @@ async fn look(
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
-    let papers = door::papers(&state, &room, &visitor.owner, &headers);
+    let papers = entry::papers(&state, &room, &visitor.owner, &headers);
     if let Some(number) = papers.number {
         room.used_tickets.note(number);
     }
@@ -134,15 +134,15 @@ async fn leave(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let room = state.waiting_rooms.known(show)?;
-    let papers = door::papers(&state, &room, &visitor.owner, &headers);
+    let papers = entry::papers(&state, &room, &visitor.owner, &headers);
     match papers.number {
-        Some(number) => door::leave(&state, &room, number).await?,
+        Some(number) => entry::leave(&state, &room, number).await?,
         // Cut off, or of another show: whoever sends it may stand in line all the same.
-        None if door::sends_ticket(&headers) => return Err(Problem::not_found("ticket")),
+        None if entry::sends_ticket(&headers) => return Err(Problem::not_found("ticket")),
         None => {}
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    door::forget(&state, &room, response.headers_mut());
+    entry::forget(&state, &room, response.headers_mut());
     Ok(response)
 }
 

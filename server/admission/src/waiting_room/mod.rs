@@ -17,8 +17,8 @@
 //! places are passed over, and whoever has one of them all the same comes late.
 
 mod demand;
-mod door;
 mod endpoints;
+mod entry;
 mod joining;
 mod limits;
 mod overview;
@@ -33,8 +33,8 @@ mod tickets;
 mod used_tickets;
 mod view;
 
-pub use door::{Brought, Whereabouts, bring_ticket, check_pass, whereabouts};
 pub use endpoints::routes;
+pub use entry::{Brought, Whereabouts, bring_ticket, check_pass, whereabouts};
 pub use overview::{Overview, overview};
 pub use room::{Room, Rooms};
 pub use rounds::serve_forever;

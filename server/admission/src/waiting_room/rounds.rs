@@ -9,7 +9,7 @@ use domain::waiting_room::PASS_MS;
 use futures::StreamExt;
 
 use super::demand::read_demand;
-use super::door::{CLAIM_MS, UNUSED_CLAIM_MS};
+use super::entry::{CLAIM_MS, UNUSED_CLAIM_MS};
 use super::room::Room;
 use super::store::Claim;
 use super::{rebuild, sql, store};

@@ -1,7 +1,7 @@
 //! Tickets in use: those whose holders have sent a request since they joined.
 //!
 //! An unused ticket is called like any other, but keeps a place inside for seconds instead of minutes
-//! (`door::UNUSED_CLAIM_MS`), so that tickets taken in bulk do not delay others. A ticket has a bit here, so that it is
+//! (`entry::UNUSED_CLAIM_MS`), so that tickets taken in bulk do not delay others. A ticket has a bit here, so that it is
 //! reported once, and one in Redis, where the places are called (`lua/present.lua`). After the loss of either the holder's
 //! next request sets it again.
 

@@ -4,7 +4,7 @@ use domain::api::waiting_room::{DrawView, QueueState, QueueView};
 use domain::time::Timestamp;
 use domain::waiting_room::draw::METHOD;
 
-use super::door::Papers;
+use super::entry::Papers;
 use super::room::Room;
 use super::tickets::Pass;
 use crate::AdmissionState;

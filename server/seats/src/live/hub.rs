@@ -17,10 +17,10 @@ use uuid::Uuid;
 
 use super::announcement::Step;
 use super::inbox::Inbox;
-use super::lately::Lately;
 use super::map::{At, LiveMap, Sections};
-use super::packed::packed;
+use super::recent_locks::Lately;
 use super::view::{self, News, NumberedFrame, Tick, View};
+use super::websocket_frames::packed;
 use crate::seat_locks::MapSnapshot;
 
 /// Sets of sections one show encodes deltas for, besides the whole room. Readers of further sets get the

@@ -2,8 +2,8 @@
 //! shares the bytes among all sockets.
 //!
 //! From the store to a reader: `feed` hears an `announcement`, the hub's `inbox` puts it in order, at the
-//! next of its `ticks` the `map` moves, and each `view` of it (the room, or some sections) is `packed` into
-//! one frame. A `reader` knows which version they have; `socket` sends what is next down the `line`, and
+//! next of its `ticks` the `map` moves, and each `view` of it (the room, or some sections) is encoded by `websocket_frames` into
+//! one frame. A `reader` knows which version they have; `socket` sends what is next down the `connection`, and
 //! reads the reader's messages at the pace of `reader_input`. `sockets` counts those of an address and of a visitor.
 //!
 //! A slow reader costs nothing but its place: it has no queue, only the version it last got, and when
@@ -11,17 +11,16 @@
 
 mod announcement;
 mod best;
+mod connection;
 mod endpoints;
 mod feed;
 mod hub;
 mod hubs;
 mod inbox;
-mod lately;
-mod line;
 mod map;
-mod packed;
 mod reader;
 mod reader_input;
+mod recent_locks;
 mod socket;
 mod sockets;
 #[cfg(test)]
@@ -29,6 +28,7 @@ mod tests;
 mod ticks;
 mod upgrade;
 mod view;
+mod websocket_frames;
 
 pub use endpoints::routes;
 pub use feed::{follow_changes, refresh};

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use super::hub::Hub;
 use super::map::At;
-use super::packed;
 use super::view::Tick;
+use super::websocket_frames;
 
 /// Somebody who reads a show's map; while they live, its hub does.
 pub(super) struct Reader {
@@ -74,7 +74,7 @@ impl Reader {
 
     /// The sign of life for somebody who has all that was told so far.
     pub(super) fn beat(&self) -> Bytes {
-        packed::beat(self.at.map(|at| at.version))
+        websocket_frames::beat(self.at.map(|at| at.version))
     }
 
     /// What they need next, which they are taken to have from then on. `now` is the lock store's clock.

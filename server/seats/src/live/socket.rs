@@ -13,10 +13,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tungstenite::protocol::frame::coding::CloseCode;
 
-use super::line::{Event, Fault, Line};
-use super::packed::{self, packed};
+use super::connection::{Event, Fault, Line};
 use super::reader::{Next, Reader};
 use super::reader_input::ReaderInput;
+use super::websocket_frames::{self, packed};
 use crate::SeatsState;
 use crate::seat_locks::with_map;
 use catalogue::Show;
@@ -190,11 +190,11 @@ where
 {
     let frames = match end {
         End::Gone => return,
-        End::Bye => vec![packed::close(CloseCode::Normal, "")],
-        End::Close(code, reason) => vec![packed::close(code, reason)],
+        End::Bye => vec![websocket_frames::close(CloseCode::Normal, "")],
+        End::Close(code, reason) => vec![websocket_frames::close(code, reason)],
         End::Leave => vec![
             packed(&Frame::Drain { retry_ms: ids::jitter(DRAIN_SPREAD_MS) }),
-            packed::close(CloseCode::Restart, "this server is stopping, come back to another"),
+            websocket_frames::close(CloseCode::Restart, "this server is stopping, come back to another"),
         ],
     };
     // Whoever does not take it, or hear us out, in time finds the line closed.

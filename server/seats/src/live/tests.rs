@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::announcement::{Changes, Step};
+use super::connection::Line;
 use super::hub::Hub;
-use super::line::Line;
 use super::map::{At, LiveMap};
 use super::reader::{Next, NoSuchSection, Reader};
 use super::socket::converse;

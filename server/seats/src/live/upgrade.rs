@@ -9,7 +9,7 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 use tungstenite::handshake::server::create_response_with_body;
 
-use super::line::Line;
+use super::connection::Line;
 use http::gathered::Gathered;
 use http::{Code, Problem};
 

@@ -8,7 +8,7 @@ use domain::wire::{Change, Frame};
 use tokio::sync::watch;
 
 use super::map::{At, LiveMap};
-use super::packed::packed;
+use super::websocket_frames::packed;
 
 /// Deltas from other versions than the last tick's that are kept until the next: readers who fell
 /// behind together ask for the same.

@@ -5,7 +5,7 @@
 //!
 //! What is not here: prices, people, bookings, and anything that reads the server's clock.
 
-mod first_look;
+mod claims_check;
 mod forget;
 mod keys;
 mod memory;
@@ -23,7 +23,7 @@ use domain::time::Timestamp;
 use platform::redis_link::LinkError;
 use uuid::Uuid;
 
-pub use first_look::FirstLooks;
+pub use claims_check::FirstLooks;
 pub use forget::forget_forever;
 pub use keys::{Keys, channel_of, show_of_channel};
 pub use memory::{Announcement, ManualClock, MemoryLocks};

@@ -10,7 +10,7 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{KnownSeats, KnownSource, MapSnapshot, StoreError, first_look};
+use super::{KnownSeats, KnownSource, MapSnapshot, StoreError, claims_check};
 use crate::SeatsState;
 use catalogue::{CLAIM_GRACE_MS, claim_is_alive};
 use catalogue::{Catalogue, Show};
@@ -38,7 +38,7 @@ where
         answer = ask().await;
     }
     let answer = answer?;
-    first_look::take(state, show.id);
+    claims_check::take(state, show.id);
     Ok(answer)
 }
 

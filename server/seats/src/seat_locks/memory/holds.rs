@@ -7,7 +7,7 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use uuid::Uuid;
 
 use super::super::{Asked, Attempt, Change, Held, Lot, Refusal, Terms};
-use super::room::{Hold, Room, Standing, size};
+use super::show_seats::{Hold, Room, Standing, size};
 
 impl Room {
     pub(super) fn lock(&mut self, terms: Terms, attempts: &[Attempt]) -> Vec<Result<Held, Refusal>> {

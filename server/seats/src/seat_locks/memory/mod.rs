@@ -6,8 +6,8 @@
 
 mod answers;
 mod holds;
-mod room;
 mod sales;
+mod show_seats;
 mod staff;
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use domain::time::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-use self::room::Room;
+use self::show_seats::Room;
 use super::{
     Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks, StoreError,
     Terms,

@@ -4,7 +4,7 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 
 use super::super::{Held, Lot, Refusal, Renewal, Sale};
-use super::room::{Hold, Room, Standing, size};
+use super::show_seats::{Hold, Room, Standing, size};
 
 impl Room {
     pub(super) fn begin_payment(&mut self, sale: &Sale, extension_ms: i64) -> Result<Timestamp, Refusal> {

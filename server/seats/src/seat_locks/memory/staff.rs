@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::{Held, Refusal, ReleasedAll};
-use super::room::{Hold, Room, Standing};
+use super::show_seats::{Hold, Room, Standing};
 
 impl Room {
     pub(super) fn block(&mut self, seats: &[SeatIndex], blocked: bool) -> Result<(), Refusal> {

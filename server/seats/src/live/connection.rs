@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
-use super::packed;
+use super::websocket_frames;
 
 /// Read at once, on the stack, bytes: more than any message we accept.
 const READ_BYTES: usize = 512;
@@ -177,7 +177,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
         self.heard = self.heard[end..].to_vec();
         match header.opcode {
             OpCode::Control(Control::Ping) => {
-                self.pong = packed::pong(&payload);
+                self.pong = websocket_frames::pong(&payload);
                 Ok(Some(Event::Alive))
             }
             OpCode::Control(Control::Close) => Err(Fault::Bye),
@@ -259,7 +259,7 @@ mod tests {
         let (mut line, mut peer) = line();
         peer.write_all(&masked(0x89, b"you?")).await.expect("there is room");
         assert_eq!(line.event().await, Ok(Event::Alive));
-        line.put(packed::ping());
+        line.put(websocket_frames::ping());
         assert_eq!(line.event().await, Ok(Event::Written));
         let mut heard = [0; 8];
         peer.read_exact(&mut heard).await.expect("both frames");
