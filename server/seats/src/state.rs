@@ -10,7 +10,7 @@ use crate::seat_locks::{FirstLooks, LockQueue, SeatLocks, Watched};
 use http::HttpState;
 use identity::IdentityState;
 
-/// Identity, and the seats of every show. Cheap to clone.
+/// State of this crate: identity, the lock store and the hubs. Cheap to clone.
 #[derive(Clone)]
 pub struct SeatsState(Arc<SeatsParts>);
 

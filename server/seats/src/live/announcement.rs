@@ -1,20 +1,20 @@
-//! What the lock store says of a change: `epoch;version;item,item,…`.
+//! Parser of change announcements from the lock store: `epoch;version;item,item,…`.
 //!
 //! An item is `seat=state`, or `aN=left` for the places left in area N; `*` instead of items means that
-//! the map was rebuilt. Written by `seat_locks/lua`, read here and nowhere else.
+//! the map was rebuilt. Written by `seat_locks/lua`; this is the only reader.
 
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 
-/// One announcement: the changes from the version before to `version`.
+/// One announcement: the changes from the previous version to `version`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) epoch: u64,
     pub(super) version: u64,
-    /// `None`: the map was rebuilt, only a snapshot tells it.
+    /// `None` after a rebuild of the map: readers need a snapshot.
     pub(super) changes: Option<Changes>,
 }
 
-/// What one step changed.
+/// Changed seats and areas of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) seats: Vec<(SeatIndex, SeatState)>,
@@ -22,7 +22,7 @@ pub(super) struct Changes {
     pub(super) areas: Vec<(AreaIndex, u32)>,
 }
 
-/// Reads an announcement; `None` when it is none.
+/// Parses an announcement; `None` if it is malformed.
 pub(super) fn read(text: &[u8]) -> Option<Step> {
     let mut parts = std::str::from_utf8(text).ok()?.splitn(3, ';');
     let (epoch, version) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn announcements_read_as_the_scripts_write_them() {
+    fn announcements_in_the_format_of_the_scripts_are_parsed() {
         let seats = vec![(12, SeatState::Locked), (0, SeatState::Available)];
         let step = |changes| Some(Step { epoch: 7, version: 3, changes });
         assert_eq!(read(b"7;3;12=1,0=0"), step(Some(Changes { seats: seats.clone(), areas: vec![] })));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_announcement() {
+    fn malformed_announcements_are_rejected() {
         for text in ["", "7;3", "7;x;*", "7;3;", "7;3;12", "7;3;12=9", "7;3;-1=1", "7;3;a=1", "7;3;a1=-1", "7;3;b1=1"] {
             assert_eq!(read(text.as_bytes()), None, "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! Best available seats, by the live map: what to offer somebody who has not chosen, or was too late.
+//! Best available seats by the live map, for a visitor without a choice or whose choice was taken.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use catalogue::Show;
 use http::problem::ApiResult;
 use http::{ApiPath, ApiQuery, Code, Problem};
 
-/// Suggestions unless somebody asks for another number.
+/// Suggestions without `most` in the query.
 const USUAL_SUGGESTIONS: usize = 3;
 
 /// The route, under `/api/v1`.

@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::best;
-use super::map::{At, LiveMap};
+use super::map::{LiveMap, MapVersion};
 use super::reader::NoSuchSection;
-use super::socket::{self, Greeting};
+use super::socket::{self, SocketContext};
 use super::upgrade;
 use crate::SeatsState;
 use catalogue::Show;
@@ -52,7 +52,7 @@ struct PlacesLeft {
 
 impl SeatsView {
     /// The map of a show that was called off: no seat is for sale, sold or not.
-    fn called_off(show: &Show, At { epoch, version }: At) -> Self {
+    fn called_off(show: &Show, MapVersion { epoch, version }: MapVersion) -> Self {
         let blocked = char::from(b'0' + SeatState::Blocked as u8);
         let states = std::iter::repeat_n(blocked, show.seat_count as usize).collect();
         let areas = show.areas.iter().map(|area| PlacesLeft { area: area.area, left: 0 }).collect();
@@ -60,7 +60,7 @@ impl SeatsView {
     }
 
     fn of(map: &LiveMap) -> Self {
-        let At { epoch, version } = map.at();
+        let MapVersion { epoch, version } = map.at();
         let digit = |seat: &SeatState| char::from(b'0' + *seat as u8);
         let areas = map.areas().into_iter().map(|(area, left)| PlacesLeft { area, left }).collect();
         Self { epoch, version, states: map.seats().iter().map(digit).collect(), areas }
@@ -77,7 +77,7 @@ async fn seats(
 ) -> ApiResult<Response> {
     let show = state.catalogue.public_show(show).await?;
     let reader = state.hubs.open(&state, &show).await?;
-    // However many ask, a version is read from the store once and written down once.
+    // A version is read from the store and serialised once, however many requests ask for it.
     let write = |map: &LiveMap| serde_json::to_vec(&SeatsView::of(map)).map(Bytes::from).unwrap_or_default();
     let (at, body) = reader.hub.json(write).ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
     let (body, suffix) = if show.is_called_off() {
@@ -87,7 +87,7 @@ async fn seats(
     };
     let etag = format!("\"{}-{}{suffix}\"", at.epoch, at.version);
     let etag = HeaderValue::try_from(etag).map_err(|cause| Problem::internal(&cause))?;
-    // Never stale for someone choosing: nobody keeps it, and whoever has it may ask whether it is still so.
+    // A buyer needs fresh states: caches store nothing shared, and a client revalidates with its `ETag`.
     let caching = [(header::ETAG, etag.clone()), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE))];
     if headers.get(header::IF_NONE_MATCH) == Some(&etag) {
         return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
@@ -96,7 +96,7 @@ async fn seats(
     Ok((caching, json, Body::from(body)).into_response())
 }
 
-/// Where a returning reader is, and what they want to follow.
+/// The version a returning reader has, and the sections it wants.
 #[derive(Deserialize)]
 struct LiveQuery {
     epoch: Option<u64>,
@@ -122,31 +122,31 @@ async fn live(
     if !http::own_origin::is_own_origin(&state.site, request.headers()) {
         return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
     }
-    // Before any store is asked.
+    // Admission comes before any call of a store.
     let place = state.hubs.sockets.admit(&address, &visitor.owner)?;
     let show = state.catalogue.public_show(show).await?;
     catalogue::refuse_called_off(&show)?;
     let mut reader = state.hubs.open(&state, &show).await?;
     if let Some((epoch, version)) = query.epoch.zip(query.version) {
-        reader.resume(At { epoch, version });
+        reader.resume(MapVersion { epoch, version });
     }
     if let Some(sections) = query.sections.as_deref().filter(|text| !text.is_empty()) {
         let sections = sections_of(sections).ok_or_else(unreadable_sections)?;
         reader.follow(&sections).map_err(|NoSuchSection(section)| no_such_section(section))?;
     }
-    let greeting = Greeting { show, owner: visitor.owner.clone() };
-    // Tracked, so that a stopping server waits until every reader was told.
+    let context = SocketContext { show, owner: visitor.owner.clone() };
+    // Tracked, so that a stopping server waits until every reader got its drain frame.
     let tasks = state.tasks.clone();
     tasks.spawn(async move {
-        if let Some(line) = upgrade::connected(upgrade).await {
-            socket::serve(state, greeting, line, reader).await;
+        if let Some(connection) = upgrade::connected(upgrade).await {
+            socket::serve(state, context, connection, reader).await;
         }
         drop(place);
     });
     Ok((visitor, response).into_response())
 }
 
-/// Reads `2,5`: sorted, each once.
+/// Parses `2,5` into sorted numbers without duplicates.
 fn sections_of(text: &str) -> Option<Vec<u16>> {
     let mut sections = text.split(',').map(|number| number.trim().parse().ok()).collect::<Option<Vec<u16>>>()?;
     sections.sort_unstable();
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_are_read_in_any_order_and_each_once() {
+    fn section_lists_are_sorted_and_deduplicated() {
         assert_eq!(sections_of("5, 2,5"), Some(vec![2, 5]));
         for text in ["", "x", "1,,2", "-1", "70000", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"] {
             assert_eq!(sections_of(text), None, "{text:?}");

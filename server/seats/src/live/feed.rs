@@ -1,4 +1,4 @@
-//! Following the lock store's announcements: one subscriber for all hubs.
+//! Subscription to the lock store's announcements: one subscriber for all hubs.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use catalogue::Show;
 use http::Problem;
 use platform::redis_link::Heard;
 
-/// Runs until the server stops. Whenever announcements may have been missed, the hub reads a snapshot.
+/// Runs until the server stops. After lost announcements the hub reads a snapshot.
 pub async fn follow_changes(state: SeatsState) {
     let Some(mut orders) = state.hubs.orders_taken.lock().await.take() else { return };
     let mut subscriber = state.redis.subscriber();
@@ -26,7 +26,7 @@ pub async fn follow_changes(state: SeatsState) {
                 Some(Order::Forget(show)) => subscriber.unsubscribe(&channel_of(prefix, show)),
                 None => return,
             },
-            heard = subscriber.next() => match heard {
+            event = subscriber.next() => match event {
                 Heard::Message { channel, payload } => take(&state, prefix, &channel, &payload),
                 Heard::Missed { channel } => missed(&state, prefix, &channel),
             },
@@ -36,29 +36,29 @@ pub async fn follow_changes(state: SeatsState) {
 
 fn take(state: &SeatsState, prefix: &str, channel: &str, payload: &[u8]) {
     let Some(hub) = show_of_channel(prefix, channel).and_then(|show| state.hubs.get(show)) else { return };
-    // Whoever granted it may be gone when it is due; who shows it to people watches it too.
+    // The replica that granted a hold may be gone when it expires; each replica that shows the map sweeps it too.
     state.watched.add(hub.show);
     match announcement::read(payload) {
         Some(step) => {
             hub.note_locked(&step, state.clock.now());
             hub.take(step);
         }
-        // Said by nobody we know: only a snapshot tells what it meant.
+        // An announcement in an unknown format: only a snapshot shows the state.
         None => hub.mark_stale(),
     }
 }
 
 fn missed(state: &SeatsState, prefix: &str, channel: &str) {
     let Some(show) = show_of_channel(prefix, channel) else { return };
-    tracing::debug!(%show, "missed announcements of seat changes, reading the map again");
+    tracing::debug!(%show, "lost announcements of seat changes, reading a snapshot");
     state.watched.add(show);
-    // Read by its own tick, side by side with the others, and again until it succeeds.
+    // The hub's own tick reads the snapshot, parallel to other hubs, and retries until it succeeds.
     if let Some(hub) = state.hubs.get(show) {
         hub.mark_stale();
     }
 }
 
-/// Reads the map of an open show again, building it first if the lock store lost it.
+/// Reads the map of an open show again; builds it first if the lock store lost it.
 pub async fn refresh(state: &SeatsState, show: Uuid) {
     if let Some(hub) = state.hubs.get(show) {
         resync(state, &hub).await;
@@ -66,17 +66,17 @@ pub async fn refresh(state: &SeatsState, show: Uuid) {
 }
 
 async fn resync(state: &SeatsState, hub: &Hub) {
-    let before = hub.heard();
+    let before = hub.received();
     match snapshot(state, hub.show).await {
         Ok((show, snapshot)) if hub.is_of(show.layout.sections(), snapshot.map.len()) => hub.resync(before, &snapshot),
-        // The show was moved to another screen: whoever reads it comes back, to a hub of that room.
+        // The show was moved to another screen: its readers reconnect to a hub of that room.
         Ok(_) => {
             state.catalogue.forget(hub.show).await;
             state.hubs.close(hub);
         }
         Err(problem) => {
             hub.mark_stale();
-            tracing::warn!(?problem, show = %hub.show, "could not read a snapshot, trying again");
+            tracing::warn!(?problem, show = %hub.show, "read a snapshot of the seat map failed, retrying");
         }
     }
 }

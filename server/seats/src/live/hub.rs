@@ -1,8 +1,8 @@
-//! One show's map on this replica, and everyone who reads it.
+//! The map of one show on this replica, and its readers.
 //!
-//! Sockets are told once a tick ([`Hub::announce`]). Readers in step take the tick's bytes without any lock
-//! of the hub; a reader who fell behind asks for one merged delta, or the snapshot where that is shorter.
-//! There is no queue for anyone.
+//! Sockets get changes once a tick ([`Hub::publish_tick`]). Readers in step take the tick's bytes without any lock
+//! of the hub; a reader that fell behind gets one merged delta, or the snapshot if that is shorter.
+//! No reader has a queue.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,45 +17,45 @@ use uuid::Uuid;
 
 use super::announcement::Step;
 use super::inbox::Inbox;
-use super::map::{At, LiveMap, Sections};
-use super::recent_locks::Lately;
-use super::view::{self, News, NumberedFrame, Tick, View};
-use super::websocket_frames::packed;
+use super::map::{LiveMap, MapVersion, Sections};
+use super::recent_locks::RecentLocks;
+use super::view::{self, NumberedFrame, Tick, View, ViewUpdate};
+use super::websocket_frames::encode;
 use crate::seat_locks::MapSnapshot;
 
 /// Sets of sections one show encodes deltas for, besides the whole room. Readers of further sets get the
-/// whole room: more than they asked for, never less.
+/// whole room, which includes their sections.
 const MAX_SECTION_SETS: usize = 64;
 /// A delta up to this length is sent without comparing it with the snapshot, bytes.
 const SHORT_DELTA_BYTES: usize = 512;
-/// An encoded snapshot tells the time; it is shared for so long, milliseconds.
+/// An encoded snapshot contains the time, so it is shared for only this long, milliseconds.
 const SNAPSHOT_LIFE_MS: i64 = 50;
 
-/// What the sockets of a show share.
+/// The shared state of all sockets of a show.
 pub(super) struct Hub {
     pub(super) show: Uuid,
     sections: Sections,
-    /// Set once the first snapshot was read; who opens it reads for everyone who waits.
+    /// Set after the first snapshot; the first reader reads it for all that wait.
     pub(super) opened: OnceCell<()>,
     inner: Mutex<Inner>,
-    lately: Mutex<Lately>,
+    recent_locks: Mutex<RecentLocks>,
 }
 
 struct Inner {
     /// `None` until the first snapshot was read.
     map: Option<LiveMap>,
     inbox: Inbox,
-    /// The whole room first.
+    /// The first one is the whole room.
     views: Vec<View>,
     overview: NumberedFrame,
-    /// What the overview said last.
+    /// The free seats in the last overview.
     overview_of: Vec<u32>,
     areas: NumberedFrame,
     areas_of: Vec<(AreaIndex, u32)>,
-    /// How the waiting room stands, where there is one.
+    /// The state of the waiting room, if there is one.
     queue: NumberedFrame,
     queue_of: Queue,
-    /// The present as a frame, and the time it tells.
+    /// The present as a frame, and the time in it.
     snapshot: Option<(Timestamp, Bytes)>,
     /// The present as JSON.
     json: Option<Bytes>,
@@ -68,7 +68,7 @@ enum Missing {
     Encoded(Bytes),
     /// Changes that are not encoded yet.
     Changes(Vec<Change>),
-    /// More than the history has.
+    /// The changes go back beyond the history.
     Everything,
 }
 
@@ -88,31 +88,31 @@ impl Hub {
             json: None,
             stopping: false,
         };
-        Self { show, sections, opened: OnceCell::new(), inner: Mutex::new(inner), lately: Mutex::default() }
+        Self { show, sections, opened: OnceCell::new(), inner: Mutex::new(inner), recent_locks: Mutex::default() }
     }
 
-    /// How many sections the room has.
+    /// The number of sections in the room.
     pub(super) fn section_count(&self) -> usize {
         self.sections.len()
     }
 
-    /// Whether it is of a room with these sections and so many seats.
+    /// True if its room has these sections and this number of seats.
     pub(super) fn is_of(&self, sections: impl Iterator<Item = Range<SeatIndex>>, seats: usize) -> bool {
         let end = self.sections.last().map_or(0, |last| last.end as usize);
         end == seats && self.sections.iter().cloned().eq(sections)
     }
 
-    /// Whether its readers were told to come back elsewhere.
+    /// True if its readers were asked to reconnect elsewhere.
     pub(super) fn is_stopped(&self) -> bool {
         self.lock().stopping
     }
 
-    /// The seats of these sections, which are the room's.
+    /// The seats of these sections, which exist in the room.
     pub(super) fn seats_of(&self, sections: &[u16]) -> Vec<Range<SeatIndex>> {
         sections.iter().filter_map(|section| self.sections.get(usize::from(*section))).cloned().collect()
     }
 
-    /// Follows these sections, sorted, each once: the sections that are really told, and their ticks.
+    /// Subscribes to these sections (sorted, each once). Returns the sections it will get, and their ticks.
     pub(super) fn subscribe(&self, sections: &[u16]) -> (Box<[u16]>, watch::Receiver<Tick>) {
         let sections = if sections.len() >= self.sections.len() { &[] } else { sections };
         let mut inner = self.lock();
@@ -124,113 +124,113 @@ impl Hub {
         }
         let mut view = View::new(sections.into(), self.seats_of(sections));
         let ticks = view.subscribe();
-        inner.tell_overview();
-        if let Some(news) = inner.news(true) {
-            view.publish(&news);
+        inner.update_overview();
+        if let Some(update) = inner.view_update(true) {
+            view.publish(&update);
         }
         inner.views.push(view);
         (sections.into(), ticks)
     }
 
-    /// How many sockets follow it.
+    /// The number of sockets that follow it.
     pub(super) fn readers(&self) -> usize {
         self.lock().views.iter().map(View::readers).sum()
     }
 
-    /// Takes an announcement. It is told at the next tick, or when a snapshot was read.
+    /// Takes an announcement. Readers get it at the next tick, or after a snapshot was read.
     pub(super) fn take(&self, step: Step) {
         let Inner { map, inbox, .. } = &mut *self.lock();
         inbox.take(step, |changes| map.as_ref().is_some_and(|map| map.has(changes)));
     }
 
-    /// Remembers for a moment which seats somebody has just taken.
+    /// Records the seats that a step has locked.
     pub(super) fn note_locked(&self, step: &Step, now: Timestamp) {
         let Some(changes) = &step.changes else { return };
         let locked = changes.seats.iter().filter(|(_, state)| *state == SeatState::Locked);
-        self.lately.lock().unwrap_or_else(PoisonError::into_inner).note(locked.map(|(seat, _)| *seat), now);
+        self.recent_locks.lock().unwrap_or_else(PoisonError::into_inner).note(locked.map(|(seat, _)| *seat), now);
     }
 
-    /// How long before `now` a seat was taken, milliseconds; `None` when that was not just now.
+    /// The time from a seat's last lock to `now`, milliseconds; `None` if that lock is not recent.
     pub(super) fn locked_ago(&self, seat: SeatIndex, now: Timestamp) -> Option<u32> {
-        self.lately.lock().unwrap_or_else(PoisonError::into_inner).ago(seat, now)
+        self.recent_locks.lock().unwrap_or_else(PoisonError::into_inner).ago(seat, now)
     }
 
-    /// Notes that announcements may have been missed: the next tick reads a snapshot.
+    /// Records that announcements may have been lost: the next tick reads a snapshot.
     pub(super) fn mark_stale(&self) {
         self.lock().inbox.mark_stale();
     }
 
-    /// Whether it waits for a snapshot.
+    /// True if it needs a snapshot.
     pub(super) fn is_stale(&self) -> bool {
         self.lock().inbox.is_stale()
     }
 
-    /// The version heard of so far: what a snapshot asked for from now on must reach.
-    pub(super) fn heard(&self) -> At {
-        self.lock().inbox.heard()
+    /// The last version received: a snapshot requested from now on must reach it.
+    pub(super) fn received(&self) -> MapVersion {
+        self.lock().inbox.received()
     }
 
-    /// Goes on from a snapshot that was asked for when the hub had heard of `before`.
-    pub(super) fn resync(&self, before: At, snapshot: &MapSnapshot) {
+    /// Continues from a snapshot that was requested when `before` was the last version received.
+    pub(super) fn resync(&self, before: MapVersion, snapshot: &MapSnapshot) {
         let mut inner = self.lock();
         let Inner { map, inbox, .. } = &mut *inner;
         let fresh = LiveMap::of(snapshot, Sections::clone(&self.sections));
         let now = fresh.at();
         let fits = |map: &Option<LiveMap>, changes: &_| map.as_ref().is_some_and(|map: &LiveMap| map.has(changes));
-        let heard = inbox.heard();
+        let received = inbox.received();
         match map.as_mut().filter(|map| map.at().epoch == now.epoch && map.seats().len() == fresh.seats().len()) {
-            Some(map) if now.version >= heard.version => map.move_to(&fresh),
-            // Later announcements were heard while it was read: it tells nothing new.
+            Some(map) if now.version >= received.version => map.move_to(&fresh),
+            // Later announcements came while it was read: it contains nothing new.
             Some(_) if now.version >= before.version => {
                 inbox.take_early(|changes| fits(map, changes));
                 return;
             }
-            // Another room or epoch, or a store that went back in time.
+            // Another room or epoch, or a store that fell back to an earlier state.
             _ => *map = Some(fresh),
         }
         inbox.start_at(now, |changes| fits(map, changes));
-        inner.moved();
+        inner.drop_encoded();
     }
 
-    /// One tick: the map moves on, and readers are told. At a `roll_call`, about once a second, the
-    /// overview is told too, and readers of sections where nothing happened learn the version.
-    pub(super) fn announce(&self, roll_call: bool) {
+    /// Runs one tick: applies the announcements and publishes to readers. With `includes_idle_views`, about once a
+    /// second, it also publishes the overview, and the version to readers of sections without changes.
+    pub(super) fn publish_tick(&self, includes_idle_views: bool) {
         let mut inner = self.lock();
-        inner.settle();
+        inner.apply_announcements();
         inner.views.retain(|view| view.is_whole() || view.readers() > 0);
-        if roll_call && inner.views.len() > 1 {
-            inner.tell_overview();
+        if includes_idle_views && inner.views.len() > 1 {
+            inner.update_overview();
         }
-        inner.tell_areas();
-        inner.publish(roll_call);
+        inner.update_areas();
+        inner.publish(includes_idle_views);
     }
 
-    /// How the waiting room stands now; told at the next tick, if that is news.
+    /// Records the state of the waiting room; a change is published at the next tick.
     pub(super) fn note_queue(&self, queue: Queue) {
         let mut inner = self.lock();
         if inner.queue_of != queue {
             inner.queue_of = queue;
-            inner.queue.tell(&Frame::Queue(queue));
+            inner.queue.replace(&Frame::Queue(queue));
         }
     }
 
-    /// Tells every reader to come back: this server is about to stop, or the show is in another room.
+    /// Asks every reader to reconnect: this server stops, or the show is in another room.
     pub(super) fn stop(&self) {
         let mut inner = self.lock();
         inner.stopping = true;
         inner.publish(false);
     }
 
-    /// Brings a reader of these sections from `at` to the present, with every seat of the sections that
-    /// are `new` to them; `None` when they lack nothing. The changes are collected under the hub's lock and
-    /// encoded outside of it: a reader who asks again and again delays no tick.
+    /// Builds the frame that takes a reader of these sections from `at` to the present, with every seat of the sections
+    /// that are `new` to it; `None` if it is up to date. The changes are collected under the hub's lock and
+    /// encoded outside of it, so that repeated requests of a reader delay no tick.
     pub(super) fn catch_up(
         &self,
-        at: Option<At>,
+        at: Option<MapVersion>,
         sections: &[u16],
         new: &[Range<SeatIndex>],
         now: Timestamp,
-    ) -> Option<(At, Bytes)> {
+    ) -> Option<(MapVersion, Bytes)> {
         let (present, missing) = self.missing(at, sections, new)?;
         let delta = match (missing, at) {
             (Missing::Encoded(bytes), _) => Some(bytes),
@@ -251,8 +251,13 @@ impl Hub {
         Some(shorter.map_or((snapshot_at, snapshot), |delta| (present, delta)))
     }
 
-    /// The present version, and the part of it that a reader at `at` lacks.
-    fn missing(&self, at: Option<At>, sections: &[u16], new: &[Range<SeatIndex>]) -> Option<(At, Missing)> {
+    /// The present version, and the changes that a reader at `at` lacks.
+    fn missing(
+        &self,
+        at: Option<MapVersion>,
+        sections: &[u16],
+        new: &[Range<SeatIndex>],
+    ) -> Option<(MapVersion, Missing)> {
         let inner = self.lock();
         let map = inner.map.as_ref()?;
         let present = map.at();
@@ -271,7 +276,7 @@ impl Hub {
     }
 
     /// Keeps a delta for other readers at that version, if it still leads to the present.
-    fn keep_merged(&self, from: u64, to: At, sections: &[u16], bytes: &Bytes) {
+    fn keep_merged(&self, from: u64, to: MapVersion, sections: &[u16], bytes: &Bytes) {
         let mut inner = self.lock();
         let is_present = inner.map.as_ref().is_some_and(|map| map.at() == to);
         if let Some(view) = inner.views.iter_mut().find(|view| *view.sections == *sections).filter(|_| is_present) {
@@ -279,8 +284,8 @@ impl Hub {
         }
     }
 
-    /// The present as a frame, encoded outside the lock, once for all readers of a moment.
-    fn snapshot(&self, now: Timestamp) -> Option<(At, Bytes)> {
+    /// The present as a frame: encoded outside the lock and shared for [`SNAPSHOT_LIFE_MS`].
+    fn snapshot(&self, now: Timestamp) -> Option<(MapVersion, Bytes)> {
         let (at, seats) = {
             let inner = self.lock();
             let map = inner.map.as_ref()?;
@@ -291,7 +296,7 @@ impl Hub {
             }
             (map.at(), map.seats().to_vec())
         };
-        let bytes = packed(&Frame::Snapshot { epoch: at.epoch, version: at.version, now, map: seats });
+        let bytes = encode(&Frame::Snapshot { epoch: at.epoch, version: at.version, now, map: seats });
         let mut inner = self.lock();
         if inner.map.as_ref().is_some_and(|map| map.at() == at) {
             inner.snapshot = Some((now, bytes.clone()));
@@ -299,19 +304,19 @@ impl Hub {
         Some((at, bytes))
     }
 
-    /// The present as JSON, written once a version by `write`. It does not wait for the tick: who has
-    /// just taken a seat and reads the map should find it taken.
-    pub(super) fn json(&self, write: impl FnOnce(&LiveMap) -> Bytes) -> Option<(At, Bytes)> {
+    /// The present as JSON, written once a version by `write`. It does not wait for the tick: a visitor that
+    /// has just locked a seat must read it as locked.
+    pub(super) fn json(&self, write: impl FnOnce(&LiveMap) -> Bytes) -> Option<(MapVersion, Bytes)> {
         let mut inner = self.lock();
-        inner.settle();
+        inner.apply_announcements();
         let Inner { map: Some(map), json, .. } = &mut *inner else { return None };
         Some((map.at(), json.get_or_insert_with(|| write(map)).clone()))
     }
 
-    /// The present, copied, as [`Hub::json`] tells it.
-    pub(super) fn states(&self) -> Option<(At, Vec<SeatState>)> {
+    /// A copy of all seat states at the present; like [`Hub::json`] it does not wait for the tick.
+    pub(super) fn states(&self) -> Option<(MapVersion, Vec<SeatState>)> {
         let mut inner = self.lock();
-        inner.settle();
+        inner.apply_announcements();
         inner.map.as_ref().map(|map| (map.at(), map.seats().to_vec()))
     }
 
@@ -322,51 +327,51 @@ impl Hub {
 }
 
 impl Inner {
-    /// Moves the map on by what was announced.
-    fn settle(&mut self) {
+    /// Applies the received announcements to the map.
+    fn apply_announcements(&mut self) {
         let Self { map: Some(map), inbox, .. } = self else { return };
         let steps = inbox.next();
         steps.iter().for_each(|(version, changes)| map.apply(*version, changes));
         if !steps.is_empty() {
-            self.moved();
+            self.drop_encoded();
         }
     }
 
-    /// Forgets what was encoded of the version before.
-    fn moved(&mut self) {
+    /// Drops the frames that were encoded for the previous version.
+    fn drop_encoded(&mut self) {
         (self.snapshot, self.json) = (None, None);
         self.views.iter_mut().for_each(View::forget_merged);
     }
 
-    fn news(&self, roll_call: bool) -> Option<News<'_>> {
+    fn view_update(&self, includes_idle_views: bool) -> Option<ViewUpdate<'_>> {
         let map = self.map.as_ref()?;
-        Some(News {
+        Some(ViewUpdate {
             map,
             overview: &self.overview,
             areas: &self.areas,
             queue: &self.queue,
-            roll_call,
+            includes_idle_views,
             stopping: self.stopping,
         })
     }
 
-    fn publish(&mut self, roll_call: bool) {
+    fn publish(&mut self, includes_idle_views: bool) {
         let mut views = std::mem::take(&mut self.views);
-        if let Some(news) = self.news(roll_call) {
-            views.iter_mut().for_each(|view| view.publish(&news));
+        if let Some(update) = self.view_update(includes_idle_views) {
+            views.iter_mut().for_each(|view| view.publish(&update));
         }
         self.views = views;
     }
 
-    fn tell_overview(&mut self) {
+    fn update_overview(&mut self) {
         let Some(map) = self.map.as_ref().filter(|map| map.free() != self.overview_of) else { return };
         self.overview_of = map.free().to_vec();
-        self.overview.tell(&Frame::Overview { free: self.overview_of.clone() });
+        self.overview.replace(&Frame::Overview { free: self.overview_of.clone() });
     }
 
-    fn tell_areas(&mut self) {
+    fn update_areas(&mut self) {
         let Some(left) = self.map.as_ref().map(LiveMap::areas).filter(|left| *left != self.areas_of) else { return };
         self.areas_of.clone_from(&left);
-        self.areas.tell(&Frame::Areas { left });
+        self.areas.replace(&Frame::Areas { left });
     }
 }

@@ -1,4 +1,4 @@
-//! The hubs of this replica: opened by the first reader, closed some time after the last.
+//! The hubs of this replica: opened by the first reader, closed some time after the last one left.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,23 +21,23 @@ use crate::seat_locks::{MapSnapshot, with_map};
 use catalogue::Show;
 use http::{Code, Problem};
 
-/// Shows one replica serves live at most.
+/// Maximum of open hubs on one replica.
 const MAX_HUBS: usize = 2_000;
-/// Opening a show may take this long; the subscriber may be reconnecting.
+/// Timeout for opening a hub; the subscriber may be reconnecting.
 const OPEN_DEADLINE: Duration = Duration::from_secs(4);
-/// Channels to follow that may wait for the subscriber.
+/// Maximum of queued orders for the subscriber.
 const MAX_WAITING_ORDERS: usize = 4_096;
 
-/// What the subscriber of changes should do.
+/// An order to the subscriber of changes.
 pub(super) enum Order {
-    /// Listen to a show, and say when that is so.
+    /// Subscribes to a show, and confirms it.
     Follow(Uuid, oneshot::Sender<()>),
     Forget(Uuid),
 }
 
 /// All hubs of this replica.
 pub struct Hubs {
-    /// Those that are open, and those that are being opened: they listen already.
+    /// Open hubs, and hubs that are being opened: those are subscribed already.
     open: Mutex<HashMap<Uuid, Arc<Hub>>>,
     orders: mpsc::Sender<Order>,
     pub(super) orders_taken: AsyncMutex<Option<mpsc::Receiver<Order>>>,
@@ -45,7 +45,7 @@ pub struct Hubs {
 }
 
 impl Hubs {
-    /// None is open yet. `sockets_per_address`: 0 for no limit.
+    /// Creates the registry without hubs. `sockets_per_address`: 0 for no limit.
     #[must_use]
     pub fn new(sockets_per_address: usize) -> Self {
         let (orders, taken) = mpsc::channel(MAX_WAITING_ORDERS);
@@ -57,17 +57,16 @@ impl Hubs {
         }
     }
 
-    /// The hub of a show, if somebody reads it or is about to.
+    /// The hub of a show, if it is open or being opened.
     pub(super) fn get(&self, show: Uuid) -> Option<Arc<Hub>> {
         self.lock().get(&show).cloned()
     }
 
-    /// A reader of a show, counted from here on: its hub does not close under them. It may have no map
-    /// yet.
+    /// Adds a reader of a show, who keeps its hub open. The hub may have no map yet.
     fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> Result<Reader, Problem> {
         let mut open = self.lock();
         if !open.contains_key(&show) && open.len() >= MAX_HUBS {
-            // Those whose opening failed, and nobody waits for.
+            // Hubs whose opening failed and that have no readers.
             open.retain(|_, hub| hub.opened.initialized() || Arc::strong_count(hub) > 1);
             if open.len() >= MAX_HUBS {
                 let detail = "Too many shows are live right now. Please try again shortly.";
@@ -78,40 +77,40 @@ impl Hubs {
         Ok(Reader::new(Arc::clone(hub)))
     }
 
-    /// Shows that are live here, and sockets.
+    /// The number of open hubs, and of sockets.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.lock().len(), self.sockets.count())
     }
 
-    /// How long before `now` a seat was taken, milliseconds; `None` when that was not just now, or nobody here
-    /// follows the show.
+    /// The time from a seat's last lock to `now`, milliseconds; `None` if that lock is not recent, or this replica
+    /// has no hub of the show.
     pub fn locked_ago(&self, show: Uuid, seat: SeatIndex, now: Timestamp) -> Option<u32> {
         self.get(show)?.locked_ago(seat, now)
     }
 
-    /// How the waiting room of a show stands, for whoever follows the show here.
+    /// Publishes the state of the waiting room to readers of the show on this replica.
     pub fn tell_queue(&self, show: Uuid, queue: Queue) {
         if let Some(hub) = self.get(show) {
             hub.note_queue(queue);
         }
     }
 
-    /// A reader of a show; opens its hub when this is the first.
+    /// Adds a reader of a show; opens its hub if it is the first.
     pub(super) async fn open(&self, state: &SeatsState, show: &Show) -> Result<Reader, Problem> {
         let sections = || show.layout.sections().collect();
         let read = || with_map(state, show, || state.locks.snapshot(show.id));
         let (reader, is_first) = self.open_with(show.id, sections, read).await?;
         if is_first {
-            // Holds that others granted, and may not live to see end.
+            // Sweeps holds of other replicas, which may stop before those expire.
             state.watched.add(show.id);
             state.tasks.spawn(tick(state.clone(), Arc::clone(&reader.hub)));
         }
         Ok(reader)
     }
 
-    /// The same from any source: `read` runs once, however many wait for it, and shows do not wait for
-    /// each other. Whether this reader opened it.
+    /// Opens a hub from any source: `read` runs once for all readers that wait, and shows do not wait for
+    /// each other. Returns the reader, and true if this reader opened the hub.
     async fn open_with<F>(
         &self,
         show: Uuid,
@@ -127,47 +126,47 @@ impl Hubs {
         }
         let mut is_first = false;
         let opening = reader.hub.opened.get_or_try_init(|| async {
-            // Listening begins before reading: what is announced in between waits in the hub's inbox.
+            // The subscription starts before the read: announcements in between wait in the hub's inbox.
             self.follow(show).await?;
-            let before = reader.hub.heard();
+            let before = reader.hub.received();
             reader.hub.resync(before, &read().await?);
-            reader.hub.announce(true);
+            reader.hub.publish_tick(true);
             is_first = true;
             Ok::<(), Problem>(())
         });
-        timeout(OPEN_DEADLINE, opening).await.map_err(|_| coming_back())??;
+        timeout(OPEN_DEADLINE, opening).await.map_err(|_| temporarily_unavailable())??;
         Ok((reader, is_first))
     }
 
     async fn follow(&self, show: Uuid) -> Result<(), Problem> {
         let (done, listening) = oneshot::channel();
-        self.orders.send(Order::Follow(show, done)).await.map_err(|_| coming_back())?;
-        listening.await.map_err(|_| coming_back())
+        self.orders.send(Order::Follow(show, done)).await.map_err(|_| temporarily_unavailable())?;
+        listening.await.map_err(|_| temporarily_unavailable())
     }
 
-    /// Closes a hub unless somebody reads it, or began to just now.
+    /// Closes a hub without readers. False if it has readers.
     pub(super) fn close_if_unread(&self, hub: &Hub) -> bool {
         let mut open = self.lock();
         if hub.readers() > 0 {
             return false;
         }
         if !open.get(&hub.show).is_some_and(|known| std::ptr::eq(Arc::as_ptr(known), hub)) {
-            // Another of the same show took its place.
+            // Another hub of the show replaced it.
             return true;
         }
         open.remove(&hub.show);
-        // Said under the lock, so that nobody's order to follow comes first. A full queue means a
-        // subscription too many until the next restart, no more.
+        // Sent under the lock, so that no new order to follow the show comes first. With a full queue one
+        // subscription stays until the next restart, which is harmless.
         let _ = self.orders.try_send(Order::Forget(hub.show));
         true
     }
 
-    /// Closes a hub whose show is in another room now: its readers are told to come back.
+    /// Closes a hub whose show moved to another room, and asks its readers to reconnect.
     pub(super) fn close(&self, hub: &Hub) {
         let mut open = self.lock();
         if open.get(&hub.show).is_some_and(|known| std::ptr::eq(Arc::as_ptr(known), hub)) {
             open.remove(&hub.show);
-            // As when nobody reads it any more.
+            // A full queue is harmless here too.
             let _ = self.orders.try_send(Order::Forget(hub.show));
         }
         drop(open);
@@ -180,7 +179,7 @@ impl Hubs {
     }
 }
 
-fn coming_back() -> Problem {
+fn temporarily_unavailable() -> Problem {
     Problem::new(Code::LockStoreUnavailable, "The live map is coming back. Please try again in a few seconds.")
 }
 
@@ -208,10 +207,10 @@ mod tests {
         }
     }
 
-    /// Hubs whose orders to follow are obeyed at once.
+    /// Hubs with a subscriber that confirms every order at once.
     async fn hubs() -> Arc<Hubs> {
         let hubs = Arc::new(Hubs::new(0));
-        let mut orders = hubs.orders_taken.lock().await.take().expect("nobody took them");
+        let mut orders = hubs.orders_taken.lock().await.take().expect("the receiver is there");
         tokio::spawn(async move {
             while let Some(order) = orders.recv().await {
                 if let Order::Follow(_, done) = order {
@@ -227,14 +226,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_thousand_who_come_at_once_cost_one_reading() {
+    async fn a_thousand_concurrent_readers_cost_one_read_of_the_store() {
         let hubs = hubs().await;
-        let readings = Arc::new(AtomicUsize::new(0));
+        let reads = Arc::new(AtomicUsize::new(0));
         let ask = || {
-            let (hubs, readings) = (Arc::clone(&hubs), Arc::clone(&readings));
+            let (hubs, reads) = (Arc::clone(&hubs), Arc::clone(&reads));
             tokio::spawn(async move {
                 let read = || async {
-                    readings.fetch_add(1, Ordering::Relaxed);
+                    reads.fetch_add(1, Ordering::Relaxed);
                     tokio::task::yield_now().await;
                     Ok(snapshot())
                 };
@@ -244,12 +243,12 @@ mod tests {
             })
         };
         let openers = futures::future::join_all((0..1_000).map(|_| ask())).await;
-        assert_eq!(readings.load(Ordering::Relaxed), 1);
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
         assert_eq!(openers.into_iter().filter(|first| *first.as_ref().expect("no panic")).count(), 1);
     }
 
     #[tokio::test]
-    async fn a_show_that_cannot_be_read_keeps_no_other_waiting_and_is_tried_again() {
+    async fn a_show_that_fails_to_open_blocks_no_other_show_and_is_retried() {
         let hubs = hubs().await;
         let (slow, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let waiting = {
@@ -267,17 +266,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_announced_while_a_show_opens_is_not_missed() {
+    async fn an_announcement_during_opening_is_not_lost() {
         let hubs = hubs().await;
         let read = || async {
-            // Announced after the store was read, before anyone here knows what it said.
-            let hub = hubs.get(Uuid::nil()).expect("it listens already");
+            // Announced after the store was read, before its answer is here.
+            let hub = hubs.get(Uuid::nil()).expect("it is subscribed already");
             let seats = vec![(3, SeatState::Locked)];
             hub.take(Step { epoch: 1, version: 11, changes: Some(Changes { seats, areas: vec![] }) });
             Ok(snapshot())
         };
         let (mut reader, _) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
-        assert!(!reader.hub.is_stale(), "no second reading is needed");
+        assert!(!reader.hub.is_stale(), "no second read is needed");
         let Frame::Snapshot { version: 11, map, .. } = next(&mut reader) else {
             panic!("the snapshot, and what followed")
         };
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hub_of_another_room_sends_its_readers_away_and_leaves_the_next_one_alone() {
+    async fn closing_a_hub_disconnects_its_readers_and_does_not_close_its_successor() {
         let hubs = hubs().await;
         let read = || async { Ok(snapshot()) };
         let (mut reader, _) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
@@ -294,11 +293,11 @@ mod tests {
         assert!(!old.is_of([0..20, 20..ROOM].into_iter(), ROOM as usize), "other sections");
         assert!(!old.is_of(std::iter::once(0..ROOM), 12), "fewer seats");
         hubs.close(&old);
-        assert!(old.is_stopped() && matches!(reader.next(|| Timestamp(1_000)), Next::Leave));
+        assert!(old.is_stopped() && matches!(reader.next(|| Timestamp(1_000)), Next::Stopping));
         let (next, is_first) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
         assert!(is_first, "another hub");
         drop(reader);
-        assert!(hubs.close_if_unread(&old), "the old one is done with");
-        assert!(hubs.get(Uuid::nil()).is_some_and(|hub| Arc::ptr_eq(&hub, &next.hub)), "and the new one stays");
+        assert!(hubs.close_if_unread(&old), "the old hub is closed");
+        assert!(hubs.get(Uuid::nil()).is_some_and(|hub| Arc::ptr_eq(&hub, &next.hub)), "the new hub stays open");
     }
 }

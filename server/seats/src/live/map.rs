@@ -1,7 +1,7 @@
 //! The map of one show as a hub keeps it: seats, areas, free seats by section, and a short history.
 //!
-//! Pure: no clock, no sockets. The history is bounded: a reader it does not reach back to gets a snapshot, which
-//! by then is shorter anyway.
+//! Pure: no clock, no sockets. The history is bounded: a reader with an older version gets a snapshot, which
+//! is shorter than the delta by then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -13,18 +13,18 @@ use domain::wire::Change;
 use super::announcement::Changes;
 use crate::seat_locks::MapSnapshot;
 
-/// Changes a show's history keeps at least…
+/// Minimum number of changes a history keeps.
 const SHORTEST_HISTORY: usize = 256;
-/// …and at most. A quarter of the seats lies between: a delta of more changes is longer than the whole
-/// map at two bits a seat.
+/// Maximum number of changes a history keeps. Between the limits it keeps a quarter of the seats: a delta of more
+/// changes is longer than the whole map at two bits a seat.
 const LONGEST_HISTORY: usize = 16_384;
 
-/// Room for what a snapshot says besides the seats, bytes.
+/// Bytes reserved for the fields of a snapshot besides the seats.
 const SNAPSHOT_HEADER_BYTES: usize = 64;
 
-/// A point in the life of a map.
+/// A version of a map; versions of different epochs do not compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct At {
+pub(super) struct MapVersion {
     pub(super) epoch: u64,
     pub(super) version: u64,
 }
@@ -33,7 +33,7 @@ pub(super) struct At {
 pub(super) type Sections = Arc<[Range<SeatIndex>]>;
 
 pub(super) struct LiveMap {
-    at: At,
+    at: MapVersion,
     seats: Vec<SeatState>,
     areas: BTreeMap<AreaIndex, u32>,
     sections: Sections,
@@ -47,7 +47,7 @@ pub(super) struct LiveMap {
 
 impl LiveMap {
     pub(super) fn of(snapshot: &MapSnapshot, sections: Sections) -> Self {
-        // A byte nobody should have written is not for sale.
+        // A seat with an invalid byte is not for sale.
         let seats: Vec<_> =
             snapshot.map.iter().map(|byte| SeatState::from_byte(*byte).unwrap_or(SeatState::Blocked)).collect();
         let count = |range: &Range<SeatIndex>| {
@@ -55,7 +55,7 @@ impl LiveMap {
             seats.iter().filter(|state| **state == SeatState::Available).count() as u32
         };
         Self {
-            at: At { epoch: snapshot.epoch, version: snapshot.version },
+            at: MapVersion { epoch: snapshot.epoch, version: snapshot.version },
             free: sections.iter().map(count).collect(),
             areas: snapshot.areas.iter().copied().collect(),
             history: VecDeque::new(),
@@ -65,7 +65,7 @@ impl LiveMap {
         }
     }
 
-    pub(super) fn at(&self) -> At {
+    pub(super) fn at(&self) -> MapVersion {
         self.at
     }
 
@@ -73,7 +73,7 @@ impl LiveMap {
         &self.seats
     }
 
-    /// No snapshot of this room is longer, bytes: two bits a seat, and its header.
+    /// Upper bound of a snapshot's length, bytes: two bits a seat, and its header.
     pub(super) fn longest_snapshot(&self) -> usize {
         self.seats.len() / 4 + SNAPSHOT_HEADER_BYTES
     }
@@ -87,12 +87,12 @@ impl LiveMap {
         &self.free
     }
 
-    /// Whether all of these are seats of the room.
+    /// True if all of these seats exist in the room.
     pub(super) fn has(&self, changes: &Changes) -> bool {
         changes.seats.iter().all(|(seat, _)| (*seat as usize) < self.seats.len())
     }
 
-    /// Moves on to `version`. Every seat is one of the room's.
+    /// Applies changes that lead to `version`. Every seat exists in the room.
     pub(super) fn apply(&mut self, version: u64, changes: &Changes) {
         for (seat, state) in &changes.seats {
             self.set(version, *seat, *state);
@@ -102,7 +102,7 @@ impl LiveMap {
         self.shorten();
     }
 
-    /// Moves on to a later snapshot of the same epoch and room: only what differs is a change.
+    /// Updates to a later snapshot of the same epoch and room: only seats that differ become changes.
     pub(super) fn move_to(&mut self, later: &Self) {
         for (seat, state) in (0..).zip(&later.seats) {
             if self.seats[seat as usize] != *state {
@@ -118,8 +118,8 @@ impl LiveMap {
         let before = std::mem::replace(&mut self.seats[seat as usize], state);
         let section = self.sections.partition_point(|range| range.end <= seat);
         if let Some(free) = self.free.get_mut(section) {
-            // The order keeps it above zero: a seat that was free is among the counted. Unless the show has just been
-            // moved to another room: then the hub is about to close.
+            // Adding first keeps it from underflow: a seat that was free is counted. The exception is a show that has
+            // just moved to another room; its hub is about to close.
             *free += u32::from(state == SeatState::Available);
             *free = free.saturating_sub(u32::from(before == SeatState::Available));
         }
@@ -134,12 +134,12 @@ impl LiveMap {
         }
     }
 
-    /// Whether what changed since `from` is still known.
-    pub(super) fn reaches_back_to(&self, from: At) -> bool {
+    /// True if the history covers all changes since `from`.
+    pub(super) fn reaches_back_to(&self, from: MapVersion) -> bool {
         from.epoch == self.at.epoch && (self.oldest..=self.at.version).contains(&from.version)
     }
 
-    /// What changed since version `from`, sorted by seat: all of it, or in these ranges only.
+    /// The changes since version `from`, sorted by seat; in these ranges only, if given.
     pub(super) fn changes_since(&self, from: u64, within: Option<&[Range<SeatIndex>]>) -> Vec<Change> {
         let first = self.history.partition_point(|(version, _)| *version <= from);
         let mut seats: Vec<SeatIndex> = self.history.range(first..).map(|(_, seat)| *seat).collect();
@@ -151,7 +151,7 @@ impl LiveMap {
         seats.into_iter().map(|seat| self.change(seat)).collect()
     }
 
-    /// Every seat of these ranges as it is now, sorted by seat.
+    /// The present state of every seat of these ranges, sorted by seat.
     pub(super) fn states_of(&self, ranges: &[Range<SeatIndex>]) -> Vec<Change> {
         let all = 0..self.seats.len() as SeatIndex;
         ranges.iter().flat_map(Clone::clone).filter(|seat| all.contains(seat)).map(|seat| self.change(seat)).collect()
@@ -222,21 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn the_history_is_bounded_and_knows_how_far_back_it_reaches() {
+    fn the_history_is_bounded_and_reports_the_oldest_version_it_covers() {
         let mut map = map();
         let last = 10 + 2 * SHORTEST_HISTORY as u64;
         for version in 11..=last {
             map.apply(version, &seats(&[(version as u32 % ROOM, SeatState::Locked)]));
         }
         assert_eq!(map.history.len(), SHORTEST_HISTORY);
-        let reaches = |version| map.reaches_back_to(At { epoch: 1, version });
+        let reaches = |version| map.reaches_back_to(MapVersion { epoch: 1, version });
         assert!(reaches(last - SHORTEST_HISTORY as u64) && !reaches(last - SHORTEST_HISTORY as u64 - 1));
         assert!(reaches(last) && !reaches(last + 1));
-        assert!(!map.reaches_back_to(At { epoch: 2, version: last }));
+        assert!(!map.reaches_back_to(MapVersion { epoch: 2, version: last }));
     }
 
     #[test]
-    fn places_left_are_those_last_told() {
+    fn areas_return_the_latest_places_left() {
         let mut map = map();
         map.apply(11, &Changes { seats: vec![], areas: vec![(3, 57)] });
         map.apply(12, &Changes { seats: vec![], areas: vec![(3, 56)] });

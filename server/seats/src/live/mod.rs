@@ -1,13 +1,13 @@
-//! The live seat map: per show and replica one hub that holds the map, encodes changes once a tick and
-//! shares the bytes among all sockets.
+//! Serves the live seat map over WebSockets. Each show has one hub per replica: it holds the map, encodes changes once
+//! a tick and shares the bytes among all sockets.
 //!
-//! From the store to a reader: `feed` hears an `announcement`, the hub's `inbox` puts it in order, at the
-//! next of its `ticks` the `map` moves, and each `view` of it (the room, or some sections) is encoded by `websocket_frames` into
-//! one frame. A `reader` knows which version they have; `socket` sends what is next down the `connection`, and
-//! reads the reader's messages at the pace of `reader_input`. `sockets` counts those of an address and of a visitor.
+//! Data flow from the store to a reader: `feed` receives an `announcement`; the hub's `inbox` orders it; the next of
+//! its `ticks` applies it to the `map`; each `view` (the whole room, or some sections) encodes one delta with
+//! `websocket_frames`. A `reader` holds the version its browser has; `socket` sends its next frame through the
+//! `connection`, and reads messages at the rate of `reader_input`. `sockets` limits open sockets.
 //!
-//! A slow reader costs nothing but its place: it has no queue, only the version it last got, and when
-//! it can be written to again it gets one merged delta. What is not here: who may hold what.
+//! A slow reader has no queue, only the version it last got. When its socket is writable again, it gets one merged
+//! delta. Permissions to hold seats are not checked here.
 
 mod announcement;
 mod best;

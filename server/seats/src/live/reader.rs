@@ -1,4 +1,4 @@
-//! What one reader has, and what they need next. A few words a reader, whatever they miss.
+//! The position of one reader and its next frame. Its size does not depend on what the reader missed.
 
 use std::sync::Arc;
 
@@ -7,33 +7,33 @@ use domain::time::Timestamp;
 use tokio::sync::watch;
 
 use super::hub::Hub;
-use super::map::At;
+use super::map::MapVersion;
 use super::view::Tick;
 use super::websocket_frames;
 
-/// Somebody who reads a show's map; while they live, its hub does.
+/// A reader of a show's map; keeps the hub alive.
 pub(super) struct Reader {
     pub(super) hub: Arc<Hub>,
-    /// Moves once a tick, when something changed in what they follow.
+    /// Changes once a tick, if something changed in the followed sections.
     pub(super) ticks: watch::Receiver<Tick>,
     sections: Box<[u16]>,
-    at: Option<At>,
-    /// Numbers of the overview, the list of areas and the waiting room's frame they have.
+    at: Option<MapVersion>,
+    /// Numbers of the overview, areas and waiting room frames the reader has.
     overview: u32,
     areas: u32,
     queue: u32,
-    /// Sections they follow since just now, of which they have nothing yet.
+    /// Sections followed since the last frame, whose seats the reader does not have yet.
     new: Box<[u16]>,
 }
 
-/// What a reader should be sent.
+/// The next frame of a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Frame(Bytes),
-    /// They have everything.
+    /// The reader is up to date.
     Nothing,
-    /// The server stops: they should go elsewhere.
-    Leave,
+    /// The server stops, and the reader should reconnect elsewhere.
+    Stopping,
 }
 
 /// The room has no such section.
@@ -41,18 +41,18 @@ pub(super) enum Next {
 pub(super) struct NoSuchSection(pub(super) u16);
 
 impl Reader {
-    /// A reader of the whole room who has nothing yet.
+    /// Creates a reader of the whole room without a map.
     pub(super) fn new(hub: Arc<Hub>) -> Self {
         let (sections, ticks) = hub.subscribe(&[]);
         Self { hub, ticks, sections, at: None, overview: 0, areas: 0, queue: 0, new: Box::default() }
     }
 
-    /// They come back with the map as it was at `at`.
-    pub(super) fn resume(&mut self, at: At) {
+    /// Resumes from the map at version `at`, which the reader has.
+    pub(super) fn resume(&mut self, at: MapVersion) {
         self.at = Some(at);
     }
 
-    /// From now on they follow these sections, sorted, each once; none means the whole room.
+    /// Follows these sections, sorted, each once; none means the whole room.
     pub(super) fn follow(&mut self, sections: &[u16]) -> Result<(), NoSuchSection> {
         let count = self.hub.section_count();
         if let Some(section) = sections.iter().find(|section| usize::from(**section) >= count) {
@@ -62,7 +62,7 @@ impl Reader {
         (self.sections, self.ticks) = self.hub.subscribe(sections);
         self.overview = 0;
         if before.is_empty() || self.at.is_none() {
-            // Who followed the whole room, or gets a snapshot anyway, lacks nothing.
+            // A reader that followed the whole room, or gets a snapshot anyway, needs no extra seats.
         } else if self.sections.is_empty() {
             self.at = None;
         } else {
@@ -72,19 +72,19 @@ impl Reader {
         Ok(())
     }
 
-    /// The sign of life for somebody who has all that was told so far.
-    pub(super) fn beat(&self) -> Bytes {
-        websocket_frames::beat(self.at.map(|at| at.version))
+    /// The heartbeat frame for the version the reader has.
+    pub(super) fn heartbeat(&self) -> Bytes {
+        websocket_frames::heartbeat(self.at.map(|at| at.version))
     }
 
-    /// What they need next, which they are taken to have from then on. `now` is the lock store's clock.
+    /// Takes the next frame and counts it as received. `now` is the lock store's clock.
     pub(super) fn next(&mut self, now: impl FnOnce() -> Timestamp) -> Next {
         let (at, overview, areas, queue) = {
             let tick = self.ticks.borrow_and_update();
             if tick.stopping {
-                return Next::Leave;
+                return Next::Stopping;
             }
-            let is_in_step = self.at == Some(At { version: tick.from, ..tick.at }) && self.new.is_empty();
+            let is_in_step = self.at == Some(MapVersion { version: tick.from, ..tick.at }) && self.new.is_empty();
             if is_in_step && self.at != Some(tick.at) && !tick.delta.is_empty() {
                 self.at = Some(tick.at);
                 return Next::Frame(tick.delta.clone());
@@ -102,7 +102,7 @@ impl Reader {
             return Next::Nothing;
         }
         let tick = self.ticks.borrow();
-        let told = if self.overview != tick.overview.number {
+        let numbered = if self.overview != tick.overview.number {
             self.overview = tick.overview.number;
             &tick.overview
         } else if self.areas != tick.areas.number {
@@ -112,6 +112,6 @@ impl Reader {
             self.queue = tick.queue.number;
             &tick.queue
         };
-        if told.number == 0 { Next::Nothing } else { Next::Frame(told.frame.clone()) }
+        if numbered.number == 0 { Next::Nothing } else { Next::Frame(numbered.frame.clone()) }
     }
 }

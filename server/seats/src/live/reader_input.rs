@@ -1,8 +1,7 @@
-//! Input of one reader, limited to a pace: a reader changes sections once in a pause, and of the sections asked for in
-//! between the last count.
+//! Throttles the input of one reader: it changes sections once per pause, to the last sections asked for in it.
 //!
-//! A reader who sends more is not read until the pause is over. Their messages wait in their own connection, and cost no
-//! other reader anything.
+//! A reader that sends more is not read until the pause is over. Its messages wait in its own connection and cost other
+//! readers nothing.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -14,18 +13,18 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use super::reader::{NoSuchSection, Reader};
 use super::socket::End;
 
-/// A reader changes sections once in so long: as long as the shortest tick.
+/// Minimum time between two changes of sections: the shortest tick.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Messages of a reader that are read in one pause; a page sends one or two.
+/// Messages of a reader that are read per pause; a page sends one or two.
 const MAX_PER_PAUSE: u8 = 32;
 
-/// Messages of a reader since the last pause. Nearly always there are none, and then there is no timer either.
+/// Messages of a reader since the last pause. Usually there are none, and then there is no timer.
 #[derive(Default)]
 pub(super) struct ReaderInput {
     messages: u8,
-    /// Sections asked for last, and not followed yet.
+    /// Sections asked for last and not followed yet.
     wanted: Option<Vec<u16>>,
-    /// Runs since the first message.
+    /// The timer of the current pause, started by its first message.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -35,13 +34,13 @@ impl ReaderInput {
         self.messages >= MAX_PER_PAUSE
     }
 
-    /// Counts a message, and begins a pause where none is under way.
+    /// Counts a message, and starts a pause if none is running.
     pub(super) fn count(&mut self) {
         self.messages = self.messages.saturating_add(1);
         self.pause.get_or_insert_with(|| Box::pin(sleep(PAUSE)));
     }
 
-    /// Reads a message: its sections are followed at once, or when the pause is over.
+    /// Reads a message. Its sections are followed at once, or at the end of the running pause.
     pub(super) fn take(&mut self, reader: &mut Reader, bytes: &[u8]) -> Result<(), End> {
         let Ok(Ask::Subscribe { sections }) = Ask::decode(bytes) else {
             return Err(End::Close(CloseCode::Unsupported, "nothing we understand; see docs/api.md"));
@@ -55,19 +54,19 @@ impl ReaderInput {
         Ok(())
     }
 
-    /// True while a pause is under way.
+    /// True while a pause is running.
     pub(super) fn is_paused(&self) -> bool {
         self.pause.is_some()
     }
 
-    /// Waits until the pause is over. There must be one.
+    /// Waits until the pause is over; returns at once without one.
     pub(super) async fn pause_is_over(&mut self) {
         if let Some(pause) = &mut self.pause {
             pause.as_mut().await;
         }
     }
 
-    /// Ends the pause: the sections asked for last are followed, and the next pause begins with them.
+    /// Ends the pause. If sections were asked for, they are followed and start the next pause.
     pub(super) fn end_pause(&mut self, reader: &mut Reader) -> Result<(), End> {
         let wanted = std::mem::take(self).wanted;
         let Some(sections) = wanted else { return Ok(()) };

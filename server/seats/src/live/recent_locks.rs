@@ -1,34 +1,34 @@
-//! Which seats of a show were taken in the last seconds, so that whoever was slower can be told by how much.
+//! Seats of a show that were locked in the last seconds, so that a refused visitor sees by how much they were late.
 //!
-//! A courtesy, not a record: it is short, this replica's own, and nothing is decided by it.
+//! Informational only: bounded, local to this replica, and no decision depends on it.
 
 use std::collections::VecDeque;
 
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 
-/// Seats remembered at most: in a rush, those of the last moment.
-const MOST_SEATS: usize = 256;
-/// After this long nobody was faster "just now", milliseconds.
-const JUST_NOW_MS: i64 = 10_000;
+/// Seats kept at most; the oldest are dropped first.
+const MAX_SEATS: usize = 256;
+/// Age from which on a lock is not recent any more, milliseconds.
+const RECENT_MS: i64 = 10_000;
 
-/// The seats, in the order they were taken.
+/// Locked seats in the order of their locks.
 #[derive(Default)]
-pub(super) struct Lately(VecDeque<(SeatIndex, Timestamp)>);
+pub(super) struct RecentLocks(VecDeque<(SeatIndex, Timestamp)>);
 
-impl Lately {
-    /// Somebody has taken these seats.
+impl RecentLocks {
+    /// Records that these seats were locked.
     pub(super) fn note(&mut self, seats: impl Iterator<Item = SeatIndex>, now: Timestamp) {
         self.0.extend(seats.map(|seat| (seat, now)));
-        let surplus = self.0.len().saturating_sub(MOST_SEATS);
+        let surplus = self.0.len().saturating_sub(MAX_SEATS);
         self.0.drain(..surplus);
     }
 
-    /// How long before `now` a seat was taken for the last time, milliseconds; zero when we hear of both at once.
+    /// The time from a seat's last lock to `now`, milliseconds; zero if the announcement overtook the request.
     pub(super) fn ago(&self, seat: SeatIndex, now: Timestamp) -> Option<u32> {
         let (_, at) = self.0.iter().rev().find(|(known, _)| *known == seat)?;
         let ago = now.since(*at).max(0);
-        (ago <= JUST_NOW_MS).then(|| u32::try_from(ago).unwrap_or(u32::MAX))
+        (ago <= RECENT_MS).then(|| u32::try_from(ago).unwrap_or(u32::MAX))
     }
 }
 
@@ -37,22 +37,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_time_counts_and_only_for_a_while() {
-        let mut lately = Lately::default();
-        lately.note([3, 4].into_iter(), Timestamp(1_000));
-        lately.note([3].into_iter(), Timestamp(1_500));
-        assert_eq!(lately.ago(3, Timestamp(1_900)), Some(400));
-        assert_eq!(lately.ago(4, Timestamp(1_900)), Some(900));
-        assert_eq!(lately.ago(5, Timestamp(1_900)), None);
-        assert_eq!(lately.ago(4, Timestamp(900)), Some(0), "their news overtook our request");
-        assert_eq!(lately.ago(4, Timestamp(1_001 + JUST_NOW_MS)), None);
+    fn the_last_lock_of_a_seat_counts_and_expires() {
+        let mut recent_locks = RecentLocks::default();
+        recent_locks.note([3, 4].into_iter(), Timestamp(1_000));
+        recent_locks.note([3].into_iter(), Timestamp(1_500));
+        assert_eq!(recent_locks.ago(3, Timestamp(1_900)), Some(400));
+        assert_eq!(recent_locks.ago(4, Timestamp(1_900)), Some(900));
+        assert_eq!(recent_locks.ago(5, Timestamp(1_900)), None);
+        assert_eq!(recent_locks.ago(4, Timestamp(900)), Some(0), "the announcement overtook the request");
+        assert_eq!(recent_locks.ago(4, Timestamp(1_001 + RECENT_MS)), None);
     }
 
     #[test]
-    fn a_rush_does_not_make_it_grow() {
-        let mut lately = Lately::default();
-        lately.note(0..10_000, Timestamp(1));
-        assert_eq!(lately.0.len(), MOST_SEATS);
-        assert_eq!(lately.ago(9_999, Timestamp(2)), Some(1));
+    fn many_locks_do_not_exceed_the_limit() {
+        let mut recent_locks = RecentLocks::default();
+        recent_locks.note(0..10_000, Timestamp(1));
+        assert_eq!(recent_locks.0.len(), MAX_SEATS);
+        assert_eq!(recent_locks.ago(9_999, Timestamp(2)), Some(1));
     }
 }

@@ -1,7 +1,7 @@
-//! Limits on open sockets of the live map: in all, of one network, of one address, and of one visitor.
+//! Limits on open sockets of the live map: in total, per network, per address and per visitor.
 //!
-//! An idle socket is cheap, but their number is limited: without a limit per address one machine could take all of it, and
-//! without one per network the owner of an IPv6 /48, who has 65,536 addresses as they are counted.
+//! An idle socket is cheap, but their number is limited. Without a limit per address, one machine could take all of it;
+//! without one per network, so could the owner of an IPv6 /48, who has 65,536 addresses as they are counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use http::concurrency::{Concurrency, Slot};
 use http::{ClientAddress, Code, Problem};
 
-/// Sockets one replica serves at most.
+/// Maximum of open sockets on one replica.
 const MAX_SOCKETS: usize = 20_000;
-/// Sockets of one visitor at one time: as many tabs of shows.
+/// Maximum of open sockets of one visitor: one per tab with a show.
 const MAX_PER_VISITOR: usize = 30;
-/// Sockets of a network for each that one of its addresses may have.
+/// The limit of a network, as a multiple of the limit of one address.
 const ADDRESSES_PER_NETWORK: usize = 16;
-/// Sockets of one network at most: others keep half of the replica's.
+/// Maximum of open sockets of one network, so that half of the replica's stay for others.
 const MAX_PER_NETWORK: usize = MAX_SOCKETS / 2;
 /// `Retry-After` of a refusal.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// Open sockets, counted.
+/// Counters of open sockets.
 pub(super) struct Sockets {
     free: Arc<Semaphore>,
-    /// Sockets of one address at most; 0: no limit, neither for visitors.
+    /// Maximum of open sockets of one address; 0 turns off all limits but the total.
     per_address: usize,
     of_networks: Concurrency,
     of_addresses: Concurrency,
     of_visitors: Concurrency,
 }
 
-/// A place of one socket, free again when it is dropped.
+/// The slot of one socket, released on drop.
 pub(super) struct Place {
     _counted: Option<[Slot; 3]>,
     _permit: OwnedSemaphorePermit,
@@ -54,10 +54,10 @@ impl Sockets {
         MAX_SOCKETS - self.free.available_permits()
     }
 
-    /// A place for one more socket of this address and visitor.
+    /// Takes a slot for one more socket of this address and visitor.
     ///
     /// # Errors
-    /// 429 when network, address or visitor has too many already, 503 when the replica has.
+    /// 429 if the network, address or visitor is at its limit, 503 if the replica is.
     pub(super) fn admit(&self, address: &ClientAddress, visitor: &str) -> Result<Place, Problem> {
         let counted = if self.per_address == 0 { None } else { Some(self.count_for(address, visitor)?) };
         let full =
@@ -66,7 +66,7 @@ impl Sockets {
         Ok(Place { _counted: counted, _permit: permit })
     }
 
-    /// Sockets of one network at most, and no fewer than the operator allows one address.
+    /// The limit of one network, at least that of one address.
     fn most_of_network(&self) -> usize {
         (self.per_address * ADDRESSES_PER_NETWORK).min(MAX_PER_NETWORK).max(self.per_address)
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_and_a_visitor_have_so_many_and_a_closed_socket_makes_room() {
+    fn an_address_and_a_visitor_at_their_limit_are_refused_until_a_socket_closes() {
         let sockets = Sockets::new(40);
         let mut ann: Vec<Place> =
             (0..MAX_PER_VISITOR).map(|_| sockets.admit(&at("here"), "ann").expect("there is room")).collect();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_with_more_addresses_than_there_are_sockets_leaves_room_for_others() {
+    fn a_network_with_very_many_addresses_leaves_sockets_for_others() {
         let sockets = Sockets::new(500);
         let of_household = |number: usize| at(&format!("2001:db8:1:{number:x}::/64"));
         let admit = |number: usize| sockets.admit(&of_household(number), &format!("{number}"));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_no_socket_is_counted() {
+    fn without_a_limit_per_address_only_the_total_is_counted() {
         let sockets = Sockets::new(0);
         let open: Vec<Place> = (0..100).map(|_| sockets.admit(&at("here"), "ann").expect("there is room")).collect();
         assert_eq!((sockets.count(), sockets.of_visitors.callers()), (open.len(), 0));

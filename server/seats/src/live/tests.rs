@@ -1,4 +1,4 @@
-//! Hub, readers and sockets together, without a store.
+//! Tests of hub, readers and sockets together, without a store.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::announcement::{Changes, Step};
-use super::connection::Line;
+use super::connection::Connection;
 use super::hub::Hub;
-use super::map::{At, LiveMap};
+use super::map::{LiveMap, MapVersion};
 use super::reader::{Next, NoSuchSection, Reader};
-use super::socket::converse;
+use super::socket::run;
 use crate::seat_locks::MapSnapshot;
 
 const ROOM: u32 = 40;
@@ -30,8 +30,8 @@ fn snapshot(epoch: u64, version: u64, booked: &[usize]) -> MapSnapshot {
 /// A hub of four sections of ten seats, at version 10 of epoch 1.
 fn hub() -> Arc<Hub> {
     let hub = Hub::new(Uuid::nil(), [0..10, 10..20, 20..30, 30..40].into());
-    hub.resync(At::default(), &snapshot(1, 10, &[]));
-    hub.announce(true);
+    hub.resync(MapVersion::default(), &snapshot(1, 10, &[]));
+    hub.publish_tick(true);
     Arc::new(hub)
 }
 
@@ -44,7 +44,7 @@ fn locked(seats: &[SeatIndex]) -> Vec<Change> {
     seats.iter().map(|seat| Change { seat: *seat, state: SeatState::Locked }).collect()
 }
 
-/// What a packed frame says: its two bytes of header, or four, and the rest.
+/// Decodes the frame behind a WebSocket header of two bytes, or four.
 fn unpack(bytes: &[u8]) -> Frame {
     let start = if bytes[1] == 126 { 4 } else { 2 };
     Frame::decode(&bytes[start..], ROOM).expect("a frame of ours")
@@ -65,7 +65,7 @@ fn has_everything(reader: &mut Reader) -> bool {
     reader.next(|| NOW) == Next::Nothing
 }
 
-/// A reader who has the present map.
+/// A reader that has the present map.
 fn reader(hub: &Arc<Hub>) -> Reader {
     let mut reader = Reader::new(Arc::clone(hub));
     assert!(matches!(next(&mut reader), Frame::Snapshot { .. }));
@@ -83,15 +83,15 @@ fn readers_in_step_share_one_frame_a_tick() {
     let (mut ann, mut bob) = (reader(&hub), reader(&hub));
     lock(&hub, 11, &[3]);
     lock(&hub, 12, &[5]);
-    assert!(has_everything(&mut ann), "nothing is told between two ticks");
-    hub.announce(false);
-    let (told_ann, told_bob) = (bytes(&mut ann), bytes(&mut bob));
-    assert_eq!(unpack(&told_ann), delta(10, 12, &[3, 5]));
-    assert_eq!(told_ann.as_ptr(), told_bob.as_ptr(), "the same bytes, not equal ones");
+    assert!(has_everything(&mut ann), "nothing is published between two ticks");
+    hub.publish_tick(false);
+    let (frame_ann, frame_bob) = (bytes(&mut ann), bytes(&mut bob));
+    assert_eq!(unpack(&frame_ann), delta(10, 12, &[3, 5]));
+    assert_eq!(frame_ann.as_ptr(), frame_bob.as_ptr(), "the same bytes, not equal ones");
 }
 
 #[test]
-fn the_json_reading_does_not_wait_for_the_tick_and_is_written_once_a_version() {
+fn json_includes_changes_before_the_tick_and_is_serialised_once_a_version() {
     let hub = hub();
     let mut reader = reader(&hub);
     lock(&hub, 11, &[3]);
@@ -99,36 +99,36 @@ fn the_json_reading_does_not_wait_for_the_tick_and_is_written_once_a_version() {
     let (at, states) = hub.json(write).expect("the hub has a map");
     assert_eq!((at.version, states[3]), (11, SeatState::Locked as u8));
     assert_eq!(hub.json(|_| panic!("written twice")).map(|(at, _)| at), Some(at));
-    assert!(has_everything(&mut reader), "a socket waits");
+    assert!(has_everything(&mut reader), "a socket waits for the tick");
     lock(&hub, 12, &[4]);
-    hub.announce(false);
+    hub.publish_tick(false);
     assert_eq!(next(&mut reader), delta(10, 12, &[3, 4]));
 }
 
 #[test]
-fn who_was_away_gets_one_merged_delta_and_is_in_step_again() {
+fn a_reader_that_missed_ticks_gets_one_merged_delta_and_is_in_step_again() {
     let hub = hub();
     let mut slow = reader(&hub);
     for version in 11..31 {
         lock(&hub, version, &[version as u32 % ROOM]);
-        hub.announce(false);
+        hub.publish_tick(false);
     }
     let Frame::Delta { from: 10, to: 30, changes } = next(&mut slow) else { panic!("one delta of everything") };
     assert_eq!(changes.len(), 20);
     assert!(has_everything(&mut slow));
     lock(&hub, 31, &[1]);
-    hub.announce(false);
+    hub.publish_tick(false);
     assert_eq!(next(&mut slow), delta(30, 31, &[1]));
 }
 
 #[test]
-fn who_comes_back_gets_what_was_missed_and_a_stranger_to_this_history_the_snapshot() {
+fn a_resumed_reader_gets_a_delta_and_one_with_an_unknown_version_gets_a_snapshot() {
     let hub = hub();
     lock(&hub, 11, &[3]);
-    hub.announce(false);
+    hub.publish_tick(false);
     let resumed = |epoch, version| {
         let mut reader = Reader::new(Arc::clone(&hub));
-        reader.resume(At { epoch, version });
+        reader.resume(MapVersion { epoch, version });
         next(&mut reader)
     };
     assert_eq!(resumed(1, 10), delta(10, 11, &[3]));
@@ -143,20 +143,20 @@ fn a_gap_is_filled_by_a_snapshot_that_reaches_readers_as_a_delta() {
     let mut reader = reader(&hub);
     lock(&hub, 12, &[1]);
     assert!(hub.is_stale());
-    hub.resync(hub.heard(), &snapshot(1, 11, &[6]));
+    hub.resync(hub.received(), &snapshot(1, 11, &[6]));
     assert!(!hub.is_stale());
-    hub.announce(false);
+    hub.publish_tick(false);
     let Frame::Delta { from: 10, to: 12, changes } = next(&mut reader) else { panic!("a delta") };
     assert_eq!(changes, [locked(&[1])[0], Change { seat: 6, state: SeatState::Booked }]);
 }
 
 #[test]
-fn a_new_epoch_and_a_store_that_went_back_in_time_reach_readers_as_a_snapshot() {
+fn a_new_epoch_and_a_store_that_fell_back_reach_readers_as_a_snapshot() {
     for (epoch, version) in [(2, 1), (1, 4)] {
         let hub = hub();
         let mut reader = reader(&hub);
-        hub.resync(hub.heard(), &snapshot(epoch, version, &[7]));
-        hub.announce(false);
+        hub.resync(hub.received(), &snapshot(epoch, version, &[7]));
+        hub.publish_tick(false);
         let Frame::Snapshot { epoch: e, version: v, map, .. } = next(&mut reader) else { panic!("a snapshot") };
         assert_eq!((e, v, map[7]), (epoch, version, SeatState::Booked));
         assert!(has_everything(&mut reader));
@@ -164,34 +164,34 @@ fn a_new_epoch_and_a_store_that_went_back_in_time_reach_readers_as_a_snapshot() 
 }
 
 #[test]
-fn a_snapshot_that_was_overtaken_by_announcements_changes_nothing() {
+fn a_snapshot_older_than_the_received_announcements_changes_nothing() {
     let hub = hub();
     let mut reader = reader(&hub);
-    let before = hub.heard();
+    let before = hub.received();
     lock(&hub, 11, &[3]);
     hub.resync(before, &snapshot(1, 10, &[]));
-    hub.announce(false);
+    hub.publish_tick(false);
     assert_eq!(next(&mut reader), delta(10, 11, &[3]));
 }
 
 #[test]
-fn whichever_is_shorter_goes_out() {
+fn the_shorter_of_delta_and_snapshot_is_sent() {
     let seats = 20_000;
     let hub = Hub::new(Uuid::nil(), std::iter::once(0..seats).collect());
     let map = vec![0_u8; seats as usize].into();
-    hub.resync(At::default(), &MapSnapshot { epoch: 1, version: 10, map, areas: vec![] });
-    hub.announce(true);
+    hub.resync(MapVersion::default(), &MapSnapshot { epoch: 1, version: 10, map, areas: vec![] });
+    hub.publish_tick(true);
     let hub = Arc::new(hub);
     let mut reader = Reader::new(Arc::clone(&hub));
     bytes(&mut reader);
     lock(&hub, 11, &(0..seats).collect::<Vec<_>>());
-    hub.announce(false);
-    let told = bytes(&mut reader);
-    assert!(told.len() < 40, "a room that is locked as a whole is a dozen bytes, not {}", told.len());
+    hub.publish_tick(false);
+    let sent = bytes(&mut reader);
+    assert!(sent.len() < 40, "a room that is locked as a whole is a dozen bytes, not {}", sent.len());
 }
 
 #[test]
-fn a_reader_of_some_sections_is_told_these_and_how_many_are_free_elsewhere() {
+fn a_reader_of_some_sections_gets_their_changes_and_an_overview_of_the_others() {
     let hub = hub();
     let mut some = Reader::new(Arc::clone(&hub));
     some.follow(&[1, 3]).expect("the sections are there");
@@ -199,30 +199,30 @@ fn a_reader_of_some_sections_is_told_these_and_how_many_are_free_elsewhere() {
     assert_eq!(next(&mut some), Frame::Overview { free: vec![10, 10, 10, 10] });
     lock(&hub, 11, &[3, 12, 35]);
     lock(&hub, 12, &[4]);
-    hub.announce(false);
+    hub.publish_tick(false);
     assert_eq!(next(&mut some), delta(10, 12, &[12, 35]));
-    assert!(has_everything(&mut some), "the overview waits for the roll call");
-    hub.announce(true);
+    assert!(has_everything(&mut some), "the overview waits for its period");
+    hub.publish_tick(true);
     assert_eq!(next(&mut some), Frame::Overview { free: vec![8, 9, 10, 9] });
     lock(&hub, 13, &[5]);
-    hub.announce(false);
-    assert!(!some.ticks.has_changed().expect("the hub is there"), "nobody is woken for other sections");
-    hub.announce(true);
+    hub.publish_tick(false);
+    assert!(!some.ticks.has_changed().expect("the hub is there"), "changes of other sections wake no reader");
+    hub.publish_tick(true);
     assert_eq!(next(&mut some), delta(12, 13, &[]));
     assert_eq!(next(&mut some), Frame::Overview { free: vec![7, 9, 10, 9] });
-    hub.announce(true);
-    assert!(!some.ticks.has_changed().expect("the hub is there"), "the overview comes when it changed");
+    hub.publish_tick(true);
+    assert!(!some.ticks.has_changed().expect("the hub is there"), "an unchanged overview wakes no reader");
 }
 
 #[test]
-fn sections_change_without_a_new_snapshot_and_the_added_ones_come_whole() {
+fn a_change_of_sections_sends_all_seats_of_the_added_ones_without_a_snapshot() {
     let hub = hub();
     let mut some = Reader::new(Arc::clone(&hub));
     some.follow(&[1]).expect("the section is there");
     assert!(matches!(next(&mut some), Frame::Snapshot { .. }));
     assert!(matches!(next(&mut some), Frame::Overview { .. }));
     lock(&hub, 11, &[12, 35]);
-    hub.announce(false);
+    hub.publish_tick(false);
     some.follow(&[1, 3]).expect("the sections are there");
     let Frame::Delta { from: 10, to: 11, changes } = next(&mut some) else { panic!("a delta") };
     let seats: Vec<_> = changes.iter().map(|change| change.seat).collect();
@@ -234,14 +234,14 @@ fn sections_change_without_a_new_snapshot_and_the_added_ones_come_whole() {
 }
 
 #[test]
-fn readers_of_the_same_sections_share_bytes_and_sets_beyond_the_limit_get_the_room() {
+fn readers_of_equal_sections_share_bytes_and_section_sets_beyond_the_limit_get_the_room() {
     let sections = 80_u32;
     let hub = Hub::new(Uuid::nil(), (0..sections).map(|section| section..section + 1).collect());
     hub.resync(
-        At::default(),
+        MapVersion::default(),
         &MapSnapshot { epoch: 1, version: 10, map: vec![0_u8; sections as usize].into(), areas: vec![] },
     );
-    hub.announce(true);
+    hub.publish_tick(true);
     let hub = Arc::new(hub);
     let follow = |section: u16| {
         let mut reader = Reader::new(Arc::clone(&hub));
@@ -252,24 +252,24 @@ fn readers_of_the_same_sections_share_bytes_and_sets_beyond_the_limit_get_the_ro
     let mut readers: Vec<Reader> = (0..sections as u16).map(follow).collect();
     let mut again = follow(0);
     lock(&hub, 11, &(0..sections).collect::<Vec<_>>());
-    hub.announce(false);
+    hub.publish_tick(false);
     let seats = |bytes: &Bytes| match Frame::decode(&bytes[if bytes[1] == 126 { 4 } else { 2 }..], sections) {
         Ok(Frame::Delta { changes, .. }) => changes.len(),
         other => panic!("{other:?} is no delta"),
     };
-    let told: Vec<Bytes> = readers.iter_mut().map(bytes).collect();
-    assert_eq!(told[0].as_ptr(), bytes(&mut again).as_ptr());
-    assert_eq!((seats(&told[0]), seats(&told[79])), (1, 80));
+    let frames: Vec<Bytes> = readers.iter_mut().map(bytes).collect();
+    assert_eq!(frames[0].as_ptr(), bytes(&mut again).as_ptr());
+    assert_eq!((seats(&frames[0]), seats(&frames[79])), (1, 80));
 }
 
 #[test]
-fn places_left_are_told_at_first_and_when_they_change() {
+fn places_left_are_sent_first_and_after_each_change() {
     let hub = hub();
     let mut early = reader(&hub);
     let places = |version, left| {
         let changes = Some(Changes { seats: vec![], areas: vec![(3, left)] });
         hub.take(Step { epoch: 1, version, changes });
-        hub.announce(false);
+        hub.publish_tick(false);
     };
     places(11, 57);
     assert_eq!(next(&mut early), delta(10, 11, &[]));
@@ -278,26 +278,26 @@ fn places_left_are_told_at_first_and_when_they_change() {
     assert!(matches!(next(&mut late), Frame::Snapshot { .. }));
     assert_eq!(next(&mut late), Frame::Areas { left: vec![(3, 57)] });
     lock(&hub, 12, &[1]);
-    hub.announce(false);
+    hub.publish_tick(false);
     assert_eq!(next(&mut late), delta(11, 12, &[1]));
     assert!(has_everything(&mut late));
 }
 
 #[test]
-fn a_beat_tells_a_reader_in_a_frame_that_nothing_is_new() {
+fn a_heartbeat_contains_an_empty_delta_at_the_version_of_the_reader() {
     let hub = hub();
-    let nobody = Reader::new(Arc::clone(&hub));
-    assert_eq!(nobody.beat()[..], [0x89, 0], "there is no version to say it of");
+    let without_map = Reader::new(Arc::clone(&hub));
+    assert_eq!(without_map.heartbeat()[..], [0x89, 0], "only the ping without a version");
     let reader = reader(&hub);
     lock(&hub, 11, &[3]);
-    hub.announce(false);
-    // What was announced meanwhile comes after it, from the same version.
-    let beat = reader.beat();
-    assert_eq!(beat[..2], [0x89, 0], "a ping");
-    assert_eq!(unpack(&beat[2..]), delta(10, 10, &[]));
+    hub.publish_tick(false);
+    // A tick that was published meanwhile is sent later, from the same version.
+    let heartbeat = reader.heartbeat();
+    assert_eq!(heartbeat[..2], [0x89, 0], "a ping");
+    assert_eq!(unpack(&heartbeat[2..]), delta(10, 10, &[]));
 }
 
-/// The next frame as a client reads it.
+/// Reads the next frame as a client.
 async fn read(peer: &mut DuplexStream) -> Frame {
     let mut header = [0; 2];
     peer.read_exact(&mut header).await.expect("a header");
@@ -308,18 +308,18 @@ async fn read(peer: &mut DuplexStream) -> Frame {
 }
 
 #[tokio::test]
-async fn a_reader_who_sleeps_through_a_thousand_ticks_converges_in_one_frame() {
+async fn a_reader_that_blocks_for_a_thousand_ticks_converges_in_one_frame() {
     let hub = hub();
-    // A line on which not even the first frame fits.
+    // A connection whose buffer holds not even the first frame.
     let (ours, mut peer) = duplex(4);
     let mut asleep = Reader::new(Arc::clone(&hub));
     let talking = tokio::spawn(async move {
-        let mut line = Line::new(ours, &[]);
-        converse(&mut line, &mut asleep, &CancellationToken::new(), || NOW).await.map(|_| ())
+        let mut connection = Connection::new(ours, &[]);
+        run(&mut connection, &mut asleep, &CancellationToken::new(), || NOW).await.map(|_| ())
     });
     for version in 11..1_011 {
         lock(&hub, version, &[version as u32 % ROOM]);
-        hub.announce(false);
+        hub.publish_tick(false);
         tokio::task::yield_now().await;
     }
     let Frame::Snapshot { version, .. } = read(&mut peer).await else { panic!("the frame it fell asleep over") };
@@ -335,62 +335,66 @@ async fn a_reader_who_sleeps_through_a_thousand_ticks_converges_in_one_frame() {
 }
 
 #[tokio::test]
-async fn a_stopping_server_waits_for_nobody_who_takes_nothing() {
+async fn a_stopping_server_does_not_wait_for_a_blocked_reader() {
     let hub = hub();
     let (ours, _peer) = duplex(4);
     let stop = CancellationToken::new();
     stop.cancel();
     let mut stuck = Reader::new(Arc::clone(&hub));
-    let ended = converse(&mut Line::new(ours, &[]), &mut stuck, &stop, || NOW).await.map(|_| ());
-    assert_eq!(ended, Err(super::socket::End::Leave));
+    let ended = run(&mut Connection::new(ours, &[]), &mut stuck, &stop, || NOW).await.map(|_| ());
+    assert_eq!(ended, Err(super::socket::End::Stopping));
     hub.stop();
-    assert_eq!(Reader::new(hub).next(|| NOW), Next::Leave);
+    assert_eq!(Reader::new(hub).next(|| NOW), Next::Stopping);
 }
 
 #[tokio::test]
-async fn a_reader_changes_sections_over_the_line() {
+async fn a_reader_changes_sections_over_the_connection() {
     use tokio::io::AsyncWriteExt;
     let hub = hub();
     let (ours, mut peer) = duplex(4_096);
     let mut reader = Reader::new(Arc::clone(&hub));
     let talking = tokio::spawn(async move {
-        let mut line = Line::new(ours, &[]);
-        converse(&mut line, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
+        let mut connection = Connection::new(ours, &[]);
+        run(&mut connection, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
     });
     assert!(matches!(read(&mut peer).await, Frame::Snapshot { .. }));
     let ask = Ask::Subscribe { sections: vec![2] }.encode();
-    // Masked with zeros, which changes nothing.
+    // A mask of zeros leaves the bytes as they are.
     peer.write_all(&[&[0x82, 0x80 | ask.len() as u8, 0, 0, 0, 0][..], &ask].concat()).await.expect("there is room");
     assert_eq!(read(&mut peer).await, Frame::Overview { free: vec![10; 4] });
     lock(&hub, 11, &[1, 22]);
-    hub.announce(false);
+    hub.publish_tick(false);
     assert_eq!(read(&mut peer).await, delta(10, 11, &[22]));
     drop(peer);
     assert!(talking.await.expect("no panic").is_err());
 }
 
-/// A message of a client, masked with zeros, which changes nothing.
-fn said(sections: &[u16]) -> Vec<u8> {
+/// A message of a client, masked with zeros.
+fn subscribe_message(sections: &[u16]) -> Vec<u8> {
     let ask = Ask::Subscribe { sections: sections.to_vec() }.encode();
     [&[0x82, 0x80 | ask.len() as u8, 0, 0, 0, 0][..], &ask].concat()
 }
 
 #[tokio::test]
-async fn of_the_sections_asked_for_within_a_tick_the_last_count_and_a_flood_waits_in_its_own_connection() {
+async fn the_last_sections_asked_for_in_a_pause_win_and_a_flood_waits_in_its_own_connection() {
     use tokio::io::AsyncWriteExt;
     let hub = hub();
     let (ours, mut peer) = duplex(1 << 20);
     let mut reader = Reader::new(Arc::clone(&hub));
     let talking = tokio::spawn(async move {
-        let mut line = Line::new(ours, &[]);
-        converse(&mut line, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
+        let mut connection = Connection::new(ours, &[]);
+        run(&mut connection, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
     });
     assert!(matches!(read(&mut peer).await, Frame::Snapshot { .. }));
-    // More than is read in a pause: the rest waits for the next one.
-    let flood: Vec<u8> = (0..20).flat_map(|_| [said(&[0]), said(&[1])]).flatten().chain(said(&[0, 3])).collect();
+    // More messages than one pause reads: the rest waits for the next pause.
+    let flood: Vec<u8> = (0..20)
+        .flat_map(|_| [subscribe_message(&[0]), subscribe_message(&[1])])
+        .flatten()
+        .chain(subscribe_message(&[0, 3]))
+        .collect();
     peer.write_all(&flood).await.expect("there is room");
     let mut seats = Vec::new();
-    // After each change of sections a delta brings what was added.
+    // After each change of sections a delta contains the added seats.
     while !seats.contains(&30) {
         match read(&mut peer).await {
             Frame::Delta { changes, .. } => seats.extend(changes.iter().map(|change| change.seat)),
@@ -398,7 +402,7 @@ async fn of_the_sections_asked_for_within_a_tick_the_last_count_and_a_flood_wait
             other => panic!("{other:?} is no answer"),
         }
     }
-    // The first at once, the last of each pause after it: forty-one changes are three.
+    // The first change at once, then one per pause: forty-one messages cause at most three changes.
     assert!(seats.len() <= 3 * 20, "{seats:?}");
     drop(peer);
     assert!(talking.await.expect("no panic").is_err());

@@ -1,4 +1,4 @@
-//! The heartbeat of a hub.
+//! The tick loop of a hub.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,28 +6,28 @@ use std::time::Duration;
 use super::hub::Hub;
 use crate::SeatsState;
 
-/// How often changes go out while few are watching; a blink is longer.
+/// The tick with few readers.
 const FAST_TICK: Duration = Duration::from_millis(50);
-/// …and while many are.
+/// The tick with [`MANY_READERS`] readers.
 const SLOW_TICK: Duration = Duration::from_millis(250);
-/// Sockets of one show from which on ticks are slow. Between, they stretch with the square root: a tick costs
-/// a write for each socket, so that the first thousand is worth a little patience already.
+/// Sockets of one show from which on ticks are slow. Below, the tick grows with the square root of their number: a tick
+/// costs a write per socket, so the first thousand sockets already slow it noticeably.
 const MANY_READERS: usize = 10_000;
-/// A hub without readers is kept this long.
+/// A hub without readers closes after this long.
 const IDLE_LIFE: Duration = Duration::from_secs(30);
-/// A snapshot that could not be read is asked for again this often.
-const READ_AGAIN: Duration = Duration::from_secs(1);
-/// Readers of some sections learn of the others this often.
-const ROLL_CALL: Duration = Duration::from_secs(1);
+/// Pause between two reads of a snapshot after a failure.
+const READ_RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// Period in which readers of some sections get the version and the overview, even without changes in their sections.
+const IDLE_VIEW_PERIOD: Duration = Duration::from_secs(1);
 
-/// Runs until the server stops or nobody has been watching for a while.
+/// Runs until the server stops or the hub has had no readers for [`IDLE_LIFE`].
 pub(super) async fn tick(state: SeatsState, hub: Arc<Hub>) {
-    let (mut idle, mut since_roll_call, mut since_read) = (Duration::ZERO, Duration::ZERO, READ_AGAIN);
+    let (mut idle, mut since_idle_views, mut since_read) = (Duration::ZERO, Duration::ZERO, READ_RETRY_PAUSE);
     loop {
         let pause = pause_for(hub.readers());
         let pausing = async {
             tokio::time::sleep(pause).await;
-            if hub.is_stale() && since_read >= READ_AGAIN {
+            if hub.is_stale() && since_read >= READ_RETRY_PAUSE {
                 super::refresh(&state, hub.show).await;
                 since_read = Duration::ZERO;
             }
@@ -40,12 +40,12 @@ pub(super) async fn tick(state: SeatsState, hub: Arc<Hub>) {
             return;
         }
         since_read += pause;
-        since_roll_call += pause;
-        let roll_call = since_roll_call >= ROLL_CALL;
-        if roll_call {
-            since_roll_call = Duration::ZERO;
+        since_idle_views += pause;
+        let includes_idle_views = since_idle_views >= IDLE_VIEW_PERIOD;
+        if includes_idle_views {
+            since_idle_views = Duration::ZERO;
         }
-        hub.announce(roll_call);
+        hub.publish_tick(includes_idle_views);
         idle = if hub.readers() == 0 { idle + pause } else { Duration::ZERO };
         if idle >= IDLE_LIFE && state.hubs.close_if_unread(&hub) {
             return;

@@ -1,4 +1,4 @@
-//! What readers of the same seats share: the whole room, or some of its sections.
+//! Frames shared by the readers of the same seats: the whole room, or some of its sections.
 
 use std::ops::Range;
 
@@ -7,36 +7,35 @@ use domain::seats::SeatIndex;
 use domain::wire::{Change, Frame};
 use tokio::sync::watch;
 
-use super::map::{At, LiveMap};
-use super::websocket_frames::packed;
+use super::map::{LiveMap, MapVersion};
+use super::websocket_frames::encode;
 
-/// Deltas from other versions than the last tick's that are kept until the next: readers who fell
-/// behind together ask for the same.
+/// Merged deltas kept until the next tick: readers that fell behind at the same time have the same version.
 const MAX_MERGED: usize = 8;
 
-/// A frame that goes out when it changed: its number says whether a reader has it.
+/// A frame that is sent after each change; readers compare its number with that of the frame they have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NumberedFrame {
-    /// 0: there is nothing to tell.
+    /// 0: there is no frame.
     pub(super) number: u32,
     pub(super) frame: Bytes,
 }
 
 impl NumberedFrame {
-    /// Replaces it by the next one.
-    pub(super) fn tell(&mut self, frame: &Frame) {
-        *self = Self { number: self.number.wrapping_add(1).max(1), frame: packed(frame) };
+    /// Replaces it by the next frame.
+    pub(super) fn replace(&mut self, frame: &Frame) {
+        *self = Self { number: self.number.wrapping_add(1).max(1), frame: encode(frame) };
     }
 }
 
-/// What a tick tells everyone in step: no lock of the hub, nothing to encode.
+/// One tick for all readers at its start version; they take it without a lock of the hub and without encoding.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tick {
-    /// Where it leads to.
-    pub(super) at: At,
-    /// From this version of the same epoch…
+    /// The version it leads to.
+    pub(super) at: MapVersion,
+    /// The version it starts from, in the same epoch.
     pub(super) from: u64,
-    /// …by this delta. Empty: one of one's own, or a snapshot, is needed.
+    /// The delta from `from` to `at`. Empty: a reader needs its own delta, or a snapshot.
     pub(super) delta: Bytes,
     pub(super) overview: NumberedFrame,
     pub(super) areas: NumberedFrame,
@@ -45,19 +44,19 @@ pub(super) struct Tick {
     pub(super) stopping: bool,
 }
 
-/// The news of a hub that are the same for all its views.
-pub(super) struct News<'a> {
+/// The state of a hub that all its views share.
+pub(super) struct ViewUpdate<'a> {
     pub(super) map: &'a LiveMap,
     pub(super) overview: &'a NumberedFrame,
     pub(super) areas: &'a NumberedFrame,
     pub(super) queue: &'a NumberedFrame,
-    /// Whether views that had nothing to say catch up as well; about once a second.
-    pub(super) roll_call: bool,
+    /// True if views without changes catch up as well; about once a second.
+    pub(super) includes_idle_views: bool,
     pub(super) stopping: bool,
 }
 
 pub(super) struct View {
-    /// Sorted numbers of its sections; none means the whole room.
+    /// Sorted section numbers; empty for the whole room.
     pub(super) sections: Box<[u16]>,
     ranges: Vec<Range<SeatIndex>>,
     ticks: watch::Sender<Tick>,
@@ -65,7 +64,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// The view of these sections, whose seats are `ranges`.
+    /// Creates the view of these sections, whose seats are `ranges`.
     pub(super) fn new(sections: Box<[u16]>, ranges: Vec<Range<SeatIndex>>) -> Self {
         Self { sections, ranges, ticks: watch::Sender::new(Tick::default()), merged: Vec::new() }
     }
@@ -86,58 +85,58 @@ impl View {
         if self.is_whole() { None } else { Some(&self.ranges) }
     }
 
-    /// Wakes the readers, if there is something they should know.
-    pub(super) fn publish(&mut self, news: &News<'_>) {
-        let at = news.map.at();
+    /// Wakes the readers, if there is something new for them.
+    pub(super) fn publish(&mut self, update: &ViewUpdate<'_>) {
+        let at = update.map.at();
         let (last, overview, areas, queue, stopping) = {
             let tick = self.ticks.borrow();
             (tick.at, tick.overview.number, tick.areas.number, tick.queue.number, tick.stopping)
         };
-        let changes = news.map.reaches_back_to(last).then(|| news.map.changes_since(last.version, self.within()));
+        let changes = update.map.reaches_back_to(last).then(|| update.map.changes_since(last.version, self.within()));
         let is_due = match &changes {
-            Some(changes) => at != last && (self.is_whole() || news.roll_call || !changes.is_empty()),
+            Some(changes) => at != last && (self.is_whole() || update.includes_idle_views || !changes.is_empty()),
             None => true,
         };
-        let has_overview = self.is_whole() || overview == news.overview.number;
-        let has_others = areas == news.areas.number && queue == news.queue.number;
-        if !is_due && has_overview && has_others && stopping == news.stopping {
+        let has_overview = self.is_whole() || overview == update.overview.number;
+        let has_others = areas == update.areas.number && queue == update.queue.number;
+        if !is_due && has_overview && has_others && stopping == update.stopping {
             return;
         }
-        // A tick that changed half the room is told shorter by a snapshot: each reader asks for it.
+        // After a tick that changed half the room a snapshot is shorter: each reader asks for it.
         let delta = changes
             .map(|changes| delta(last.version, at.version, changes))
-            .filter(|delta| delta.len() <= news.map.longest_snapshot())
+            .filter(|delta| delta.len() <= update.map.longest_snapshot())
             .unwrap_or_default();
-        let overview = if self.is_whole() { NumberedFrame::default() } else { news.overview.clone() };
+        let overview = if self.is_whole() { NumberedFrame::default() } else { update.overview.clone() };
         self.ticks.send_replace(Tick {
             at,
             from: last.version,
             delta,
             overview,
-            areas: news.areas.clone(),
-            queue: news.queue.clone(),
-            stopping: news.stopping,
+            areas: update.areas.clone(),
+            queue: update.queue.clone(),
+            stopping: update.stopping,
         });
     }
 
-    /// The delta from that version to the present, if it was kept.
+    /// The kept delta from that version to the present.
     pub(super) fn merged_since(&self, from: u64) -> Option<Bytes> {
         self.merged.iter().find(|(version, _)| *version == from).map(|(_, bytes)| bytes.clone())
     }
 
-    /// Keeps the delta from that version to the present for other readers at that version.
+    /// Keeps a delta to the present for other readers at version `from`.
     pub(super) fn keep_merged(&mut self, from: u64, bytes: &Bytes) {
         if self.merged.len() < MAX_MERGED && self.merged_since(from).is_none() {
             self.merged.push((from, bytes.clone()));
         }
     }
 
-    /// Changes since a version of this epoch that the history reaches back to.
+    /// Changes since a version of this epoch within the history.
     pub(super) fn changes_since(&self, from: u64, map: &LiveMap) -> Vec<Change> {
         map.changes_since(from, self.within())
     }
 
-    /// The same, and every seat of the sections that are `new` to the reader.
+    /// Changes since `from`, and every seat of the sections that are `new` to the reader.
     pub(super) fn changes_with(&self, from: u64, new: &[Range<SeatIndex>], map: &LiveMap) -> Vec<Change> {
         let mut changes = self.changes_since(from, map);
         changes.extend(map.states_of(new));
@@ -146,13 +145,13 @@ impl View {
         changes
     }
 
-    /// Forgets deltas to a version that is not the present any more.
+    /// Drops the merged deltas after a change of the map.
     pub(super) fn forget_merged(&mut self) {
         self.merged.clear();
     }
 }
 
-/// The frame of these changes.
+/// Encodes these changes as a delta frame.
 pub(super) fn delta(from: u64, to: u64, changes: Vec<Change>) -> Bytes {
-    packed(&Frame::Delta { from, to, changes })
+    encode(&Frame::Delta { from, to, changes })
 }

@@ -1,9 +1,9 @@
-//! What a replica does when it meets a show for the first time: the store's map is compared with the claims.
+//! Compares a show's map with the claims when a replica first uses the show.
 //!
-//! A store that was killed may come back without its last second. Replicas that have seen more notice it
-//! ("REGRESSED"); one that was started since cannot know. So it looks, once a show, while nobody waits for
-//! it: a seat that Postgres has sold and the map offers would be refused at the claim anyway, but only after
-//! somebody had chosen it.
+//! A store that was killed may come back without its last second. Replicas that have seen newer versions detect it
+//! ("REGRESSED"); a replica started since cannot. It therefore compares once per show, in the background:
+//! a seat that Postgres has sold and the map offers would be refused at the claim anyway, but only after
+//! a visitor had chosen it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -16,53 +16,53 @@ use super::{Lot, MAX_PER_CALL, MapSnapshot, Sale, StoreError};
 use crate::SeatsState;
 use http::Problem;
 
-/// Shows remembered at most. Beyond, all are forgotten and looked at again: a glance too many.
+/// Shows remembered at most. Beyond, all are forgotten and compared again, which costs only reads.
 const MAX_SHOWS: usize = 10_000;
 
-/// Shows this replica has met.
+/// Shows that this replica has compared, or is comparing.
 #[derive(Default)]
 pub struct FirstLooks(Mutex<HashSet<Uuid>>);
 
 impl FirstLooks {
-    /// Whether nobody asked about this show before.
-    fn is_first(&self, show: Uuid) -> bool {
-        let mut met = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if met.len() >= MAX_SHOWS && !met.contains(&show) {
-            met.clear();
+    /// Marks a show as compared. False if it was marked before.
+    fn try_mark(&self, show: Uuid) -> bool {
+        let mut marked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if marked.len() >= MAX_SHOWS && !marked.contains(&show) {
+            marked.clear();
         }
-        met.insert(show)
+        marked.insert(show)
     }
 
-    fn again(&self, show: Uuid) {
+    fn unmark(&self, show: Uuid) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&show);
     }
 }
 
-/// Looks at a show whose map was just found, if nobody here has yet.
-pub(super) fn take(state: &SeatsState, show: Uuid) {
-    if state.first_looks.is_first(show) {
-        let looking = state.clone();
+/// Starts the comparison of a show with a loaded map, unless this replica has compared it before.
+pub(super) fn start_once(state: &SeatsState, show: Uuid) {
+    if state.first_looks.try_mark(show) {
+        let comparing = state.clone();
         state.tasks.spawn(async move {
-            match compare(&looking, show).await {
+            match compare(&comparing, show).await {
                 Ok(0) => {}
                 Ok(mended) => {
-                    tracing::warn!(%show, mended, "the map of {show} did not know of {mended} sold seats; now it does");
+                    tracing::warn!(%show, mended, "the seat map of {show} lacked {mended} sold seats; repaired");
                 }
                 Err(problem) => {
-                    tracing::warn!(?problem, %show, "the map of {show} was not compared with the claims; the next caller sees to it");
-                    looking.first_looks.again(show);
+                    tracing::warn!(?problem, %show, "compare the map of {show} with its claims failed, retrying");
+                    comparing.first_looks.unmark(show);
                 }
             }
         });
     }
 }
 
-/// Tells the map of sales it does not show. How many seats it did not.
+/// Books the sold seats that the map lacks. Returns their number.
 async fn compare(state: &SeatsState, show: Uuid) -> Result<usize, Problem> {
-    let Some(before) = glance(state, show).await? else { return Ok(0) };
-    let claims = sold(&state.pg, show).await?;
-    // Looked at twice: what was sold in between is on its way.
-    let Some(after) = glance(state, show).await? else { return Ok(0) };
+    let Some(before) = read_map(state, show).await? else { return Ok(0) };
+    let claims = load_claims(&state.pg, show).await?;
+    // Read again: the map may lag behind a sale between the two reads.
+    let Some(after) = read_map(state, show).await? else { return Ok(0) };
     let unknown =
         |seat: SeatIndex| [&before, &after].iter().all(|seen| state_of(seen, seat) != SeatState::Booked as u8);
     let mut sales = BTreeMap::<(Uuid, i64), Sale>::new();
@@ -83,8 +83,8 @@ async fn compare(state: &SeatsState, show: Uuid) -> Result<usize, Problem> {
     Ok(mended)
 }
 
-/// The map, or nothing when it is to be built anyway.
-async fn glance(state: &SeatsState, show: Uuid) -> Result<Option<MapSnapshot>, Problem> {
+/// Reads the map, or nothing if it is not loaded: a rebuild reads the claims anyway.
+async fn read_map(state: &SeatsState, show: Uuid) -> Result<Option<MapSnapshot>, Problem> {
     match state.locks.snapshot(show).await {
         Ok(snapshot) => Ok(Some(snapshot)),
         Err(StoreError::NoMap(_)) => Ok(None),
@@ -92,7 +92,7 @@ async fn glance(state: &SeatsState, show: Uuid) -> Result<Option<MapSnapshot>, P
     }
 }
 
-/// A seat the room has no more is no seat to tell of.
+/// The state of a seat; one that the room does not have counts as booked, so that it is not repaired.
 fn state_of(seen: &MapSnapshot, seat: SeatIndex) -> u8 {
     seen.map.get(seat as usize).copied().unwrap_or(SeatState::Booked as u8)
 }
@@ -105,7 +105,7 @@ struct Claim {
     fence: i64,
 }
 
-async fn sold(pg: &PgPool, show: Uuid) -> Result<Vec<Claim>, sqlx::Error> {
+async fn load_claims(pg: &PgPool, show: Uuid) -> Result<Vec<Claim>, sqlx::Error> {
     sqlx::query_as(
         "SELECT claim.seat_no, booking.hold_id, booking.owner, claim.fence
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id

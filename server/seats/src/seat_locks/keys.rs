@@ -2,11 +2,11 @@
 
 use uuid::Uuid;
 
-/// The keys every script gets, in the order of `lua/prelude.lua`.
+/// The keys of a show for every script, in the order of `lua/prelude.lua`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys(pub [String; NAMES.len()]);
 
-/// What they are called, in that order.
+/// Their names, in that order.
 const NAMES: [&str; 12] =
     ["map", "holds", "expiry", "owners", "sold", "areas", "version", "fence", "epoch", "today", "before", "lapses"];
 
@@ -14,18 +14,18 @@ impl Keys {
     /// The keys of `show` under `prefix`.
     #[must_use]
     pub fn of(prefix: &str, show: Uuid) -> Self {
-        // Written once for all of them: this is done for every call.
+        // The shared part is formatted once: this runs for every call.
         let shared = format!("{prefix}{{show:{show}}}:");
         Self(NAMES.map(|name| [shared.as_str(), name].concat()))
     }
 }
-/// Where changes of `show` are announced.
+/// The channel on which changes of `show` are published.
 #[must_use]
 pub fn channel_of(prefix: &str, show: Uuid) -> String {
     format!("{prefix}{{show:{show}}}:changes")
 }
 
-/// The show a channel speaks of.
+/// The show of a channel.
 #[must_use]
 pub fn show_of_channel(prefix: &str, channel: &str) -> Option<Uuid> {
     let inner = channel.strip_prefix(prefix)?.strip_prefix("{show:")?.strip_suffix("}:changes")?;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_are_those_the_scripts_declare_in_their_order() {
+    fn the_keys_match_the_declarations_in_the_prelude_in_order() {
         let declared: Vec<&str> = include_str!("lua/prelude.lua")
             .lines()
             .filter_map(|line| {
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_count_holds_that_ran_out_for_as_long_as_the_rule_says() {
+    fn the_scripts_count_lapses_for_as_long_as_the_rule_in_domain() {
         let counted = format!("local LAPSES_COUNT = {} * 60 * 1000\n", domain::fairness::LAPSES_COUNT_MINUTES);
         assert!(include_str!("lua/prelude.lua").contains(&counted), "{counted}");
     }

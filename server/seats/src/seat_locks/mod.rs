@@ -1,9 +1,9 @@
-//! The lock store: who holds which seat of a show, right now, on the store's own clock.
+//! The lock store: which visitor holds which seat of a show now, on the store's own clock.
 //!
 //! It grants holds and nothing more. It can lose one (a failover under replication lag does), so a
 //! hold never authorises a charge: that is `seat_claims` in Postgres (see `bookings`).
 //!
-//! What is not here: prices, people, bookings, and anything that reads the server's clock.
+//! Prices, persons, bookings and the server's clock are not used here.
 
 mod claims_check;
 mod forget;
@@ -34,7 +34,7 @@ pub use redis_store::RedisLocks;
 pub use shadow::{Divergence, Kind, KnownSource, ShadowLocks};
 pub use sweeper::{Watched, sweep_forever};
 
-/// Seats and places, of a wish, a hold or a sale.
+/// Seats and places of an attempt, a hold or a sale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lot {
     /// Seats, sorted, each once.
@@ -50,151 +50,150 @@ impl Lot {
         Self { seats, places: Vec::new() }
     }
 
-    /// Whether nothing is in it.
+    /// True without seats and places.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.seats.is_empty() && self.places.is_empty()
     }
 }
 
-/// What a request is known by: the store gives the same answer to the same request again, for a day at
-/// least, whatever happened to the hold meanwhile.
+/// Identity of a request for replay: the store repeats its answer to the same request for at least a day, whatever
+/// happened to the hold meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Made by the caller from the person, the show and their key.
+    /// Derived by the caller from the person, the show and their key.
     pub id: Uuid,
-    /// Of the request: another one under the same id is [`Refusal::Reused`].
+    /// Digest of the request: a different one under the same id is [`Refusal::Reused`].
     pub digest: u64,
 }
 
-/// What a show grants.
+/// Limits of a show for its holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Seats and places one person may hold and own.
     pub per_person: usize,
-    /// How long a hold lasts, milliseconds.
+    /// Length of a hold, milliseconds.
     pub length_ms: i64,
-    /// How long it may last with extensions, milliseconds; payments in progress aside.
+    /// Maximum life of a hold with extensions, milliseconds; payments in progress may exceed it.
     pub life_ms: i64,
 }
 
-/// One wish for a hold.
+/// One attempt to get a hold.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// Its id becomes the hold's.
+    /// Its id becomes the id of the hold.
     pub asked: Asked,
-    /// Whose it will be; no colon in it.
+    /// The owner of the hold; contains no colon.
     pub owner: String,
-    /// What is wished for; not empty.
+    /// The seats and places asked for; not empty.
     pub lot: Lot,
-    /// Whether seats the house keeps are free for it, as any that is on sale: the house gives them away, and Postgres knows.
+    /// True if house seats count as free for it: the theatre gives them away, and Postgres records that.
     pub takes_kept: bool,
 }
 
 /// A change to a hold.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What the request is known by.
+    /// Identity of the request.
     pub asked: Asked,
     /// The hold.
     pub hold: Uuid,
     /// Its owner.
     pub owner: String,
-    /// To be added; what the hold has already is left alone.
+    /// To be added; seats that the hold already has are ignored.
     pub add: Lot,
-    /// To be let go; what the hold has not is left alone.
+    /// To be released; seats that the hold does not have are ignored.
     pub remove: Lot,
 }
 
-/// A hold as the store has it.
+/// A hold in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Its id.
     pub hold: Uuid,
-    /// When it ends.
+    /// Its expiry.
     pub expires_at: Timestamp,
-    /// No extension goes beyond this.
+    /// The limit of all extensions.
     pub latest: Timestamp,
-    /// Grows with every hold of a show; the later one is right.
+    /// Fencing token: grows with every hold of a show; the higher one wins.
     pub fence: i64,
-    /// Whether a payment is in progress.
+    /// True while a payment is in progress.
     pub paying: bool,
-    /// What it has.
+    /// Its seats and places.
     pub lot: Lot,
 }
 
-/// Seats and places of a booking, as the store knows them by hold and fence.
+/// Seats and places of a booking, identified in the store by hold and fence.
 #[derive(Clone, Debug)]
 pub struct Sale {
-    /// The hold they were held by.
+    /// The hold they were in.
     pub hold: Uuid,
     /// Its owner.
     pub owner: String,
     /// Its fence.
     pub fence: i64,
-    /// What was bought.
+    /// The seats and places bought.
     pub lot: Lot,
 }
 
-/// The next id, owner and end of a hold that is renewed.
+/// New id, owner and expiry of a hold that is renewed.
 #[derive(Clone, Debug)]
 pub struct Renewal {
-    /// Its next id.
+    /// Its new id.
     pub hold: Uuid,
-    /// Its next owner; no colon in it.
+    /// Its new owner; contains no colon.
     pub owner: String,
-    /// Until when it lasts, on this store's clock.
+    /// Its new expiry, on this store's clock.
     pub until: Timestamp,
-    /// True if a payment in progress ends by it; otherwise it is [`Refusal::Paying`].
+    /// True if it ends a payment in progress; otherwise a payment causes [`Refusal::Paying`].
     pub ends_payment: bool,
-    /// Seats and places its next owner may hold and own; not checked where the owner stays.
+    /// Seats and places its new owner may hold and own; not checked if the owner stays.
     pub per_person: Option<usize>,
 }
 
-/// Sales, owners or payments in one call at most: a thousandth of a second in which no other call is
-/// served.
+/// Maximum of sales, owners or payments in one call: about a millisecond in which Redis serves no other call.
 pub const MAX_PER_CALL: usize = 64;
 
-/// Why the store did not do it. All of these are answers, none is a fault.
+/// The reason for which the store refused a request; not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// These seats stood in the way, every one of them.
+    /// All of the requested seats that are not available.
     Taken(Vec<(SeatIndex, SeatState)>),
-    /// These areas have too few places left, every one of them, and how many they have.
+    /// All of the requested areas with too few places, and their places left.
     Full(Vec<(AreaIndex, u32)>),
     /// The owner has this other hold in the show.
     OtherHold(Uuid),
-    /// The owner may have only so many more seats and places.
+    /// The owner may have only this many more seats and places.
     Limit(u32),
-    /// The request's id was used for something else.
+    /// The request's id was used for another request.
     Reused,
     /// The room has no such seat.
     Outside(SeatIndex),
     /// The room has no such area.
     NoArea(AreaIndex),
-    /// No such hold (any more), or another's.
+    /// The hold has ended, or belongs to another owner.
     Gone,
     /// A payment is in progress.
     Paying,
     /// The hold has other seats than those to be paid for.
     Changed,
-    /// The hold cannot last any longer.
+    /// The hold has reached its maximum life.
     Capped,
-    /// The hold could last longer, but too many others of its owner ran out lately.
+    /// The extension is refused because too many holds of its owner ran out lately.
     Lapsed,
 }
 
-/// A fault: the store could not be asked, or answered nonsense.
+/// An error: the store could not be reached, or its answer could not be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The show's map is not loaded, or is older than what was seen before. [`with_map`] loads it and
-    /// asks again.
+    /// The show's map is not loaded, or is older than a version seen before. [`with_map`] loads it and
+    /// retries.
     #[error("the map of show {0} is not loaded, or was lost")]
     NoMap(Uuid),
-    /// No answer, or not in time.
+    /// No answer, or none before the deadline.
     #[error("the lock store cannot be reached")]
     Unavailable(#[source] LinkError),
-    /// An answer that no script gives.
+    /// An answer in an unknown format.
     #[error("the lock store answered {0}")]
     Nonsense(String),
 }
@@ -202,9 +201,9 @@ pub enum StoreError {
 /// The map of a show at one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapSnapshot {
-    /// Changes when the map was rebuilt; a later one is greater.
+    /// The time of the last rebuild, microseconds; a later one is greater.
     pub epoch: u64,
-    /// Counts the changes of an epoch.
+    /// The number of changes in this epoch.
     pub version: u64,
     /// A byte per seat, [`SeatState`].
     pub map: Bytes,
@@ -212,7 +211,7 @@ pub struct MapSnapshot {
     pub areas: Vec<(AreaIndex, u32)>,
 }
 
-/// What Postgres knows of a show, to build its map from.
+/// The state of a show in Postgres, from which its map is built.
 #[derive(Clone, Debug, Default)]
 pub struct KnownSeats {
     /// A byte per seat.
@@ -221,36 +220,36 @@ pub struct KnownSeats {
     pub sold: Vec<(SeatIndex, i64)>,
     /// Places left in every area.
     pub areas: Vec<(AreaIndex, u32)>,
-    /// Fence and places of every booking that has some.
+    /// Fence and places of every booking with places.
     pub sold_places: Vec<(i64, Vec<Places>)>,
-    /// Owner and number of seats and places they bought.
+    /// Owner, and number of seats and places they bought.
     pub bought: Vec<(String, u32)>,
-    /// No fence may be lower than this.
+    /// The lowest fence allowed.
     pub lowest_fence: i64,
 }
 
-/// What letting go of every hold of a show came to.
+/// The result of releasing all holds of a show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReleasedAll {
-    /// Holds let go.
+    /// Holds released.
     pub released: u64,
     /// Holds with a payment in progress, which stay.
     pub paying: u64,
 }
 
-/// The store of seat locks. Every call has a deadline; every call may be repeated at will.
+/// The store of seat locks. Every call has a deadline, and every call is safe to retry.
 #[async_trait]
 pub trait SeatLocks: Send + Sync + 'static {
-    /// Takes holds, each all or none; later ones see what earlier ones did. One answer per attempt.
+    /// Grants holds, each all or none; later attempts see the effects of earlier ones. Returns one answer per attempt.
     async fn lock(
         &self,
         show: Uuid,
         terms: Terms,
         attempts: &[Attempt],
     ) -> Result<Vec<Result<Held, Refusal>>, StoreError>;
-    /// Adds to a hold and lets go, all or none; nothing left means it is over. Never moves the expiry.
+    /// Adds to a hold and releases from it, all or none; an empty hold has ended. Never moves the expiry.
     async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError>;
-    /// Lets a hold last `by_ms` longer, within its longest life; less, or not at all, where others of its owner ran out
+    /// Extends a hold by `by_ms` within its maximum life; by less, or not at all, if other holds of its owner ran out
     /// lately ([`domain::fairness::extension_ms`]).
     async fn extend(
         &self,
@@ -260,9 +259,9 @@ pub trait SeatLocks: Send + Sync + 'static {
         owner: &str,
         by_ms: i64,
     ) -> Result<Result<Held, Refusal>, StoreError>;
-    /// What was granted for this request before, whatever it asked for; `None` where nothing was. `hold` is the one
-    /// that it was about. Changes nothing: it asks to last no longer than now, which is granted to nobody, and a
-    /// request that was granted is told the same again.
+    /// The stored answer to this request of any kind; `None` if nothing was granted for it. `hold` is the hold
+    /// of the request. Changes nothing: it extends by 0 ms, which is never granted anew, while a
+    /// request granted before gets its stored answer.
     async fn granted_before(
         &self,
         show: Uuid,
@@ -270,12 +269,12 @@ pub trait SeatLocks: Send + Sync + 'static {
         hold: Uuid,
         owner: &str,
     ) -> Result<Option<Result<Held, Refusal>>, StoreError> {
-        let told = self.extend(show, asked, hold, owner, 0).await?;
-        Ok(Some(told).filter(|told| matches!(told, Ok(_) | Err(Refusal::Reused))))
+        let answer = self.extend(show, asked, hold, owner, 0).await?;
+        Ok(Some(answer).filter(|answer| matches!(answer, Ok(_) | Err(Refusal::Reused))))
     }
-    /// The owner's hold in this show. Restores one that [`SeatLocks::leave`] had shortened.
+    /// The owner's hold in this show. Restores the expiry that [`SeatLocks::leave`] had shortened.
     async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError>;
-    /// The same of several owners, [`MAX_PER_CALL`] at most, in their order.
+    /// The holds of several owners, [`MAX_PER_CALL`] at most, in their order.
     async fn mine_all(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<Held>>, StoreError> {
         let mut holds = Vec::with_capacity(owners.len());
         for owner in owners {
@@ -283,19 +282,19 @@ pub trait SeatLocks: Send + Sync + 'static {
         }
         Ok(holds)
     }
-    /// The tab was closed: the hold ends after `grace_ms` unless its owner comes back.
+    /// The tab was closed: the hold expires after `grace_ms` unless its owner returns.
     async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError>;
-    /// Lets a hold go.
+    /// Releases a hold.
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError>;
-    /// A payment for just this lot begins: the hold lasts `extension_ms` longer, once, and can no
-    /// longer be changed. Its new end.
+    /// Begins a payment for exactly this lot: extends the hold once by `extension_ms` and closes it to
+    /// changes. Returns its new expiry.
     async fn begin_payment(
         &self,
         show: Uuid,
         sale: &Sale,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError>;
-    /// The same of several sales, [`MAX_PER_CALL`] at most, in their order.
+    /// Begins payments for several sales, [`MAX_PER_CALL`] at most; the answers are in their order.
     async fn begin_payments(
         &self,
         show: Uuid,
@@ -308,36 +307,37 @@ pub trait SeatLocks: Send + Sync + 'static {
         }
         Ok(ends)
     }
-    /// The payment was not submitted after all: takes the extension back and opens the hold again.
+    /// Ends a payment that was not submitted: takes the extension back and opens the hold to changes.
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError>;
-    /// Renews a hold of this party as another one, under a new fence and open to changes; its seats are never free in between.
-    /// Returns it as it is now, also for a repeat. [`Refusal::Gone`] where it is over, or was renewed as a different one.
+    /// Renews a hold of this party under a new id and a new fence, open to changes; its seats are never free in
+    /// between. Returns it in its present state, also for a repeat. [`Refusal::Gone`] if it has ended or was renewed
+    /// otherwise.
     async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError>;
-    /// Postgres has sold this lot: the map says so.
+    /// Marks a lot that Postgres has sold as booked.
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
-    /// The same of several sales, [`MAX_PER_CALL`] at most, as if told one after the other.
+    /// Books several sales, [`MAX_PER_CALL`] at most, in their order.
     async fn book_all(&self, show: Uuid, sales: &[Sale]) -> Result<(), StoreError> {
         for sale in sales {
             self.book(show, sale).await?;
         }
         Ok(())
     }
-    /// A booking gives its lot back, held or sold; only what is still its own by fence.
+    /// Frees the lot of a booking, held or sold, as far as it still carries the booking's fence.
     async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
         self.free_keeping(show, sale, &[]).await
     }
-    /// [`SeatLocks::free`], which keeps those of these seats that come back off sale in the same step.
+    /// [`SeatLocks::free`], which blocks the freed seats that are in `kept` in the same step.
     async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError>;
-    /// Staff keep seats off sale, or put them back; all or none, held and sold ones stand in the way.
+    /// Blocks seats for staff, or unblocks them; all or none. Held and sold seats cause a refusal.
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError>;
-    /// Staff take seats out of sale at once: free ones, and those of holds with no payment in progress, which keep their
-    /// other seats. Returns those that are being paid for or sold, and stay as they are.
+    /// Blocks seats for staff at once: free ones, and those of holds without a payment in progress, which keep their
+    /// other seats. Returns those that are being paid for or sold, which stay as they are.
     async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError>;
-    /// Staff let every hold go; those with a payment in progress stay.
+    /// Releases every hold of a show, except those with a payment in progress.
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError>;
-    /// Another store granted this hold, as of `theirs` on its clock: it stands here as it stands there, with
-    /// the same fence and as long to live. Another hold its owner has here gives way; anybody else's stand
-    /// in the way. A fence of this store will be higher.
+    /// Copies a hold that another store granted, read at `theirs` on that store's clock, with the same fence and time
+    /// to live. It replaces another hold of its owner in this store; holds of other owners cause a refusal. Later
+    /// fences of this store are higher.
     async fn adopt(
         &self,
         show: Uuid,
@@ -345,19 +345,18 @@ pub trait SeatLocks: Send + Sync + 'static {
         held: &Held,
         theirs: Timestamp,
     ) -> Result<Result<(), Refusal>, StoreError>;
-    /// Another store granted these holds too: they go by their fences there. A fence of this store will be
-    /// higher.
+    /// Copies the fences that another store gave to these holds. Later fences of this store are higher.
     async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError>;
-    /// Frees what is due. How many holds are left.
+    /// Frees due holds. Returns the number of holds left.
     async fn sweep(&self, show: Uuid) -> Result<u64, StoreError>;
-    /// The map as it stands. Holds that are due may be in it until the next call of another kind.
+    /// The present map. It may contain due holds until the next call of another kind.
     async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError>;
-    /// Builds the map unless it is there and is no older than what was seen of it.
+    /// Builds the map, unless it is loaded and no older than the versions seen.
     async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError>;
-    /// The show is over: forgets all of it.
+    /// Deletes a show that is over.
     async fn forget(&self, show: Uuid) -> Result<(), StoreError>;
     /// The store's clock, as of its last answer plus the time since.
     fn now(&self) -> Timestamp;
-    /// Asks for a sign of life.
+    /// Checks that the store answers.
     async fn ping(&self) -> Result<(), StoreError>;
 }

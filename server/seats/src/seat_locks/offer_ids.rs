@@ -1,9 +1,9 @@
-//! Ids of holds that are offers of a waiting list: those alone are of version 5, so that every store recognises them.
+//! Ids of holds that are offers of a waiting list. Only these are UUIDs of version 5, which every store recognises.
 
 use platform::ids;
 use uuid::Uuid;
 
-/// The id of an offer's hold: the same for the same parts.
+/// The id of an offer's hold, derived from these parts.
 #[must_use]
 pub fn offer_id(parts: &[&str]) -> Uuid {
     uuid::Builder::from_sha1_bytes(ids::derived_id(parts).into_bytes()).into_uuid()

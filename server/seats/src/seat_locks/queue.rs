@@ -1,7 +1,7 @@
-//! Attempts for one show travel together. The first leaves at once; those that come in while its call is
-//! on its way, or within a millisecond of it, wait and share the next. What a call costs besides its
-//! attempts (two wake-ups, two system calls and the script's own start, five times an attempt) is then
-//! paid once for many, and nobody waits longer than a tap takes to notice.
+//! Batches attempts per show. The first attempt is sent at once; those that arrive while its call is
+//! running, or within a millisecond of it, share the next call. The fixed cost of a call (two wake-ups,
+//! two system calls and the start of the script, five times the cost of an attempt) is then
+//! paid once for many attempts, and the added wait is too short to notice.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,98 +17,98 @@ use catalogue::Show;
 use http::{Code, Problem};
 use platform::telemetry::{self, LockOutcome, STEP};
 
-/// Attempts in one call: beyond, everyone else waits longer for Redis than the sharing saves.
+/// Attempts per call: with more, other shows wait longer for Redis than the sharing saves.
 const MAX_PER_CALL: usize = 64;
-/// Calls of one show leave this far apart, whether the last reply has landed or not.
-const GATHER: Duration = Duration::from_millis(1);
-/// Calls of one show on their way at once.
+/// Minimum time between two calls of one show, with or without a reply to the first.
+const BATCH_INTERVAL: Duration = Duration::from_millis(1);
+/// Concurrent calls of one show.
 const MAX_CALLS: usize = 8;
-/// Attempts of one show that may wait; "queue full" is an answer.
+/// Queued attempts of one show; more are refused.
 const MAX_WAITING: usize = 8_192;
 
 type Outcome = Result<Result<Held, Refusal>, Problem>;
 
-struct Waiting {
-    /// The show and what it grants, as of when they came: the last to come speaks for the call.
+struct QueuedAttempt {
+    /// The show and its terms at the time of the attempt; a call uses those of its last attempt.
     show: Arc<Show>,
     terms: Terms,
     attempt: Attempt,
     reply: oneshot::Sender<Outcome>,
-    /// What its request is doing, for those who trace it.
+    /// The tracing span of its request.
     span: Span,
 }
 
-/// Attempts on their way to the lock store, by show.
+/// Queues of attempts for the lock store, by show.
 #[derive(Default)]
 pub struct LockQueue {
-    /// A show is in it while somebody serves its line.
-    lines: Mutex<HashMap<Uuid, VecDeque<Waiting>>>,
+    /// Contains a show while a task serves its queue.
+    queues: Mutex<HashMap<Uuid, VecDeque<QueuedAttempt>>>,
 }
 
 impl LockQueue {
-    /// Takes a hold, together with all others who want one in this show.
+    /// Takes a hold, in one call with the other waiting attempts of this show.
     ///
     /// # Errors
-    /// 503 when too many wait already, or the store cannot be reached.
+    /// 503 if the queue is full, or the store cannot be reached.
     pub async fn take(&self, state: &SeatsState, show: &Arc<Show>, terms: Terms, attempt: Attempt) -> Outcome {
         let began = Instant::now();
         let (reply, answer) = oneshot::channel();
         let span = tracing::debug_span!(target: STEP, "lock");
-        let waiting = Waiting { show: Arc::clone(show), terms, attempt, reply, span: span.clone() };
-        let outcome = match self.join(state, waiting) {
+        let waiting = QueuedAttempt { show: Arc::clone(show), terms, attempt, reply, span: span.clone() };
+        let outcome = match self.enqueue(state, waiting) {
             Ok(()) => answer
                 .instrument(span)
                 .await
-                .map_err(|_| Problem::internal(&"a line for seats was left unserved"))
+                .map_err(|_| Problem::internal(&"the task of a lock queue ended early"))
                 .flatten(),
             Err(full) => Err(full),
         };
-        telemetry::lock_attempt(named(&outcome), began.elapsed());
+        telemetry::lock_attempt(outcome_label(&outcome), began.elapsed());
         outcome
     }
 
-    fn join(&self, state: &SeatsState, waiting: Waiting) -> Result<(), Problem> {
+    fn enqueue(&self, state: &SeatsState, waiting: QueuedAttempt) -> Result<(), Problem> {
         let show = waiting.show.id;
-        let mut lines = self.lock();
-        if let Some(line) = lines.get_mut(&show) {
-            if line.len() >= MAX_WAITING {
+        let mut queues = self.lock();
+        if let Some(queue) = queues.get_mut(&show) {
+            if queue.len() >= MAX_WAITING {
                 let detail = "Very many people want these seats right now. Please try again in a moment.";
                 return Err(Problem::new(Code::Overloaded, detail));
             }
-            line.push_back(waiting);
+            queue.push_back(waiting);
         } else {
-            lines.insert(show, VecDeque::from([waiting]));
-            state.tasks.spawn(serve(state.clone(), show));
+            queues.insert(show, VecDeque::from([waiting]));
+            state.tasks.spawn(run_queue(state.clone(), show));
         }
         Ok(())
     }
 
-    /// The next call's attempts; none means the line is closed.
-    fn next(&self, show: Uuid) -> Vec<Waiting> {
-        let mut lines = self.lock();
-        let Some(line) = lines.get_mut(&show) else { return Vec::new() };
-        let mut batch = Vec::with_capacity(line.len().min(MAX_PER_CALL));
+    /// Takes the attempts of the next call. Without any, removes the queue.
+    fn next(&self, show: Uuid) -> Vec<QueuedAttempt> {
+        let mut queues = self.lock();
+        let Some(queue) = queues.get_mut(&show) else { return Vec::new() };
+        let mut batch = Vec::with_capacity(queue.len().min(MAX_PER_CALL));
         while batch.len() < MAX_PER_CALL
-            && let Some(waiting) = line.pop_front()
+            && let Some(waiting) = queue.pop_front()
         {
-            // A caller who hung up must not get a hold they would never hear of.
+            // A caller that disconnected must not get a hold it would not know about.
             if !waiting.reply.is_closed() {
                 batch.push(waiting);
             }
         }
         if batch.is_empty() {
-            lines.remove(&show);
+            queues.remove(&show);
         }
         batch
     }
 
     // Held for queue operations only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<Waiting>>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<QueuedAttempt>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn named(outcome: &Outcome) -> LockOutcome {
+fn outcome_label(outcome: &Outcome) -> LockOutcome {
     match outcome {
         Ok(Ok(_)) => LockOutcome::Acquired,
         Ok(Err(Refusal::Taken(_) | Refusal::Full(_))) => LockOutcome::Conflict,
@@ -117,13 +117,13 @@ fn named(outcome: &Outcome) -> LockOutcome {
     }
 }
 
-/// Closes a line whose server died, so that those in it are told and the next opens a new one.
-struct Open<'a> {
+/// Removes the queue of a task that panicked: its callers get an error, and the next attempt starts a new task.
+struct QueueGuard<'a> {
     queue: &'a LockQueue,
     show: Option<Uuid>,
 }
 
-impl Drop for Open<'_> {
+impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         if let Some(show) = self.show {
             self.queue.lock().remove(&show);
@@ -131,36 +131,36 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Sends call after call until nobody waits.
-async fn serve(state: SeatsState, show: Uuid) {
-    let mut open = Open { queue: &state.lock_queue, show: Some(show) };
+/// Sends call after call until the queue is empty.
+async fn run_queue(state: SeatsState, show: Uuid) {
+    let mut guard = QueueGuard { queue: &state.lock_queue, show: Some(show) };
     let slots = Arc::new(tokio::sync::Semaphore::new(MAX_CALLS));
     loop {
-        let gathered = tokio::time::sleep(GATHER);
+        let interval = tokio::time::sleep(BATCH_INTERVAL);
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         let batch = state.lock_queue.next(show);
         if batch.is_empty() {
-            // Closed already, and perhaps opened again by now.
-            open.show = None;
+            // Removed already, and possibly created again by now.
+            guard.show = None;
             return;
         }
         let calling = state.clone();
         let mut call = Box::pin(async move {
-            ask(&calling, batch).await;
+            send_batch(&calling, batch).await;
             drop(slot);
         });
-        tokio::pin!(gathered);
+        tokio::pin!(interval);
         tokio::select! {
             biased;
-            () = &mut call => gathered.await,
-            // A slow reply must not keep others waiting.
-            () = &mut gathered => drop(state.tasks.spawn(call)),
+            () = &mut call => interval.await,
+            // A slow reply does not delay the next call.
+            () = &mut interval => drop(state.tasks.spawn(call)),
         }
     }
 }
 
-/// The call is the first one's, and known to the others.
-fn call_span(batch: &[Waiting]) -> Span {
+/// The span of a call: a child of the first attempt's span, linked from the others.
+fn call_span(batch: &[QueuedAttempt]) -> Span {
     let Some((first, others)) = batch.split_first() else { return Span::none() };
     let span = tracing::debug_span!(target: STEP, parent: &first.span, "lock call", attempts = batch.len());
     for waiting in others {
@@ -169,15 +169,15 @@ fn call_span(batch: &[Waiting]) -> Span {
     span
 }
 
-/// One call, and each its answer.
-async fn ask(state: &SeatsState, batch: Vec<Waiting>) {
+/// Sends one call and each attempt its answer.
+async fn send_batch(state: &SeatsState, batch: Vec<QueuedAttempt>) {
     let Some((show, terms)) = batch.last().map(|waiting| (Arc::clone(&waiting.show), waiting.terms)) else { return };
     let span = call_span(&batch);
     let (attempts, replies): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|waiting| (waiting.attempt, waiting.reply)).unzip();
-    // Before asking: a grant whose answer gets lost must end in time as well.
+    // Before the call: a grant whose answer is lost must be swept as well.
     state.watched.add(show.id);
-    // Nobody listening any more is fine: a retry with the same key gets the same hold.
+    // A receiver may be gone: a retry with the same key gets the same hold.
     match with_map(state, &show, || state.locks.lock(show.id, terms, &attempts)).instrument(span).await {
         Ok(answers) => {
             answers.into_iter().zip(replies).for_each(|(answer, reply)| drop(reply.send(Ok(answer))));

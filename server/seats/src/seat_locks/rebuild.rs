@@ -1,5 +1,5 @@
-//! Building a show's map in the lock store from what Postgres knows: at first touch, and again
-//! whenever the store came back empty.
+//! Builds a show's map in the lock store from Postgres: at its first use, and again after the
+//! store lost it.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,33 +17,33 @@ use catalogue::{Catalogue, Show};
 use http::{Code, Problem};
 use platform::redis_link::LinkError;
 
-/// What Postgres knows of a show is read within this time: who waits for it may be serving others (`bookings/commits`).
-const READ_WITHIN: Duration = Duration::from_secs(8);
+/// Deadline for reading a show from Postgres: a caller may serve others meanwhile (`bookings/commits`).
+const READ_TIMEOUT: Duration = Duration::from_secs(8);
 const NO_SEAT_LOST: &str = "No seat was lost. Please try again in a few seconds.";
 
-/// Runs `ask`; if the map is not there, loads it and asks once more. The one road from a capability
-/// to the store.
+/// Calls the store; if the map is not there, loads it and retries once. Every use of the store
+/// goes through here.
 ///
 /// # Errors
 /// 503 when the store or the database cannot be reached.
-pub async fn with_map<T, F>(state: &SeatsState, show: &Show, ask: impl Fn() -> F) -> Result<T, Problem>
+pub async fn with_map<T, F>(state: &SeatsState, show: &Show, call: impl Fn() -> F) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
-    let mut answer = ask().await;
+    let mut answer = call().await;
     if matches!(answer, Err(StoreError::NoMap(_))) {
-        // Boxed: every call would carry the room for it along, and hardly any finds no map.
+        // Boxed: otherwise the future of every call would include its size, and hardly any call needs it.
         let known = Box::pin(known_in_time(&state.pg, show)).await?;
         state.locks.load(show.id, &known).await?;
-        answer = ask().await;
+        answer = call().await;
     }
     let answer = answer?;
-    claims_check::take(state, show.id);
+    claims_check::start_once(state, show.id);
     Ok(answer)
 }
 
-/// The map of a show, for display. While the lock store is away it is read from Postgres: seats that are sold, being paid
-/// for or kept, and no holds.
+/// The map of a show, for display. While the lock store is unavailable it is read from Postgres: it shows seats that
+/// are sold, being paid for or blocked, and no holds.
 ///
 /// # Errors
 /// 503 when the database cannot be reached.
@@ -57,14 +57,17 @@ pub async fn map_or_claims(state: &SeatsState, show: &Show) -> Result<MapSnapsho
     }
 }
 
-/// What Postgres knows of any show, for the second of two stores.
+/// Reads shows from Postgres for the second of two stores.
 #[must_use]
 pub fn known_source(pg: PgPool, catalogue: Catalogue) -> KnownSource {
     Arc::new(move |show| {
         let (pg, catalogue) = (pg.clone(), catalogue.clone());
         Box::pin(async move {
             let known = async { known_in_time(&pg, &*catalogue.known_show(show).await?).await };
-            known.await.inspect_err(|problem| tracing::warn!(?problem, %show, "the second store gets no map")).ok()
+            known
+                .await
+                .inspect_err(|problem| tracing::warn!(?problem, %show, "read a map for the second lock store failed"))
+                .ok()
         })
     })
 }
@@ -72,10 +75,10 @@ pub fn known_source(pg: PgPool, catalogue: Catalogue) -> KnownSource {
 impl From<StoreError> for Problem {
     fn from(cause: StoreError) -> Self {
         match &cause {
-            StoreError::NoMap(_) => tracing::warn!(%cause, "the lock store lost a map twice in a row"),
+            StoreError::NoMap(_) => tracing::warn!(%cause, "the map is still missing after a load"),
             // Logged once, when the breaker opened; not again for each request that is refused.
             StoreError::Unavailable(source @ LinkError::Resting { retry_after }) => {
-                tracing::debug!(%source, "the lock store did not answer lately and is not asked");
+                tracing::debug!(%source, "the circuit breaker of the lock store is open");
                 return Self::new(Code::LockStoreUnavailable, NO_SEAT_LOST).with_retry_after(*retry_after);
             }
             StoreError::Unavailable(source) => tracing::warn!(%source, "the lock store is unavailable"),
@@ -85,8 +88,8 @@ impl From<StoreError> for Problem {
     }
 }
 
-/// Live claims keep their seats even when their hold is lost: someone may be paying for them. `$2`: how long a claim
-/// outlives its end, in milliseconds.
+/// Live claims keep their seats even without their hold, because a payment may be in progress. `$2`: milliseconds for
+/// which a claim outlives its end.
 const CLAIMS: &str = concat!(
     "
     SELECT claim.seat_no, claim.fence, booking.owner
@@ -95,7 +98,7 @@ const CLAIMS: &str = concat!(
     claim_is_alive!("claim", "now() - $2 * interval '1 millisecond'")
 );
 
-/// The same of places in areas; every one of a booking with the others, for they share its fence.
+/// The claims on places in areas, ordered by fence: all of a booking share its fence.
 const AREA_CLAIMS: &str = concat!(
     "
     SELECT claim.area_no, claim.quantity, claim.fence, booking.owner
@@ -108,20 +111,20 @@ const AREA_CLAIMS: &str = concat!(
 
 const AREAS: &str = "SELECT area_no, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no";
 
-/// House seats, and how many seats the room has.
+/// House seats, and the number of seats in the room.
 const ROOM: &str = "
     SELECT show.blocked, room.seat_count FROM shows show JOIN layouts room ON room.id = show.layout_id WHERE show.id = $1";
 
-/// Fences of released claims count as well: an old message must not pass for a new one.
+/// Fences of released claims count as well: an old message must not pass as a new one.
 const LOWEST_FENCE: &str = "
     SELECT greatest((SELECT coalesce(max(fence), 0) FROM seat_claims WHERE show_id = $1),
                     (SELECT coalesce(max(fence), 0) FROM area_claims WHERE show_id = $1))";
 
-/// What Postgres knows of a show. A connection on which it does not say so in time is closed.
+/// Reads a show from Postgres. After the deadline, the connection is closed.
 async fn known_in_time(pg: &PgPool, show: &Show) -> Result<KnownSeats, Problem> {
     let mut connection = pg.acquire().await?;
-    let Ok(known) = tokio::time::timeout(READ_WITHIN, known_seats(&mut connection, show)).await else {
-        tracing::warn!(show = %show.id, "Postgres does not say in time what it knows of a show");
+    let Ok(known) = tokio::time::timeout(READ_TIMEOUT, known_seats(&mut connection, show)).await else {
+        tracing::warn!(show = %show.id, "read a show for its seat map failed: deadline exceeded");
         connection.close_on_drop();
         return Err(Problem::new(Code::DatabaseUnavailable, NO_SEAT_LOST));
     };
@@ -132,8 +135,8 @@ async fn known_seats(pg: &mut PgConnection, show: &Show) -> Result<KnownSeats, s
     let claims: Vec<(i32, i64, String)> =
         sqlx::query_as(CLAIMS).bind(show.id).bind(CLAIM_GRACE_MS).fetch_all(&mut *pg).await?;
     let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(&mut *pg).await?;
-    // Read anew: staff keep seats and put them back while a show is on sale, an organiser moves it to another screen,
-    // and a show is remembered for minutes.
+    // Read from Postgres, because the cached show may be minutes old: meanwhile staff block and unblock seats, and an
+    // organiser moves the show to another screen.
     let room: Option<(Vec<i32>, i32)> = sqlx::query_as(ROOM).bind(show.id).fetch_optional(&mut *pg).await?;
     let (blocked, seat_count) = room.unwrap_or((Vec::new(), show.seat_count.cast_signed()));
     let mut map = vec![SeatState::Available as u8; seat_count.unsigned_abs() as usize];
@@ -161,7 +164,7 @@ async fn known_seats(pg: &mut PgConnection, show: &Show) -> Result<KnownSeats, s
 type PlacesLeft = Vec<(AreaIndex, u32)>;
 type SoldPlaces = Vec<(i64, Vec<Places>)>;
 
-/// Places left in every area, and the fence and places of every booking that has some; `bought` counts them.
+/// Places left in every area, and fence and places of every booking with places; adds them to `bought`.
 async fn known_places(
     pg: &mut PgConnection,
     show: Uuid,
@@ -175,7 +178,7 @@ async fn known_places(
         sqlx::query_as(AREA_CLAIMS).bind(show).bind(CLAIM_GRACE_MS).fetch_all(&mut *pg).await?;
     let mut gone = BTreeMap::<AreaIndex, u32>::new();
     let mut sales: SoldPlaces = Vec::new();
-    // The table keeps areas and quantities from being negative.
+    // A table constraint keeps areas and quantities from being negative.
     for (area_no, quantity, fence, owner) in claims {
         let places = Places { area: area_no.cast_unsigned(), count: quantity.cast_unsigned() };
         *gone.entry(places.area).or_default() += places.count;
@@ -192,7 +195,7 @@ async fn known_places(
     Ok((stock.into_iter().map(left).collect(), sales))
 }
 
-/// A row that cannot be is an error that names it, never a default.
+/// Converts a seat number. An invalid row is an error with its table and column, never a default.
 fn seat_index(show: Uuid, seat_no: i32) -> Result<SeatIndex, sqlx::Error> {
     SeatIndex::try_from(seat_no)
         .map_err(|_| sqlx::Error::Decode(format!("seat_claims({show}).seat_no is {seat_no}").into()))

@@ -1,7 +1,7 @@
-//! Frees due holds every 100 ms, on every replica, without a leader: sweeping twice harms nobody.
+//! Frees due holds every 100 ms, on every replica and without a leader, because sweeping twice is harmless.
 //!
-//! A replica sweeps the shows it granted holds in and those it shows to people; any other is swept by
-//! the next call that touches it, since every script frees what is due first.
+//! A replica sweeps the shows in which it granted holds and those it shows live. Any other show is swept by
+//! the next call for it, since every script frees due holds first.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -13,17 +13,17 @@ use super::StoreError;
 use crate::{SeatsState, live};
 use platform::background::Rounds;
 
-/// How often due holds are freed.
+/// Period of the sweeper.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
-/// Shows one replica watches at most; the rest wait for the next call that touches them.
+/// Shows one replica sweeps at most; the others are swept by the next call for them.
 const MAX_WATCHED_SHOWS: usize = 10_000;
 
-/// Shows of this replica with holds that will be due one day.
+/// Shows of this replica that may have holds.
 #[derive(Default)]
 pub struct Watched(Mutex<HashSet<Uuid>>);
 
 impl Watched {
-    /// Remembers a show with a hold.
+    /// Adds a show that may have holds.
     pub fn add(&self, show: Uuid) {
         let mut shows = self.lock();
         if shows.len() < MAX_WATCHED_SHOWS {
@@ -50,7 +50,7 @@ pub async fn sweep_forever(state: SeatsState) {
     let mut rounds = Rounds::every(&state.stop, SWEEP_EVERY);
     while rounds.go_on().await {
         for show in state.watched.all() {
-            // Forgotten first: a hold taken while we ask is remembered again when it is taken.
+            // Removed first: a hold taken during the call adds the show again.
             state.watched.forget(show);
             match state.locks.sweep(show).await {
                 Ok(0) => {}
@@ -58,8 +58,8 @@ pub async fn sweep_forever(state: SeatsState) {
                 Err(StoreError::NoMap(_)) => live::refresh(&state, show).await,
                 Err(cause) => {
                     state.watched.add(show);
-                    // On with the rest: they may be of another shard, and the breaker makes it quick.
-                    tracing::debug!(%cause, %show, "could not sweep");
+                    // The other shows may be on another shard, and an open circuit breaker returns at once.
+                    tracing::debug!(%cause, %show, "sweep failed");
                 }
             }
         }

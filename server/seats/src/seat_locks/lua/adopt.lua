@@ -1,11 +1,10 @@
--- Another store granted this hold: it stands here as it stands there, under the same fence. An other hold
--- its owner has here gives way to it.
+-- Copies a hold that another store granted, with its fence. Another hold of its owner in this store is dropped for it.
 --
--- ARGV: 5 hold id, 6 owner, 7 fence, 8 paying 0|1, 9 ms until it ends, 10 ms until no extension goes beyond,
+-- ARGV: 5 hold id, 6 owner, 7 fence, 8 paying 0|1, 9 ms until it expires, 10 ms until the limit of its extensions,
 --       11 number of seats, then the seats, then area and places of each area
 -- Answers {"OK", now, epoch, version, ran out}, or, in place of "OK", {"TAKEN", …, seat, state, …},
 --   {"FULL", …, area, places left, …}, {"OUTSIDE", …, seat}, {"NOAREA", …, area}, or
---   {"OTHER", …, hold id} when somebody else's hold has that id here.
+--   {"OTHER", …, hold id} when a hold of another owner has that id here.
 local broken = unusable()
 if broken then return broken end
 

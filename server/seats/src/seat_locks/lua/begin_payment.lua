@@ -1,4 +1,4 @@
--- Payments begin: each hold lasts longer, once, and can no longer be changed or shortened.
+-- Begins payments: each hold is extended once, and can no longer be changed or shortened.
 --
 -- ARGV: 5 extension in ms, then for each payment: hold id, owner, fence, the seats to be paid for, "3,4,5", the
 --       places, "area=places,…"
@@ -12,7 +12,7 @@ for at = 6, #ARGV, 5 do ids[#ids + 1] = ARGV[at] end
 local texts, begun, due = {}, {}, {}
 for place, text in ipairs(#ids > 0 and redis.call('HMGET', holds, unpack(ids)) or {}) do texts[ids[place]] = text end
 
--- What a hold says behind its instants is compared as it stands there: it is taken apart for nobody.
+-- The rest of a stored hold is compared as text, without parsing it.
 local function begin(at)
   local id, owner = ARGV[at], ARGV[at + 1]
   local text = texts[id]

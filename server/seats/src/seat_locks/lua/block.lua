@@ -1,4 +1,4 @@
--- Staff keep seats off sale, or put them back on sale: all or none. A seat that is so already is fine.
+-- Blocks seats for staff, or unblocks them: all or none. A seat already in the wanted state is no error.
 --
 -- ARGV: 5 "1" to block, "0" to unblock, 6… the seats
 -- Answers {"OK", now, epoch, version, ran out}, or, in place of "OK", {"TAKEN", …, seat, state, …} with every seat

@@ -1,4 +1,4 @@
--- Postgres has sold these seats and places: the map says so, whatever happened to the holds meanwhile.
+-- Marks the seats and places of sales in Postgres as booked, whatever the state of their holds.
 --
 -- ARGV: 5 number of sales, then for each: hold id, owner, fence, number of seats, number of areas, the seats in
 --       order and each once, then area and places of each area
@@ -6,15 +6,15 @@
 local broken = unusable()
 if broken then return broken end
 
--- The states of seats that are close together, read in one go: the bytes, and what to add to a seat to find its own.
+-- The states of seats within MAX_SPAN, read with one command: the bytes, and the offset to add to a seat.
 local function read_states(first, last)
   local lowest, highest = tonumber(ARGV[first]), tonumber(ARGV[last])
   if highest < lowest or highest - lowest >= MAX_SPAN then return '', 0 end
   return redis.call('GETRANGE', map, ARGV[first], ARGV[last]), 1 - lowest
 end
 
--- A sale of a later fence is the truth: this call comes from before it. A repeat heals a map that lost
--- the sale, and counts nobody's seats twice. How many seats are news; takes those it sold from `rest`.
+-- Books seats. A seat sold under a later fence keeps it: this call is older. A repeat repairs a map that lost
+-- the sale, and counts no seat twice. Returns the number of newly sold seats; removes the sold seats from `rest`.
 local function book_seats(first, count, fence, rest)
   if count == 0 then return 0 end
   local last = first + count - 1
@@ -41,8 +41,8 @@ local function book_seats(first, count, fence, rest)
   return #fresh / 2
 end
 
--- Places are known by the fence they were sold under. Those of the hold are taken already. The others may
--- have gone to someone else, who keeps them: then the area is below zero until they let them go.
+-- Books places, which are identified by the fence of their sale. Places of the hold are taken already. Other holds
+-- may have taken the rest, and keep it: then the area is below zero until they release them.
 local function book_places(first, count, fence, rest)
   local places = {}
   for at = first, first + 2 * count - 2, 2 do places[#places + 1] = { tonumber(ARGV[at]), tonumber(ARGV[at + 1]) } end
@@ -56,15 +56,15 @@ local function book_places(first, count, fence, rest)
   return total(places)
 end
 
--- Whose holds were taken for somebody else's booking: a seller's, at a counter.
+-- Owners of holds that were booked for another owner: a seller at a counter.
 local sellers = {}
 
--- Books a sale whatever its hold looks like by now.
+-- Books one sale, whatever the state of its hold.
 local function book_one(at, seats, areas_sold)
   local id, owner, fence = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local hold = read_hold(id)
   local is_ours = hold and hold.fence == fence
-  -- What the hold has and the sale has not taken from it yet.
+  -- The part of the hold that the sale has not used yet.
   local rest, rest_places = {}, {}
   if is_ours then
     for _, seat in ipairs(hold.seats) do rest[seat] = true end
@@ -79,7 +79,7 @@ local function book_one(at, seats, areas_sold)
   end
   local news = book_seats(at + 5, seats, fence, rest) + book_places(at + 5 + seats, areas_sold, fence, rest_places)
   if is_ours then
-    -- What the hold had besides goes back.
+    -- The unused part of the hold is released.
     for _, pair in ipairs(hold.places) do
       if rest_places[pair[1]] > 0 then take_places(pair[1], -rest_places[pair[1]]) end
     end
@@ -87,16 +87,16 @@ local function book_one(at, seats, areas_sold)
       if rest[seat] then set(seat, AVAILABLE) end
     end
   end
-  -- Written once, for the seats they bought and the hold they have no more.
+  -- One write for both: the newly bought seats and the hold that ended.
   local bought, current = read_owner(owner)
   local has_none = is_ours and current == id
   if news > 0 or has_none then write_owner(owner, bought + news, not has_none and current or nil) end
 end
 
--- Nearly every sale takes just what its hold has, and nothing is known against it. Such sales are read together,
--- and written together behind the last of them. Those from the first other one on go one by one.
+-- Usually a sale takes exactly the seats of its hold, and nothing contradicts it. Such sales are read together, and
+-- written together after the last of them. From the first other sale on, sales are booked one by one.
 --
--- A sale is known by where it starts in ARGV, and read from there.
+-- A sale is identified by its start in ARGV, and read from there.
 local ID, OWNER, FENCE, SEATS, AREAS, FIRST = 0, 1, 2, 3, 4, 5
 local starts, ids, people, fields = {}, {}, {}, {}
 local at = 6
@@ -116,7 +116,7 @@ local function read_all(hash, names)
 end
 local texts, standing, known = read_all(holds, ids), read_all(owners, people), read_all(sold, fields)
 
--- "area=places,…" of a sale, and how many places in all.
+-- "area=places,…" of a sale, and the sum of its places.
 local function places_sold(first, areas_sold)
   if areas_sold == 0 then return '', 0 end
   local parts, sum = {}, 0
@@ -148,7 +148,7 @@ local function write_down()
   redis.call('HSET', owners, unpack(stand_now))
 end
 
--- Whether a sale is one of those; then it is booked but for what write_down writes.
+-- True if a sale takes exactly its hold; then it is booked, except for the writes of write_down.
 local function book_as_held(start)
   local id, owner, fence = ARGV[start + ID], ARGV[start + OWNER], ARGV[start + FENCE]
   local bought, current = owner_of(standing[owner])
@@ -165,7 +165,7 @@ local function book_as_held(start)
   if areas_field and known[areas_field] or not all_are_locked(first, last) then return false end
 
   set_all(first, last, BOOKED)
-  -- Others of this call see it as if it was written.
+  -- Later sales of this call see this one as if it were written.
   local to = #sold_now
   for seat = first, last do
     sold_now[to + 1], sold_now[to + 2], known[ARGV[seat]] = ARGV[seat], fence, fence
@@ -188,7 +188,7 @@ for _, start in ipairs(starts) do
   if not together then book_one(start, tonumber(ARGV[start + SEATS]), tonumber(ARGV[start + AREAS])) end
 end
 if together then write_down() end
--- Whoever buys kept nothing for nothing, nor did whoever held it for them.
+-- A purchase clears the lapses of its buyer, and of the seller who held the seats.
 for _, owner in ipairs(sellers) do people[#people + 1] = owner end
 if #people > 0 then redis.call('HDEL', lapses, unpack(people)) end
 return finish(say('OK'))

@@ -1,11 +1,11 @@
--- Adds seats and places to a hold and lets others go, in one step, all or none. Never moves the expiry. A request that
--- changes nothing is answered with the hold as it is, and not remembered.
+-- Adds seats and places to a hold and releases others, in one step, all or none. Never moves the expiry. A request that
+-- changes nothing is answered with the hold as it is, and not stored for replay.
 --
 -- ARGV: 5 intent, 6 digest of the request, 7 seats and places per person at most, 8 hold id, 9 owner,
---       10 seats to add, 11 seats to let go, 12 areas to add places of, 13 areas to let places go of,
---       then the seats to add, the seats to let go, area and places of each, in that order
--- Answers {"OK", now, epoch, version, ran out, hold as in with_hold} (of no seat and no place: the hold is over; the
---   same again for a repeat), or, in place of "OK", "GONE" (also for another's), "PAYING", "REUSED",
+--       10 seats to add, 11 seats to release, 12 areas to add places of, 13 areas to release places of,
+--       then the seats to add, the seats to release, area and places of each, in that order
+-- Answers {"OK", now, epoch, version, ran out, hold as in with_hold} (without seats and places the hold has ended;
+--   a repeat gets the same answer), or, in place of "OK", "GONE" (also for another owner's hold), "PAYING", "REUSED",
 --   {"TAKEN", …, seat, state, …}, {"FULL", …, area, places left, …}, {"LIMIT", …, places allowed},
 --   {"OUTSIDE", …, seat}, {"NOAREA", …, area}.
 local broken = unusable()
@@ -61,7 +61,7 @@ for _, seat in ipairs(adding) do
 end
 if #taken > HEAD then return finish(taken) end
 
--- Places of the hold once everything is done, and what each area gives for it (or gets back).
+-- Places of the hold after the change, and how many each area gives (negative: gets back).
 local wanted, gives, order = {}, {}, {}
 local function note(area, count)
   if not gives[area] then
@@ -106,7 +106,7 @@ if #adding + #joining > 0 and bought + #kept + #added + total(places) > limit th
   return finish(answer)
 end
 
--- A request that changes nothing is not remembered: there is nothing a replay could do a second time.
+-- A request that changes nothing is not stored: a replay could not do anything twice.
 local changes_something = #let_go + #added > 0
 for _, area in ipairs(order) do changes_something = changes_something or gives[area] ~= 0 end
 if not changes_something then return finish(with_hold(say('OK'), hold)) end

@@ -1,4 +1,4 @@
--- A payment was not submitted after all: the hold is its owner's to change again, until its own end.
+-- Ends a payment that was not submitted: its owner can change the hold again, until its expiry before the payment.
 --
 -- ARGV: 5 hold id, 6 owner, 7 fence, 8 extension in ms to take back
 -- Answers {"OK", now, epoch, version, ran out} (for a repeat as well) or "GONE" in place of "OK".

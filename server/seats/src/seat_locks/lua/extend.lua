@@ -1,11 +1,11 @@
--- Its owner needs longer: the hold lasts longer, up to its longest life. Whoever let others run out lately gets half of
--- it, or nothing.
+-- Extends a hold at its owner's request, up to its maximum life. An owner with recent lapses gets half the extension,
+-- or nothing.
 --
--- ARGV: 5 intent, 6 digest of the request, 7 hold id, 8 owner, 9 by how many ms, 10 half of that from so many holds that
---       ran out, 11 nothing from so many
--- Answers {"OK", now, epoch, version, ran out, hold as in with_hold} (the same again for a repeat), or, in place of
---   "OK", "GONE" (also for another's), "PAYING", "REUSED", "CAPPED" when it cannot last any longer, "LAPSED" when too
---   many others ran out.
+-- ARGV: 5 intent, 6 digest of the request, 7 hold id, 8 owner, 9 extension in ms, 10 number of lapses that halves it,
+--       11 number of lapses that refuses it
+-- Answers {"OK", now, epoch, version, ran out, hold as in with_hold} (a repeat gets the same answer), or, in place of
+--   "OK", "GONE" (also for a hold of another owner), "PAYING", "REUSED", "CAPPED" at its maximum life, "LAPSED" after
+--   too many lapses.
 local broken = unusable()
 if broken then return broken end
 

@@ -1,4 +1,4 @@
--- The show is over: its keys go.
+-- Deletes the keys of a show that is over.
 --
 -- Answers {"OK", now, epoch, version, ran out}.
 redis.call('UNLINK', unpack(KEYS))

@@ -1,7 +1,7 @@
--- A booking gives its seats and places back, held or sold; only what is still its own by fence. Seats that are to be kept
--- off sale are so in the same step.
+-- Frees the seats and places of a booking, held or sold, as far as they still carry its fence. Seats to be blocked
+-- are blocked in the same step.
 --
--- ARGV: 5 number of seats to be kept, then those, then hold id, owner, fence, number of seats, then the seats, then area
+-- ARGV: 5 number of seats to block, then those, then hold id, owner, fence, number of seats, then the seats, then area
 --       and places of each area
 -- Answers {"OK", now, epoch, version, ran out} (for a repeat as well).
 local broken = unusable()
@@ -23,13 +23,13 @@ for at = first + 4, first + 3 + seats do
     freed = freed + 1
   end
 end
--- Those of the hold.
+-- Seats to block that the dropped hold had.
 for at = 6, first - 1 do
   if state_of(ARGV[at]) == AVAILABLE then set(ARGV[at], BLOCKED) end
 end
 local text = redis.call('HGET', sold, 'areas ' .. fence)
 if text then
-  -- Part of a sale may come back: what was asked for, and no more than was sold.
+  -- A sale may be returned in part: the places asked for, at most those sold.
   local left, back = {}, {}
   for at = first + 4 + seats, #ARGV, 2 do back[tonumber(ARGV[at])] = tonumber(ARGV[at + 1]) end
   for _, pair in ipairs(read_places(text)) do

@@ -1,9 +1,9 @@
--- Builds the map of a show from what Postgres knows, if it is missing or Redis fell back behind what the
--- caller has seen; whoever comes second finds it done. A new epoch tells every reader, and the fence
+-- Builds the map of a show from the claims in Postgres, if it is missing or Redis fell back behind the version that the
+-- caller has seen. A second caller finds it loaded. The new epoch makes every reader take a snapshot. The fence
 -- starts above every earlier one: it is the time in microseconds.
 --
--- Holds that survived a fall back are kept where Postgres has nothing against them: a customer keeps
--- their seats, and one of two who both believe in a hold is refused by the other's claim or by its fence.
+-- Holds that survived a fall back are kept unless the claims conflict with them, so that visitors keep their seats. If
+-- two visitors have the same seat after that, the claim or the fence of one refuses the other.
 --
 -- ARGV: 5 the map as bytes, 6 lowest fence allowed, 7 number of sold seats, 8 number of areas, 9 number of
 --       sales with places, 10 number of owners; then seat and fence of each sold seat, area and places

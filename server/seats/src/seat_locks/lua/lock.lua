@@ -1,18 +1,18 @@
--- Takes holds: all an attempt wishes for, or none of it. Several attempts travel in one call; each sees
--- what those before it did. What all of them need is read and written at once, so that an attempt costs
--- a fraction of a call.
+-- Grants holds: all seats and places of an attempt, or none. A call contains several attempts; each sees
+-- the effects of those before it. The data of all attempts is read and written in single commands, so that an attempt
+-- costs a fraction of a call.
 --
 -- ARGV: 5 seats and places per person at most, 6 length of a hold in ms, 7 its longest life in ms,
 --       8 number of attempts, then for each: hold id (made by the caller), digest of the request, owner,
---       "1" where seats the house keeps are free for it, else "0", number of seats, number of areas, the
+--       "1" where blocked house seats count as free for it, else "0", number of seats, number of areas, the
 --       seats in order and each once, area and places of each area
 -- Answers {"OK", now, epoch, version, ran out, answer of attempt 1, …}; an attempt's:
---   {"HELD", expires, latest, fence}  it is yours; a retry with the same id gets the same again, also
---                                     when the hold is over by then
---   {"TAKEN", seat, state, …}         every seat that stood in the way
+--   {"HELD", expires, latest, fence}  granted; a retry with the same id gets the same answer, also
+--                                     after the hold has ended
+--   {"TAKEN", seat, state, …}         every seat that is not available
 --   {"FULL", area, places left, …}    every area with too few places
 --   {"OTHER", hold id}                this owner has another hold in this show
---   {"LIMIT", places allowed}         more than this person may still have
+--   {"LIMIT", places allowed}         more than the rest of this owner's limit
 --   {"REUSED"}                        this hold id was used for another request
 --   {"OUTSIDE", seat} {"NOAREA", area}  the room has no such seat or area
 local broken = unusable()
@@ -20,11 +20,11 @@ if broken then return broken end
 
 local limit, length, life, count = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
--- An attempt is known by where it starts in ARGV and read from there, and its seats stay the text they came
--- as: a table each, and a number printed again for each, would cost more than the locking.
+-- An attempt is identified by its start in ARGV and read from there. Its seats stay text:
+-- a table per attempt, and formatting each number again, would cost more than the locking.
 local ID, DIGEST, OWNER, KEPT, SEATS, AREAS, FIRST = 0, 1, 2, 3, 4, 5, 6
 local starts, ids, people = {}, {}, {}
--- Where the last seat of an attempt stands, by where it starts.
+-- The position of an attempt's last seat in ARGV, by its start.
 local last_of = {}
 local at = 9
 for number = 1, count do
@@ -51,12 +51,12 @@ end
 local earlier, standing = answered(ids, people), {}
 for place, text in ipairs(redis.call('HMGET', owners, unpack(people))) do standing[people[place]] = text or nil end
 
--- A cinema's map is read once for all attempts; an arena's would cost more than the seats asked for.
+-- The map of a cinema is read once for all attempts; that of an arena would cost more than reading the seats asked for.
 local MAX_READ_WHOLE = 2048
 local whole = count > 2 and room > 0 and room <= MAX_READ_WHOLE and redis.call('GET', map)
 local just_locked = {}
 
--- Seats in the way, as {"TAKEN", …}, or the first that does not exist, or nil.
+-- The seats that are not available, as {"TAKEN", …}, or the first that does not exist, or nil.
 local function in_the_way(start)
   local first, last = start + FIRST, last_of[start]
   if last < first then return nil end
@@ -65,7 +65,7 @@ local function in_the_way(start)
   local bytes, offset = whole, 1
   if not bytes and highest - lowest < MAX_SPAN then
     bytes, offset = redis.call('GETRANGE', map, ARGV[first], ARGV[last]), 1 - lowest
-    -- Nearly always all of it is free: then no seat is looked at by itself.
+    -- Usually all of it is free, and then no seat needs its own check.
     if bytes == string.rep(BYTES[AVAILABLE], highest - lowest + 1) then return nil end
   end
   local taken = nil
@@ -81,7 +81,7 @@ local function in_the_way(start)
   return taken
 end
 
--- Areas too full for it, as {"FULL", …}, or the first that does not exist, or nil.
+-- Areas with too few places, as {"FULL", …}, or the first that does not exist, or nil.
 local function too_full(places)
   local full = nil
   for _, pair in ipairs(places) do
@@ -101,13 +101,13 @@ local function again(hold)
   return { 'HELD', int(hold.expires), int(hold.latest), hold.fence }
 end
 
--- Why not, as an answer; or nil: then it is granted, and its seats are locked already.
+-- The refusal as an answer; or nil: then the hold is granted, and its seats are locked already.
 local function refuse(start)
   local id, owner = ARGV[start + ID], ARGV[start + OWNER]
   local bought, current = owner_of(standing[owner])
   local places = places_of(start)
   if current == id then
-    -- The answer is forgotten, the hold is there: from before a rebuild.
+    -- The stored answer is lost but the hold exists: it is from before a rebuild.
     local hold = read_hold(current)
     local same = hold and table.concat(hold.seats, ',') == seats_text(start)
       and places_text(hold.places) == places_text(places)

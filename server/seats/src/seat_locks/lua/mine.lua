@@ -1,13 +1,13 @@
--- Owners' holds in this show. Coming back to it gives a hold that a closed tab had shortened its
--- original instant back, never a later one.
+-- The holds of owners in this show. Reading a hold that a closed tab had shortened restores its
+-- original expiry, never a later one.
 --
--- ARGV: 5 and on, an owner each
+-- ARGV: 5 and following, one owner each
 -- Answers {"OK", now, epoch, version, ran out, then for each owner {"HELD", hold id, hold as in with_hold} or
 --   {"GONE"}}.
 local broken = unusable()
 if broken then return broken end
 
--- An answer takes over the text a hold is kept as: numbers would be made for nobody.
+-- The answer reuses the stored text of a hold: parsing its numbers would cost more and is not needed.
 local function held(id, text, asking)
   local expires, original, latest, fence, paying, owner, list, places = parts_of(text)
   if owner ~= asking or tonumber(expires) <= now then return nil end

@@ -1,47 +1,47 @@
--- Put in front of every script of this folder. It reads the clock once, frees what is due, and offers
--- the words the scripts are written in.
+-- Put in front of every script of this folder. It reads the clock once, frees holds that are due, and defines the
+-- functions of the scripts.
 --
 -- KEYS, the same for every script, all under one hash tag so that they share a Cluster slot:
 --   1 map      string, a byte per seat: 0 available, 1 locked, 2 booked, 3 blocked
 --   2 holds    hash, hold id -> "expires:original:latest:fence:paying:owner:seat,seat,…:area=places,…"
---              milliseconds on this clock; original is what a hold that was shortened by a closed tab
---              gets back, latest is what no extension goes beyond
+--              milliseconds on this clock; original is the expiry that a hold shortened by a closed tab gets back,
+--              latest is the limit of all extensions
 --   3 expiry   sorted set, hold id by expires
 --   4 owners   hash, owner -> "bought:hold id" ("-" for no hold): the per-person limit
 --   5 sold     hash, seat -> fence of the booking that has it, "areas fence" -> "area=places,…": a
---              repeated release frees nobody else's seat
+--              repeated release frees no seat of another booking
 --   6 areas    hash, area -> places left; below zero when more were sold than there were, after a hold had
---              been lost. Outside, that is none
+--              been lost. Answers give zero then
 --   7 version  counter of map versions
---   8 fence    fencing counter: grows with every hold, never goes back
+--   8 fence    fencing counter: grows with every hold, never decreases
 --   9 epoch    when the map was built, microseconds; versions of two epochs do not compare
---  10 today    hash, intent -> what was granted for it (see answered); "day" -> which day that is; "of:owner" -> the
---              intents of that owner, in order and without anything between them
---  11 before   the same of the day before; older days are forgotten
---  12 lapses   hash, owner -> "count:last": holds of theirs that ran out, and when the last of them did, ms. Goes by
---              itself when nobody's did for LAPSES_COUNT; buying takes its owner out
+--  10 today    hash, intent -> the answer granted for it (see answered); "day" -> its day; "of:owner" -> the
+--              intents of that owner, in order and without separators
+--  11 before   the same of the day before; older days are dropped
+--  12 lapses   hash, owner -> "count:last": their holds that ran out, and when the last one did, ms. Expires
+--              LAPSES_COUNT after the last lapse of any owner; a purchase removes its owner
 -- ARGV: 1 channel for changes, 2 command to publish with, 3 and 4 epoch and version the caller has seen.
 -- Scripts begin reading their own arguments at ARGV[5].
 --
--- Every script answers {code, now, epoch, version, ran out, …}, "ran out" being how many holds did and were
--- freed by this call. "NOMAP": this show was never loaded, or Redis lost it. "REGRESSED": Redis knows less than
--- it once told the caller, as after a failover that lost the last writes. Both are mended by load.
+-- Every script answers {code, now, epoch, version, ran out, …}, "ran out" being the number of holds that ran out and
+-- were freed by this call. "NOMAP": this show was never loaded, or Redis lost it. "REGRESSED": Redis is behind the
+-- version that the caller has seen, as after a failover that lost the last writes. load repairs both.
 
 local AVAILABLE, LOCKED, BOOKED, BLOCKED = 0, 1, 2, 3
--- How many due holds one call frees at most; the sweeper comes back for the rest.
+-- Due holds freed per call at most; the sweeper calls again for the rest.
 local MAX_DUE_PER_CALL = '64'
 -- Granted answers are kept for one to two of these, milliseconds.
 local DAY = 24 * 3600 * 1000
--- Answers kept of each owner and day; the oldest go first. Far more than a person changes a hold in the time a client
--- repeats a request, and few enough that no program fills the memory.
+-- Answers kept per owner and day; the oldest are dropped first. Far more than a person's changes of a hold in the time
+-- in which a client retries, and few enough that no program fills the memory.
 local MAX_ANSWERS_OF_OWNER = 100
 -- Characters of an intent: the hexadecimal digits of a UUID.
 local INTENT = 32
--- Seats this close together are read in one go.
+-- Seats within this span are read with one command.
 local MAX_SPAN = 512
--- Holds that ran out are counted on for so long after the last of them, milliseconds.
+-- Lapses of an owner count for this long after the last one, milliseconds.
 local LAPSES_COUNT = 30 * 60 * 1000
--- So many people's are counted at most; then everybody's are forgotten.
+-- Owners with lapses kept at most; beyond, all of them are dropped.
 local MAX_LAPSES = 20000
 
 local map, holds, expiry, owners, sold, areas = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -51,7 +51,7 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local counters = redis.call('MGET', KEYS[7], KEYS[8], KEYS[9])
 local version, epoch = tonumber(counters[1] or 0), tonumber(counters[3] or 0)
--- As it was read: printing it again for every answer would cost more than reading it.
+-- As text, as it was read: formatting it again for every answer would cost more than reading it.
 local epoch_text = counters[3] or '0'
 local room = redis.call('STRLEN', map)
 local missing = epoch == 0 or (room == 0 and redis.call('EXISTS', areas) == 0)
@@ -60,8 +60,8 @@ local changes = {}
 -- Holds that ran out and were freed by this call.
 local ran_out = 0
 
--- A whole number as text. Lua's own way, and Redis' with numbers it is handed, print a float: ten times
--- slower, and wrong beyond 14 digits.
+-- A whole number as text. The default formatting of Lua, and of Redis for numbers passed to a command, prints a float:
+-- ten times slower, and wrong beyond 14 digits.
 local function int(number)
   return string.format('%d', number)
 end
@@ -72,17 +72,17 @@ end
 
 local BYTES, SUFFIXES = { [0] = '\0', '\1', '\2', '\3' }, { [0] = '=0', '=1', '=2', '=3' }
 
--- Every call of a command costs as much again as a simple command does, and is told to replicas and to the
--- append-only file by itself. So whoever acts on many holds reads them together and writes them together.
+-- Every extra command costs as much as a simple command, and is replicated and appended to the append-only file by
+-- itself. Scripts that act on many holds therefore read them in one command and write them in one.
 
--- Here and below a seat may come as a number or as text.
+-- Here and below a seat is a number or text.
 local function set(seat, state)
   if type(seat) == 'number' then seat = int(seat) end
   redis.call('SETRANGE', map, seat, BYTES[state])
   changes[#changes + 1] = seat .. SUFFIXES[state]
 end
 
--- The same for the seats in ARGV from `first` to `last`, in order and each once: neighbours in one go.
+-- Sets the seats in ARGV from `first` to `last`, in order and each once: adjacent seats with one command.
 local function set_all(first, last, state)
   local place = first
   while place <= last do
@@ -97,12 +97,12 @@ local function set_all(first, last, state)
   end
 end
 
--- Takes places from an area, or gives them back with a negative count.
+-- Takes places from an area; a negative count returns places.
 local function take_places(area, count)
   changes[#changes + 1] = 'a' .. area .. '=' .. math.max(0, redis.call('HINCRBY', areas, area, -count))
 end
 
--- Places left in an area, or nil: the room has no such area.
+-- Places left in an area, or nil if the room has no such area.
 local function left_in(area)
   local left = redis.call('HGET', areas, area)
   return left and math.max(0, tonumber(left))
@@ -128,12 +128,12 @@ local function total(places)
   return sum
 end
 
--- A hold as it is kept, in its parts, all of them text.
+-- The fields of a stored hold, all of them text.
 local function parts_of(text)
   return string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d):([^:]*):([^:]*):(.*)$')
 end
 
--- The same -> {expires, original, latest, fence, paying, owner, seats, places}, or nil for none
+-- Parses a stored hold -> {expires, original, latest, fence, paying, owner, seats, places}, or nil for none
 local function hold_of(text)
   if not text then return nil end
   local expires, original, latest, fence, paying, owner, list, places = parts_of(text)
@@ -147,7 +147,7 @@ local function read_hold(id)
   return hold_of(redis.call('HGET', holds, id))
 end
 
--- A hold that is its owner's to act on. One that is due is over, freed already or not.
+-- The hold if it belongs to this owner and has not expired. A due hold counts as expired even before it is freed.
 local function own_hold(id, owner)
   local hold = read_hold(id)
   if hold and hold.owner == owner and hold.expires > now then return hold end
@@ -164,7 +164,7 @@ local function write_hold(id, hold)
   redis.call('ZADD', expiry, int(hold.expires), id)
 end
 
--- "bought:hold id" -> seats bought in this show, id of the hold they have (or nil)
+-- "bought:hold id" -> seats bought in this show, id of the owner's hold (or nil)
 local function owner_of(text)
   if not text then return 0, nil end
   local bought, id = string.match(text, '^(%d+):(.+)$')
@@ -184,7 +184,7 @@ local function write_owner(owner, bought, id)
   end
 end
 
--- Takes a hold off the books without touching its seats.
+-- Deletes a hold without freeing its seats.
 local function forget_hold(id, hold)
   redis.call('HDEL', holds, id)
   redis.call('ZREM', expiry, id)
@@ -198,7 +198,7 @@ local function drop_hold(id, hold)
   forget_hold(id, hold)
 end
 
--- Takes a seat from the hold that has it, which keeps its other seats. A hold that is being paid for loses it only if
+-- Takes a seat from its hold, which keeps its other seats. A hold with a payment in progress loses it only if
 -- `also_paying`. False if the seat stays.
 local function evict(seat, also_paying)
   for _, id in ipairs(redis.call('HKEYS', holds)) do
@@ -210,7 +210,7 @@ local function evict(seat, also_paying)
     if #others < #hold.seats then
       if hold.paying and not also_paying then return false end
       hold.seats = others
-      -- What was about to be paid for has changed.
+      -- The seats of the payment have changed.
       hold.paying = false
       if #others == 0 and #hold.places == 0 then forget_hold(id, hold) else write_hold(id, hold) end
       return true
@@ -219,7 +219,7 @@ local function evict(seat, also_paying)
   return true
 end
 
--- A hold as an answer: expires, latest, fence, paying 0|1, number of seats, the seats, area and places
+-- Appends a hold to an answer: expires, latest, fence, paying 0|1, number of seats, the seats, area and places
 -- of each area.
 local function with_hold(answer, hold)
   local at = #answer
@@ -233,12 +233,12 @@ local function with_hold(answer, hold)
   return answer
 end
 
--- Which of two hashes is today's: they change places every day, and what was there is forgotten.
+-- The two hashes swap roles every day; the older one is overwritten.
 local day = math.floor(now / DAY)
 local today, before = KEYS[10 + day % 2], KEYS[11 - day % 2]
 
--- What was granted for these intents, by intent: "digest:hold as text", or nothing. The owners who ask are named with
--- them, in any order: the lists of their intents are read in the same command.
+-- The earlier answers to these intents, by intent: "digest:hold as text", or nil. The same command reads the lists of
+-- intents of these owners, given in any order.
 local is_today
 local intents_of = {}
 local function answered(intents, people)
@@ -258,7 +258,7 @@ local function answered(intents, people)
   return found
 end
 
--- Keeps what was granted: a list of intent, text, intent, text, …, and for each of them its owner. The script has called
+-- Stores granted answers: a list of intent, text, intent, text, …, and an owner for each of them. The script has called
 -- `answered` before, with these owners.
 local function remember(list, people)
   if not is_today then
@@ -280,7 +280,7 @@ local function remember(list, people)
   if #oldest > 0 then redis.call('HDEL', today, unpack(oldest)) end
 end
 
--- Reads an answer back: the hold as it was granted, or nil for another request's.
+-- Parses an earlier answer: the hold as it was granted, or nil if it was granted to another request.
 local function granted(text, digest)
   local asked, expires, latest, fence, list, places = string.match(text, '^(%x+):(%d+):(%d+):(%d+):([^:]*):(.*)$')
   if asked ~= digest then return nil end
@@ -295,13 +295,13 @@ local function granted_text(digest, hold)
     places_text(hold.places) }, ':')
 end
 
--- The head of every answer, and its length: what a script has to say itself follows.
+-- The head of every answer, and its length; the fields of each script follow.
 local HEAD = 5
 local function say(code)
   return { code, now, epoch_text, version, ran_out }
 end
 
--- One version step and one message for everything this call changed.
+-- Counts one version and publishes one message for all changes of this call.
 local function finish(answer)
   if #changes > 0 then
     version = redis.call('INCR', KEYS[7])
@@ -311,27 +311,27 @@ local function finish(answer)
   return answer
 end
 
--- What keeps a script from doing its work, as an answer, or nil.
+-- The error answer if the map is missing or behind, or nil.
 local function unusable()
   if missing then return say('NOMAP') end
   if regressed then return say('REGRESSED') end
   return nil
 end
 
--- How many holds of somebody ran out lately.
+-- The number of recent lapses of an owner.
 local function lapses_of(text)
   if not text then return 0 end
   local count, last = string.match(text, '^(%d+):(%d+)$')
   return now - last < LAPSES_COUNT and tonumber(count) or 0
 end
 
--- Whether a hold that is due was kept for nothing: not where its owner left, is paying, or was offered it by a waiting
--- list, whose holds are known by their ids (offer_ids.rs).
+-- True if a due hold ran out unused: its owner did not leave, is not paying, and it is no offer of a waiting
+-- list; offers are recognised by their ids (offer_ids.rs).
 local function is_lapse(id, hold)
   return hold.expires == hold.original and not hold.paying and string.sub(id, 13, 13) ~= '5'
 end
 
--- A hold of each of these owners ran out.
+-- Counts a lapse for each of these owners.
 local function note_lapses(people)
   if #people == 0 then return end
   if redis.call('HLEN', lapses) >= MAX_LAPSES then redis.call('UNLINK', lapses) end

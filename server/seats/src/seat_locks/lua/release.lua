@@ -1,7 +1,8 @@
--- Lets a hold go at its owner's wish.
+-- Releases a hold at its owner's request.
 --
 -- ARGV: 5 hold id, 6 owner
--- Answers {"OK", now, epoch, version, ran out}, or, in place of "OK", "GONE" (also for another's) or "PAYING".
+-- Answers {"OK", now, epoch, version, ran out}, or, in place of "OK", "GONE" (also for a hold of another owner) or
+--   "PAYING".
 local broken = unusable()
 if broken then return broken end
 

@@ -1,7 +1,7 @@
--- Staff let every hold of a show go, some at a time; those with a payment in progress stay.
+-- Releases the holds of a show for staff, in batches; those with a payment in progress stay.
 --
--- ARGV: 5 how many holds to pass over (those found paying so far), 6 how many to look at
--- Answers {"OK", now, epoch, version, ran out, holds let go, holds found paying, holds not looked at yet}.
+-- ARGV: 5 holds to skip (found paying so far), 6 holds to read
+-- Answers {"OK", now, epoch, version, ran out, holds released, holds found paying, holds not read yet}.
 local broken = unusable()
 if broken then return broken end
 

@@ -1,11 +1,11 @@
--- Renews a hold under another id and a new fence, perhaps for another owner: a payment was declined, or an offer was opened
--- on another device. Its seats are never free in between, and the old id and fence are void.
+-- Renews a hold under another id and a new fence, and possibly another owner: a payment was declined, or an offer was
+-- opened on another device. Its seats are never free in between, and the old id and fence become invalid.
 --
--- ARGV: 5 hold id, 6 owner, 7 fence, 8 the next id, 9 its owner, 10 until when it lasts, ms on this clock, 11 whether a
---       payment ends by it, 0|1, 12 seats and places one person may hold and own, or "-"
--- Answers {"OK", now, epoch, version, ran out, hold as in with_hold} (as it is by then for a repeat), or, in place of
---   "OK", "GONE", "PAYING", {"OTHER", …, hold id} when the next owner has another hold, {"LIMIT", …, how many more they
---   may have}.
+-- ARGV: 5 hold id, 6 owner, 7 fence, 8 new id, 9 new owner, 10 new expiry, ms on this clock, 11 "1" if it ends a
+--       payment in progress, else "0", 12 seats and places one person may hold and own, or "-"
+-- Answers {"OK", now, epoch, version, ran out, hold as in with_hold} (in its present state for a repeat), or, in place
+--   of "OK", "GONE", "PAYING", {"OTHER", …, hold id} when the new owner has another hold, {"LIMIT", …, how many more
+--   the new owner may have}.
 local broken = unusable()
 if broken then return broken end
 

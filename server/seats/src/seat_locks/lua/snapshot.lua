@@ -1,4 +1,4 @@
--- The whole map at one version.
+-- Reads the whole map at one version.
 --
 -- Answers {"OK", now, epoch, version, ran out, map, area, places left, …}.
 local broken = unusable()

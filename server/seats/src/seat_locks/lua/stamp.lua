@@ -1,7 +1,7 @@
--- Another store granted these holds as well: they go by the fences they have there.
+-- Copies the fences that another store gave to these holds.
 --
 -- ARGV: 5 number of holds, then for each: hold id, fence
--- Answers {"OK", now, epoch, version, ran out}; a hold that is not there has nothing to stamp.
+-- Answers {"OK", now, epoch, version, ran out}; a hold that does not exist here is skipped.
 local broken = unusable()
 if broken then return broken end
 

@@ -1,6 +1,6 @@
--- Frees what is due (the prelude did) and tells the sweeper whether anything is left to wait for.
+-- Frees due holds (the prelude did) and returns to the sweeper how many holds remain.
 --
--- Answers {"OK", now, epoch, version, ran out, live holds, holds due still: more than one call frees}.
+-- Answers {"OK", now, epoch, version, ran out, live holds, holds still due: more than one call frees}.
 local broken = unusable()
 if broken then return broken end
 local answer = say('OK')

@@ -1,4 +1,4 @@
--- Staff take seats out of sale at once: free ones, and those of holds with no payment in progress, which keep their other
+-- Blocks seats for staff at once: free ones, and those of holds without a payment in progress, which keep their other
 -- seats. Seats that are being paid for or sold stay as they are.
 --
 -- ARGV: 5… the seats

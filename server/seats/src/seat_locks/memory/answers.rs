@@ -1,4 +1,4 @@
-//! Granted answers by request, kept for a day at least; of each owner the latest.
+//! Granted answers by request, for replay: kept for at least a day, and only the latest of each owner.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -9,15 +9,15 @@ use super::super::{Asked, Held, Refusal};
 
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
-/// Answers kept of each owner and day: `MAX_ANSWERS_OF_OWNER` of `lua/prelude.lua`.
+/// Answers kept per owner and day: `MAX_ANSWERS_OF_OWNER` of `lua/prelude.lua`.
 const MAX_ANSWERS_OF_OWNER: usize = 100;
 
 /// Granted answers by request: today's and the day before's.
 #[derive(Default)]
-pub(super) struct Answers(BTreeMap<i64, OfDay>);
+pub(super) struct Answers(BTreeMap<i64, DayAnswers>);
 
 #[derive(Default)]
-struct OfDay {
+struct DayAnswers {
     by_request: HashMap<Uuid, (u64, Held)>,
     /// Requests of an owner, the oldest first.
     of_owner: HashMap<String, VecDeque<Uuid>>,
@@ -31,11 +31,11 @@ impl Answers {
         Some(if found.0 == asked.digest { Ok(found.1.clone()) } else { Err(Refusal::Reused) })
     }
 
-    /// Keeps what was granted to an owner. It says nothing of payments: there was none in progress.
+    /// Stores an answer granted to an owner. No payment was in progress then.
     pub(super) fn keep(&mut self, asked: Asked, owner: &str, held: &Held, now: Timestamp) {
         let today = now.0.div_euclid(DAY_MS);
         self.0.retain(|day, _| *day >= today - 1);
-        let OfDay { by_request, of_owner } = self.0.entry(today).or_default();
+        let DayAnswers { by_request, of_owner } = self.0.entry(today).or_default();
         by_request.insert(asked.id, (asked.digest, held.clone()));
         let requests = of_owner.entry(owner.to_owned()).or_default();
         requests.push_back(asked.id);
@@ -53,7 +53,7 @@ mod tests {
     use crate::seat_locks::Lot;
 
     #[test]
-    fn an_answer_is_kept_for_a_day_at_least_and_for_two_at_most() {
+    fn an_answer_is_kept_for_at_least_a_day_and_at_most_two() {
         let asked = Asked { id: Uuid::from_u128(1), digest: 7 };
         let at = Timestamp(DAY_MS - 1);
         let held = Held { hold: asked.id, expires_at: at, latest: at, fence: 1, paying: false, lot: Lot::default() };
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_keep_as_many_answers_of_an_owner() {
+    fn the_scripts_keep_the_same_number_of_answers_per_owner() {
         let kept = format!("local MAX_ANSWERS_OF_OWNER = {MAX_ANSWERS_OF_OWNER}\n");
         assert!(include_str!("../lua/prelude.lua").contains(&kept), "{kept}");
     }

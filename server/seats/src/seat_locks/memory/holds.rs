@@ -1,4 +1,4 @@
-//! A customer's hold: take, change, extend, leave, come back, let go.
+//! A visitor's hold: take, change, extend, leave, return, release.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,12 +7,12 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use uuid::Uuid;
 
 use super::super::{Asked, Attempt, Change, Held, Lot, Refusal, Terms};
-use super::show_seats::{Hold, Room, Standing, size};
+use super::show_seats::{Hold, OwnerRecord, ShowSeats, size};
 
-impl Room {
+impl ShowSeats {
     pub(super) fn lock(&mut self, terms: Terms, attempts: &[Attempt]) -> Vec<Result<Held, Refusal>> {
-        // What this call has granted. It becomes an earlier answer when the call is over, not before: a
-        // twin under another request's id is told so either way.
+        // Holds granted in this call. They become stored answers after the call, not before: an attempt with the
+        // same request id in this call gets the answer from here.
         let mut new = HashMap::<Uuid, (u64, &str, Held)>::new();
         let mut answers = Vec::with_capacity(attempts.len());
         for attempt in attempts {
@@ -33,12 +33,12 @@ impl Room {
         answers
     }
 
-    /// The hold, and whether it is new.
+    /// Grants a hold. Returns it, and true if it is new.
     fn grant(&mut self, terms: Terms, attempt: &Attempt) -> Result<(Held, bool), Refusal> {
         let (id, lot) = (attempt.asked.id, &attempt.lot);
-        let standing = self.standing(&attempt.owner);
-        match standing.hold {
-            // The answer is forgotten, the hold is there.
+        let owner_record = self.owner_record(&attempt.owner);
+        match owner_record.hold {
+            // The stored answer is lost, but the hold exists.
             Some(current) if current == id => {
                 let hold = self.hold(id).filter(|hold| hold.lot == *lot).ok_or(Refusal::Reused)?;
                 return Ok((Held { paying: false, ..hold.held(id) }, false));
@@ -46,15 +46,15 @@ impl Room {
             Some(current) => return Err(Refusal::OtherHold(current)),
             None => {}
         }
-        if standing.bought + size(lot) > terms.per_person {
-            return Err(limit(terms, standing));
+        if owner_record.bought + size(lot) > terms.per_person {
+            return Err(limit(terms, owner_record));
         }
         if let Some(last) = lot.seats.last().filter(|last| self.state_of(**last).is_none()) {
             return Err(Refusal::Outside(*last));
         }
         let is_given_away = |seat: &SeatIndex| attempt.takes_kept && self.state_of(*seat) == Some(SeatState::Blocked);
-        self.all_available(lot.seats.iter().copied().filter(|seat| !is_given_away(seat)))?;
-        self.room_for(lot.places.iter().map(|place| (place.area, i64::from(place.count))))?;
+        self.check_available(lot.seats.iter().copied().filter(|seat| !is_given_away(seat)))?;
+        self.check_places(lot.places.iter().map(|place| (place.area, i64::from(place.count))))?;
         let expires = self.now.plus_ms(terms.length_ms);
         let hold = Hold {
             owner: attempt.owner.clone(),
@@ -66,14 +66,14 @@ impl Room {
             lot: lot.clone(),
         };
         let held = hold.held(id);
-        self.occupy(lot);
+        self.take_lot(lot);
         self.write_hold(id, hold);
-        self.stand(&attempt.owner, Standing { hold: Some(id), ..standing });
+        self.set_owner_record(&attempt.owner, OwnerRecord { hold: Some(id), ..owner_record });
         Ok((held, true))
     }
 
-    /// Refuses with every one of these seats that is not available.
-    pub(super) fn all_available(&self, seats: impl Iterator<Item = SeatIndex>) -> Result<(), Refusal> {
+    /// Refuses with all of these seats that are not available.
+    pub(super) fn check_available(&self, seats: impl Iterator<Item = SeatIndex>) -> Result<(), Refusal> {
         let taken: Vec<_> = seats
             .filter_map(|seat| Some((seat, self.state_of(seat)?)))
             .filter(|(_, state)| *state != SeatState::Available)
@@ -81,9 +81,9 @@ impl Room {
         if taken.is_empty() { Ok(()) } else { Err(Refusal::Taken(taken)) }
     }
 
-    /// Whether each area can give so many places: every one that cannot, or the first that does not
-    /// exist. Nothing wanted, or places given back, is always possible.
-    pub(super) fn room_for(&self, wanted: impl Iterator<Item = (AreaIndex, i64)>) -> Result<(), Refusal> {
+    /// Refuses with all areas that have too few places, or the first that does not exist. Counts of
+    /// zero or below (places returned) are always possible.
+    pub(super) fn check_places(&self, wanted: impl Iterator<Item = (AreaIndex, i64)>) -> Result<(), Refusal> {
         let mut full = Vec::new();
         for (area, count) in wanted.filter(|(_, count)| *count > 0) {
             let left = self.left_in(area).ok_or(Refusal::NoArea(area))?;
@@ -94,7 +94,7 @@ impl Room {
         if full.is_empty() { Ok(()) } else { Err(Refusal::Full(full)) }
     }
 
-    pub(super) fn occupy(&mut self, lot: &Lot) {
+    pub(super) fn take_lot(&mut self, lot: &Lot) {
         for seat in &lot.seats {
             self.set(*seat, SeatState::Locked);
         }
@@ -107,7 +107,7 @@ impl Room {
         if let Some(answer) = self.answers.of(change.asked, self.now) {
             return answer;
         }
-        let mut hold = self.open_hold(change.hold, &change.owner)?;
+        let mut hold = self.editable_hold(change.hold, &change.owner)?;
         let (add, remove) = (&change.add, &change.remove);
         if let Some(outside) = add.seats.iter().find(|seat| self.state_of(**seat).is_none()) {
             return Err(Refusal::Outside(*outside));
@@ -115,15 +115,15 @@ impl Room {
         let (let_go, mut seats): (Vec<_>, Vec<_>) =
             hold.lot.seats.iter().copied().partition(|seat| remove.seats.contains(seat));
         let added: Vec<_> = add.seats.iter().copied().filter(|seat| !hold.lot.seats.contains(seat)).collect();
-        self.all_available(added.iter().copied())?;
+        self.check_available(added.iter().copied())?;
         let (places, gives) = places_after(&hold.lot.places, &remove.places, &add.places);
-        self.room_for(gives.iter().copied())?;
+        self.check_places(gives.iter().copied())?;
         seats.extend(&added);
         seats.sort_unstable();
         hold.lot = Lot { seats, places };
-        let standing = self.standing(&change.owner);
-        if !add.is_empty() && standing.bought + size(&hold.lot) > terms.per_person {
-            return Err(limit(terms, standing));
+        let owner_record = self.owner_record(&change.owner);
+        if !add.is_empty() && owner_record.bought + size(&hold.lot) > terms.per_person {
+            return Err(limit(terms, owner_record));
         }
         if let_go.is_empty() && added.is_empty() && gives.iter().all(|(_, count)| *count == 0) {
             return Ok(hold.held(change.hold));
@@ -151,7 +151,7 @@ impl Room {
         if let Some(answer) = self.answers.of(asked, self.now) {
             return answer;
         }
-        let mut hold = self.open_hold(id, owner)?;
+        let mut hold = self.editable_hold(id, owner)?;
         let until = |by_ms| Some(hold.original.plus_ms(by_ms).min(hold.latest)).filter(|until| *until > hold.original);
         until(by_ms).ok_or(Refusal::Capped)?;
         let by_ms = extension_ms(by_ms, self.lapses_of(owner)).ok_or(Refusal::Lapsed)?;
@@ -164,7 +164,7 @@ impl Room {
     }
 
     pub(super) fn mine(&mut self, owner: &str) -> Option<Held> {
-        let id = self.standing(owner).hold?;
+        let id = self.owner_record(owner).hold?;
         let mut hold = self.hold_of(id, owner)?.clone();
         hold.expires = hold.original;
         let held = hold.held(id);
@@ -173,22 +173,22 @@ impl Room {
     }
 
     pub(super) fn leave(&mut self, id: Uuid, owner: &str, grace_ms: i64) {
-        // A payment in progress goes on without the tab.
-        if let Ok(mut hold) = self.open_hold(id, owner) {
-            // Always sooner than without: so it is known that its owner left, and how it ends is no lapse.
+        // A payment in progress continues without the tab.
+        if let Ok(mut hold) = self.editable_hold(id, owner) {
+            // At least 1 ms sooner than before: this marks that its owner left, so that its end is no lapse.
             hold.expires = hold.expires.min(self.now.plus_ms(grace_ms)).min(hold.original.plus_ms(-1));
             self.write_hold(id, hold);
         }
     }
 
     pub(super) fn release(&mut self, id: Uuid, owner: &str) -> Result<(), Refusal> {
-        self.open_hold(id, owner)?;
+        self.editable_hold(id, owner)?;
         self.drop_hold(id);
         Ok(())
     }
 
-    /// An owner's hold that no payment keeps closed.
-    fn open_hold(&self, id: Uuid, owner: &str) -> Result<Hold, Refusal> {
+    /// The hold if it belongs to this owner and no payment is in progress.
+    fn editable_hold(&self, id: Uuid, owner: &str) -> Result<Hold, Refusal> {
         let hold = self.hold_of(id, owner).ok_or(Refusal::Gone)?;
         if hold.paying { Err(Refusal::Paying) } else { Ok(hold.clone()) }
     }
@@ -198,12 +198,12 @@ fn same(is_same: bool, held: &Held) -> Result<Held, Refusal> {
     if is_same { Ok(held.clone()) } else { Err(Refusal::Reused) }
 }
 
-fn limit(terms: Terms, standing: Standing) -> Refusal {
-    let allowed = terms.per_person.saturating_sub(standing.bought);
+fn limit(terms: Terms, owner_record: OwnerRecord) -> Refusal {
+    let allowed = terms.per_person.saturating_sub(owner_record.bought);
     Refusal::Limit(u32::try_from(allowed).unwrap_or(u32::MAX))
 }
 
-/// Places of a hold after a change, and what each area concerned gives for it, negative where it gets
+/// Places of a hold after a change, and the places that each changed area gives; negative if it gets
 /// some back.
 fn places_after(has: &[Places], remove: &[Places], add: &[Places]) -> (Vec<Places>, Vec<(AreaIndex, i64)>) {
     let mut after: BTreeMap<AreaIndex, u32> = has.iter().map(|place| (place.area, place.count)).collect();

@@ -1,8 +1,7 @@
-//! Seat locks in memory: what `lua/*.lua` says, without Redis. For tests and simulations, where its clock
-//! is whatever the caller says it is, and as the half of a pair that shows whether Redis answers right.
+//! Seat locks in memory: the rules of `lua/*.lua` without Redis. For tests and simulations, where the caller sets
+//! its clock, and as the second of a shadow pair that verifies Redis.
 //!
-//! What is not here: a life beyond the process, and other replicas. It loses nothing, so it never falls
-//! back behind what it said.
+//! It does not persist and serves one process. It loses nothing, so it never falls back to an older version.
 
 mod answers;
 mod holds;
@@ -20,41 +19,41 @@ use domain::time::Timestamp;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-use self::show_seats::Room;
+use self::show_seats::ShowSeats;
 use super::{
     Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks, StoreError,
     Terms,
 };
 
-/// Announcements kept for a slow listener; beyond, it is told how many it missed.
-const MAX_UNHEARD: usize = 4_096;
+/// Announcements kept for a slow receiver; beyond, it gets the number it missed.
+const MAX_PENDING_ANNOUNCEMENTS: usize = 4_096;
 /// Epochs and fences begin at the time in microseconds, as in Redis.
 const MICROS_PER_MS: i64 = 1_000;
 
-/// A clock that stands still until it is told that time has passed.
+/// A clock that only moves when it is advanced.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicI64>);
 
 impl ManualClock {
-    /// It is `now`.
+    /// Creates a clock at `now`.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self(Arc::new(AtomicI64::new(now.0)))
     }
 
-    /// `ms` milliseconds pass, for every copy of it.
+    /// Advances the clock and all its copies by `ms` milliseconds.
     pub fn pass(&self, ms: i64) {
         self.0.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// What it says.
+    /// The present time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::Relaxed))
     }
 }
 
-/// What became of a map, as Redis would publish it.
+/// A change of a map, as Redis would publish it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
     /// The show.
@@ -72,38 +71,42 @@ pub struct MemoryLocks {
 
 #[derive(Default)]
 struct Shows {
-    rooms: HashMap<Uuid, Room>,
-    /// Higher than every epoch and fence of a show that was forgotten: none comes twice.
+    by_show: HashMap<Uuid, ShowSeats>,
+    /// Higher than every epoch and fence of a deleted show, so that none is used twice.
     floor: i64,
 }
 
 impl MemoryLocks {
-    /// An empty store that asks `clock` for the time, once in every call.
+    /// Creates an empty store that reads `clock` once in every call.
     #[must_use]
     pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self { clock: Box::new(clock), shows: Mutex::default(), announcements: broadcast::Sender::new(MAX_UNHEARD) }
+        Self {
+            clock: Box::new(clock),
+            shows: Mutex::default(),
+            announcements: broadcast::Sender::new(MAX_PENDING_ANNOUNCEMENTS),
+        }
     }
 
-    /// Hears of every change of every show from now on.
+    /// Subscribes to the changes of all shows.
     #[must_use]
     pub fn announcements(&self) -> broadcast::Receiver<Announcement> {
         self.announcements.subscribe()
     }
 
-    /// One call: frees what is due, acts, and announces what changed as one step.
-    fn with<T>(&self, show: Uuid, act: impl FnOnce(&mut Room) -> T) -> Result<T, StoreError> {
+    /// Runs one call: frees due holds, runs `act`, and announces all changes as one version.
+    fn with<T>(&self, show: Uuid, act: impl FnOnce(&mut ShowSeats) -> T) -> Result<T, StoreError> {
         let now = (self.clock)();
         let mut shows = self.lock();
-        let room = shows.rooms.get_mut(&show).filter(|room| !room.is_nothing()).ok_or(StoreError::NoMap(show))?;
-        room.begin(now);
-        let answer = act(room);
-        if let Some(text) = room.finish() {
+        let seats = shows.by_show.get_mut(&show).filter(|seats| !seats.is_empty()).ok_or(StoreError::NoMap(show))?;
+        seats.begin_call(now);
+        let answer = act(seats);
+        if let Some(text) = seats.finish_call() {
             self.announce(show, text);
         }
         Ok(answer)
     }
 
-    // Nobody listening is fine.
+    // Without receivers an announcement is dropped.
     fn announce(&self, show: Uuid, text: String) {
         let _ = self.announcements.send(Announcement { show, text });
     }
@@ -122,11 +125,11 @@ impl SeatLocks for MemoryLocks {
         terms: Terms,
         attempts: &[Attempt],
     ) -> Result<Vec<Result<Held, Refusal>>, StoreError> {
-        self.with(show, |room| room.lock(terms, attempts))
+        self.with(show, |show_seats| show_seats.lock(terms, attempts))
     }
 
     async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError> {
-        self.with(show, |room| room.change(terms, change))
+        self.with(show, |show_seats| show_seats.change(terms, change))
     }
 
     async fn extend(
@@ -137,19 +140,19 @@ impl SeatLocks for MemoryLocks {
         owner: &str,
         by_ms: i64,
     ) -> Result<Result<Held, Refusal>, StoreError> {
-        self.with(show, |room| room.extend(asked, hold, owner, by_ms))
+        self.with(show, |show_seats| show_seats.extend(asked, hold, owner, by_ms))
     }
 
     async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError> {
-        self.with(show, |room| room.mine(owner))
+        self.with(show, |show_seats| show_seats.mine(owner))
     }
 
     async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
-        self.with(show, |room| room.leave(hold, owner, grace_ms))
+        self.with(show, |show_seats| show_seats.leave(hold, owner, grace_ms))
     }
 
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
-        self.with(show, |room| room.release(hold, owner))
+        self.with(show, |show_seats| show_seats.release(hold, owner))
     }
 
     async fn begin_payment(
@@ -158,35 +161,35 @@ impl SeatLocks for MemoryLocks {
         sale: &Sale,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError> {
-        self.with(show, |room| room.begin_payment(sale, extension_ms))
+        self.with(show, |show_seats| show_seats.begin_payment(sale, extension_ms))
     }
 
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
-        self.with(show, |room| room.end_payment(sale, extension_ms))
+        self.with(show, |show_seats| show_seats.end_payment(sale, extension_ms))
     }
 
     async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError> {
-        self.with(show, |room| room.renew(party, renewal))
+        self.with(show, |show_seats| show_seats.renew(party, renewal))
     }
 
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
-        self.with(show, |room| room.book(sale))
+        self.with(show, |show_seats| show_seats.book(sale))
     }
 
     async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError> {
-        self.with(show, |room| room.free(sale, kept))
+        self.with(show, |show_seats| show_seats.free(sale, kept))
     }
 
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
-        self.with(show, |room| room.block(seats, blocked))
+        self.with(show, |show_seats| show_seats.block(seats, blocked))
     }
 
     async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
-        self.with(show, |room| room.withdraw(seats))
+        self.with(show, |show_seats| show_seats.withdraw(seats))
     }
 
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {
-        self.with(show, Room::release_all)
+        self.with(show, ShowSeats::release_all)
     }
 
     async fn adopt(
@@ -196,16 +199,16 @@ impl SeatLocks for MemoryLocks {
         held: &Held,
         now: Timestamp,
     ) -> Result<Result<(), Refusal>, StoreError> {
-        self.with(show, |room| room.adopt(owner, held, now))
+        self.with(show, |show_seats| show_seats.adopt(owner, held, now))
     }
 
     async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
-        self.with(show, |room| room.stamp(fences))
+        self.with(show, |show_seats| show_seats.stamp(fences))
     }
 
     async fn sweep(&self, show: Uuid) -> Result<u64, StoreError> {
         loop {
-            let (left, due) = self.with(show, |room| (room.live_holds(), room.has_due()))?;
+            let (left, due) = self.with(show, |show_seats| (show_seats.live_holds(), show_seats.has_due()))?;
             if !due {
                 return Ok(left);
             }
@@ -214,8 +217,8 @@ impl SeatLocks for MemoryLocks {
 
     async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
         let shows = self.lock();
-        let room = shows.rooms.get(&show).filter(|room| !room.is_nothing());
-        room.map(Room::snapshot).ok_or(StoreError::NoMap(show))
+        let seats = shows.by_show.get(&show).filter(|seats| !seats.is_empty());
+        seats.map(ShowSeats::snapshot).ok_or(StoreError::NoMap(show))
     }
 
     async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError> {
@@ -225,22 +228,22 @@ impl SeatLocks for MemoryLocks {
         let micros = (self.clock)().0.saturating_mul(MICROS_PER_MS);
         let mut shows = self.lock();
         let floor = shows.floor;
-        // Somebody else may have been faster.
-        let nothing = shows.rooms.get(&show).is_none_or(Room::is_nothing);
-        if nothing {
-            let (earlier_epoch, earlier_version) = shows.rooms.get(&show).map_or((floor, 0), Room::position);
+        // Another call may have loaded it meanwhile.
+        let is_missing = shows.by_show.get(&show).is_none_or(ShowSeats::is_empty);
+        if is_missing {
+            let (earlier_epoch, earlier_version) = shows.by_show.get(&show).map_or((floor, 0), ShowSeats::position);
             let epoch = micros.max(earlier_epoch + 1);
-            let room = Room::build(known, epoch, earlier_version + 1, micros.max(floor));
-            self.announce(show, room.built_text());
-            shows.rooms.insert(show, room);
+            let seats = ShowSeats::build(known, epoch, earlier_version + 1, micros.max(floor));
+            self.announce(show, seats.rebuild_announcement());
+            shows.by_show.insert(show, seats);
         }
         Ok(())
     }
 
     async fn forget(&self, show: Uuid) -> Result<(), StoreError> {
         let mut shows = self.lock();
-        if let Some(room) = shows.rooms.remove(&show) {
-            shows.floor = shows.floor.max(room.highest_number());
+        if let Some(seats) = shows.by_show.remove(&show) {
+            shows.floor = shows.floor.max(seats.highest_number());
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! Payments, sales, and what comes back from them.
+//! Payments, sales, and seats returned from sales.
 
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 
 use super::super::{Held, Lot, Refusal, Renewal, Sale};
-use super::show_seats::{Hold, Room, Standing, size};
+use super::show_seats::{Hold, OwnerRecord, ShowSeats, size};
 
-impl Room {
+impl ShowSeats {
     pub(super) fn begin_payment(&mut self, sale: &Sale, extension_ms: i64) -> Result<Timestamp, Refusal> {
         let mut hold = self.hold_of_party(sale).ok_or(Refusal::Gone)?;
         if hold.lot != sale.lot {
@@ -41,12 +41,12 @@ impl Room {
         if hold.paying && !ends_payment {
             return Err(Refusal::Paying);
         }
-        let standing = self.standing(owner);
-        if let Some(other) = standing.hold.filter(|current| *current != party.hold) {
+        let owner_record = self.owner_record(owner);
+        if let Some(other) = owner_record.hold.filter(|current| *current != party.hold) {
             return Err(Refusal::OtherHold(other));
         }
-        if let Some(most) = per_person.filter(|most| standing.bought + size(&hold.lot) > *most) {
-            return Err(Refusal::Limit(u32::try_from(most.saturating_sub(standing.bought)).unwrap_or(u32::MAX)));
+        if let Some(most) = per_person.filter(|most| owner_record.bought + size(&hold.lot) > *most) {
+            return Err(Refusal::Limit(u32::try_from(most.saturating_sub(owner_record.bought)).unwrap_or(u32::MAX)));
         }
         self.forget_hold(party.hold);
         hold.owner.clone_from(owner);
@@ -55,7 +55,7 @@ impl Room {
         (hold.expires, hold.original, hold.latest) = (*until, *until, hold.latest.max(*until));
         let held = hold.held(*id);
         self.write_hold(*id, hold);
-        self.stand(owner, Standing { hold: Some(*id), ..standing });
+        self.set_owner_record(owner, OwnerRecord { hold: Some(*id), ..owner_record });
         Ok(held)
     }
 
@@ -66,30 +66,30 @@ impl Room {
     pub(super) fn book(&mut self, sale: &Sale) {
         let is_ours = self.hold(sale.hold).is_some_and(|hold| hold.fence == sale.fence);
         let hold = is_ours.then(|| self.forget_hold(sale.hold)).flatten();
-        // At a counter the seller holds, and the booking has an owner of its own: both kept nothing for nothing.
+        // At a counter the seller has the hold and the booking another owner: neither lapse counts.
         if let Some(hold) = &hold {
-            self.forgive(&hold.owner);
+            self.clear_lapses(&hold.owner);
         }
         let held = hold.map(|hold| hold.lot).unwrap_or_default();
-        let news = self.book_seats(sale, &held.seats) + self.book_places(sale, &held);
-        // What the hold had besides goes back.
+        let new_count = self.book_seats(sale, &held.seats) + self.book_places(sale, &held);
+        // The unused part of the hold is released.
         for seat in held.seats.iter().filter(|seat| !sale.lot.seats.contains(seat)) {
             self.set(*seat, SeatState::Available);
         }
-        if news > 0 {
-            let standing = self.standing(&sale.owner);
-            self.stand(&sale.owner, Standing { bought: standing.bought + news, ..standing });
+        if new_count > 0 {
+            let owner_record = self.owner_record(&sale.owner);
+            self.set_owner_record(&sale.owner, OwnerRecord { bought: owner_record.bought + new_count, ..owner_record });
         }
-        self.forgive(&sale.owner);
+        self.clear_lapses(&sale.owner);
     }
 
-    /// How many of them are news.
+    /// Books the seats of a sale. Returns the number of newly sold ones.
     fn book_seats(&mut self, sale: &Sale, held: &[SeatIndex]) -> usize {
-        let mut news = 0;
+        let mut new_count = 0;
         for seat in &sale.lot.seats {
             let known = self.sold.get(seat).copied();
             let Some(state) = self.state_of(*seat) else { continue };
-            // A sale of a later fence is the truth: this call comes from before it.
+            // A seat sold under a later fence keeps it: this call is older.
             if known.is_some_and(|known| known > sale.fence) {
                 continue;
             }
@@ -101,18 +101,18 @@ impl Room {
             }
             if known != Some(sale.fence) {
                 self.sold.insert(*seat, sale.fence);
-                news += 1;
+                new_count += 1;
             }
         }
-        news
+        new_count
     }
 
-    /// Somebody else holds a seat that was sold: they keep the rest of their hold.
+    /// Takes a seat from its hold, which keeps its other seats.
     pub(super) fn evict(&mut self, seat: SeatIndex) {
         let Some(id) = self.hold_with(seat) else { return };
         let Some(mut hold) = self.hold(id).cloned() else { return };
         hold.lot.seats.retain(|held| *held != seat);
-        // Whatever they were about to pay for has changed.
+        // The seats of the payment have changed.
         hold.paying = false;
         let is_over = hold.lot.is_empty();
         self.write_hold(id, hold);
@@ -121,11 +121,11 @@ impl Room {
         }
     }
 
-    /// Places are known by the fence they were sold under. Those of the hold are taken already.
+    /// Books places, which are identified by the fence of their sale. Places of the hold are taken already.
     fn book_places(&mut self, sale: &Sale, held: &Lot) -> usize {
-        let is_news = !sale.lot.places.is_empty() && !self.sold_places.contains_key(&sale.fence);
-        let sold = if is_news { sale.lot.places.as_slice() } else { &[] };
-        if is_news {
+        let is_new = !sale.lot.places.is_empty() && !self.sold_places.contains_key(&sale.fence);
+        let sold = if is_new { sale.lot.places.as_slice() } else { &[] };
+        if is_new {
             self.sold_places.insert(sale.fence, sold.to_vec());
         }
         for place in sold {
@@ -156,13 +156,13 @@ impl Room {
                 freed += 1;
             }
         }
-        // Those of the hold.
+        // Seats to block that the dropped hold had.
         for seat in kept {
             if self.state_of(*seat) == Some(SeatState::Available) {
                 self.set(*seat, SeatState::Blocked);
             }
         }
-        // Part of a sale may come back: what was asked for, and no more than was sold.
+        // A sale may be returned in part: the places asked for, at most those sold.
         let mut left = Vec::new();
         for sold in self.sold_places.remove(&sale.fence).unwrap_or_default() {
             let count = sold.count.min(count_in(&sale.lot.places, sold.area));
@@ -178,8 +178,11 @@ impl Room {
             self.sold_places.insert(sale.fence, left);
         }
         if freed > 0 {
-            let standing = self.standing(&sale.owner);
-            self.stand(&sale.owner, Standing { bought: standing.bought.saturating_sub(freed), ..standing });
+            let owner_record = self.owner_record(&sale.owner);
+            self.set_owner_record(
+                &sale.owner,
+                OwnerRecord { bought: owner_record.bought.saturating_sub(freed), ..owner_record },
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One show: its seats and areas, and the words its calls are written in. `lua/prelude.lua` in Rust.
+//! One show: its seats, areas and holds, and the operations on them. `lua/prelude.lua` in Rust.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,17 +12,17 @@ use super::super::{Held, KnownSeats, Lot, MapSnapshot};
 use super::answers::Answers;
 use crate::seat_locks::is_offer;
 
-/// So many people's holds that ran out are counted at most; then everybody's are forgotten.
+/// Owners with lapses kept at most; beyond, all of them are dropped.
 const MAX_LAPSES: usize = 20_000;
-/// How many due holds one call frees at most; the sweeper comes back for the rest.
+/// Due holds freed per call at most; the sweeper calls again for the rest.
 const MAX_DUE_PER_CALL: usize = 64;
 
-/// A hold on the books.
+/// A stored hold.
 #[derive(Clone)]
 pub(super) struct Hold {
     pub(super) owner: String,
     pub(super) expires: Timestamp,
-    /// What a hold that was shortened by a closed tab gets back.
+    /// The expiry that a hold shortened by a closed tab gets back.
     pub(super) original: Timestamp,
     pub(super) latest: Timestamp,
     pub(super) fence: i64,
@@ -36,31 +36,31 @@ impl Hold {
         Held { hold, expires_at, latest, fence: self.fence, paying: self.paying, lot: self.lot.clone() }
     }
 
-    /// Whether it was kept for nothing, now that it is due: not where its owner left, is paying, or was offered it.
+    /// True if a due hold ran out unused: its owner did not leave, is not paying, and it is no offer.
     fn is_lapse(&self, id: Uuid) -> bool {
         self.expires == self.original && !self.paying && !is_offer(id)
     }
 }
 
-/// What a person has in a show.
+/// Bought seats and the hold of an owner in a show.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Standing {
+pub(super) struct OwnerRecord {
     /// Seats and places bought.
     pub(super) bought: usize,
     pub(super) hold: Option<Uuid>,
 }
 
-pub(super) struct Room {
-    /// When the call that runs began.
+pub(super) struct ShowSeats {
+    /// The time at which the present call began.
     pub(super) now: Timestamp,
     map: Vec<SeatState>,
     /// Places left; below zero when more were sold than there were, after a hold had been lost. Callers
-    /// see none then.
+    /// get zero then.
     areas: BTreeMap<AreaIndex, i64>,
     holds: HashMap<Uuid, Hold>,
     expiry: BTreeSet<(Timestamp, Uuid)>,
-    owners: HashMap<String, Standing>,
-    /// How many holds of an owner ran out, and when the last of them did.
+    owners: HashMap<String, OwnerRecord>,
+    /// Number of lapses of an owner, and the time of the last one.
     lapses: HashMap<String, (u32, Timestamp)>,
     /// Fence of the booking that has a seat.
     pub(super) sold: HashMap<SeatIndex, i64>,
@@ -70,23 +70,23 @@ pub(super) struct Room {
     epoch: i64,
     version: u64,
     fence: i64,
-    /// What the call that runs has changed, as it will be announced.
+    /// Changes of the present call, in the format of an announcement.
     changes: Vec<String>,
 }
 
-impl Room {
-    /// A show as Postgres knows it.
+impl ShowSeats {
+    /// Builds a show from its state in Postgres.
     pub(super) fn build(known: &KnownSeats, epoch: i64, version: u64, lowest_fence: i64) -> Self {
-        // A byte that stands for no state keeps its seat off sale.
+        // An invalid byte blocks its seat.
         let state = |byte: &u8| SeatState::from_byte(*byte).unwrap_or(SeatState::Blocked);
-        let standing = |bought: u32| Standing { bought: bought as usize, hold: None };
+        let owner_record = |bought: u32| OwnerRecord { bought: bought as usize, hold: None };
         Self {
             now: Timestamp(0),
             map: known.map.iter().map(state).collect(),
             areas: known.areas.iter().map(|(area, left)| (*area, i64::from(*left))).collect(),
             holds: HashMap::new(),
             expiry: BTreeSet::new(),
-            owners: known.bought.iter().map(|(owner, bought)| (owner.clone(), standing(*bought))).collect(),
+            owners: known.bought.iter().map(|(owner, bought)| (owner.clone(), owner_record(*bought))).collect(),
             lapses: HashMap::new(),
             sold: known.sold.iter().copied().collect(),
             sold_places: known.sold_places.iter().cloned().collect(),
@@ -98,8 +98,8 @@ impl Room {
         }
     }
 
-    /// Whether there is neither seat nor area: then there is no map to speak of.
-    pub(super) fn is_nothing(&self) -> bool {
+    /// True without seats and areas, which counts as no map.
+    pub(super) fn is_empty(&self) -> bool {
         self.map.is_empty() && self.areas.is_empty()
     }
 
@@ -108,13 +108,13 @@ impl Room {
         (self.epoch, self.version)
     }
 
-    /// No epoch or fence of this show was higher.
+    /// The highest epoch or fence of this show.
     pub(super) fn highest_number(&self) -> i64 {
         self.epoch.max(self.fence)
     }
 
-    /// Begins a call: frees what is due, the first first.
-    pub(super) fn begin(&mut self, now: Timestamp) {
+    /// Begins a call: frees due holds, the earliest first.
+    pub(super) fn begin_call(&mut self, now: Timestamp) {
         self.now = now;
         let due: Vec<_> =
             self.expiry.iter().take_while(|(expires, _)| *expires <= now).take(MAX_DUE_PER_CALL).copied().collect();
@@ -132,18 +132,18 @@ impl Room {
         }
     }
 
-    /// How many holds of an owner ran out lately.
+    /// The number of recent lapses of an owner.
     pub(super) fn lapses_of(&self, owner: &str) -> u32 {
         self.lapses.get(owner).map_or(0, |(count, last)| lapses_at(*count, last.0, self.now.0))
     }
 
-    /// A buyer did not hold seats for nothing: their lapses are forgotten.
-    pub(super) fn forgive(&mut self, owner: &str) {
+    /// Clears the lapses of an owner after a purchase.
+    pub(super) fn clear_lapses(&mut self, owner: &str) {
         self.lapses.remove(owner);
     }
 
-    /// Ends a call: one step of the version for all it changed, and how to announce it.
-    pub(super) fn finish(&mut self) -> Option<String> {
+    /// Ends a call: counts one version for all its changes, and returns their announcement.
+    pub(super) fn finish_call(&mut self) -> Option<String> {
         if self.changes.is_empty() {
             return None;
         }
@@ -152,8 +152,8 @@ impl Room {
         Some(format!("{};{};{changes}", self.epoch, self.version))
     }
 
-    /// How a map that was just built is announced.
-    pub(super) fn built_text(&self) -> String {
+    /// The announcement of a map that was just built.
+    pub(super) fn rebuild_announcement(&self) -> String {
         format!("{};{};*", self.epoch, self.version)
     }
 
@@ -162,11 +162,11 @@ impl Room {
             epoch: self.epoch.unsigned_abs(),
             version: self.version,
             map: Bytes::from_iter(self.map.iter().map(|state| *state as u8)),
-            areas: self.areas.iter().map(|(area, left)| (*area, shown(*left))).collect(),
+            areas: self.areas.iter().map(|(area, left)| (*area, at_least_zero(*left))).collect(),
         }
     }
 
-    /// `None`: the room has no such seat.
+    /// `None` if the room has no such seat.
     pub(super) fn state_of(&self, seat: SeatIndex) -> Option<SeatState> {
         self.map.get(seat as usize).copied()
     }
@@ -178,38 +178,38 @@ impl Room {
         }
     }
 
-    /// Places left in an area, as people are told. `None`: the room has no such area.
+    /// Places left in an area, at least zero. `None` if the room has no such area.
     pub(super) fn left_in(&self, area: AreaIndex) -> Option<u32> {
-        self.areas.get(&area).map(|left| shown(*left))
+        self.areas.get(&area).map(|left| at_least_zero(*left))
     }
 
-    /// Takes places from an area, or gives them back with a negative count.
+    /// Takes places from an area; a negative count returns places.
     pub(super) fn take_places(&mut self, area: AreaIndex, count: i64) {
         let left = self.areas.entry(area).or_default();
         *left -= count;
-        self.changes.push(format!("a{area}={}", shown(*left)));
+        self.changes.push(format!("a{area}={}", at_least_zero(*left)));
     }
 
     pub(super) fn hold(&self, id: Uuid) -> Option<&Hold> {
         self.holds.get(&id)
     }
 
-    /// An owner's hold. One that is due is over, freed already or not.
+    /// The hold if it belongs to this owner and has not expired. A due hold counts as expired even before it is freed.
     pub(super) fn hold_of(&self, id: Uuid, owner: &str) -> Option<&Hold> {
         self.hold(id).filter(|hold| hold.owner == owner && hold.expires > self.now)
     }
 
-    /// The hold in which a seat is.
+    /// The hold that contains a seat.
     pub(super) fn hold_with(&self, seat: SeatIndex) -> Option<Uuid> {
         self.holds.iter().find_map(|(id, hold)| hold.lot.seats.contains(&seat).then_some(*id))
     }
 
-    /// Ids of all holds, the first to end first.
+    /// Ids of all holds in order of expiry.
     pub(super) fn holds_by_end(&self) -> Vec<Uuid> {
         self.expiry.iter().map(|(_, id)| *id).collect()
     }
 
-    /// Whether more is due than one call frees.
+    /// True if more holds are due than one call frees.
     pub(super) fn has_due(&self) -> bool {
         self.expiry.first().is_some_and(|(expires, _)| *expires <= self.now)
     }
@@ -218,7 +218,7 @@ impl Room {
         self.holds.len() as u64
     }
 
-    /// Puts a hold on the books, or the same hold as it is now. Its owner's standing is not touched.
+    /// Inserts or replaces a hold. The record of its owner is not changed.
     pub(super) fn write_hold(&mut self, id: Uuid, hold: Hold) {
         let expires = hold.expires;
         if let Some(before) = self.holds.insert(id, hold) {
@@ -227,18 +227,18 @@ impl Room {
         self.expiry.insert((expires, id));
     }
 
-    /// Takes a hold off the books without touching its seats.
+    /// Deletes a hold without freeing its seats.
     pub(super) fn forget_hold(&mut self, id: Uuid) -> Option<Hold> {
         let hold = self.holds.remove(&id)?;
         self.expiry.remove(&(hold.expires, id));
-        let standing = self.standing(&hold.owner);
-        if standing.hold == Some(id) {
-            self.stand(&hold.owner, Standing { hold: None, ..standing });
+        let owner_record = self.owner_record(&hold.owner);
+        if owner_record.hold == Some(id) {
+            self.set_owner_record(&hold.owner, OwnerRecord { hold: None, ..owner_record });
         }
         Some(hold)
     }
 
-    /// Ends a hold: its seats and places are free.
+    /// Ends a hold and frees its seats and places.
     pub(super) fn drop_hold(&mut self, id: Uuid) {
         let Some(lot) = self.hold(id).map(|hold| hold.lot.clone()) else { return };
         for seat in lot.seats {
@@ -250,15 +250,15 @@ impl Room {
         self.forget_hold(id);
     }
 
-    pub(super) fn standing(&self, owner: &str) -> Standing {
+    pub(super) fn owner_record(&self, owner: &str) -> OwnerRecord {
         self.owners.get(owner).copied().unwrap_or_default()
     }
 
-    pub(super) fn stand(&mut self, owner: &str, standing: Standing) {
-        if standing.bought == 0 && standing.hold.is_none() {
+    pub(super) fn set_owner_record(&mut self, owner: &str, owner_record: OwnerRecord) {
+        if owner_record.bought == 0 && owner_record.hold.is_none() {
             self.owners.remove(owner);
         } else {
-            self.owners.insert(owner.to_owned(), standing);
+            self.owners.insert(owner.to_owned(), owner_record);
         }
     }
 
@@ -267,17 +267,17 @@ impl Room {
         self.fence
     }
 
-    /// No later fence will be `fence` or lower.
+    /// Makes all later fences higher than `fence`.
     pub(super) fn raise_fence(&mut self, fence: i64) {
         self.fence = self.fence.max(fence);
     }
 }
 
-/// Seats and places in all.
+/// The number of seats and places.
 pub(super) fn size(lot: &Lot) -> usize {
     lot.seats.len() + lot.places.iter().map(|place| place.count as usize).sum::<usize>()
 }
 
-fn shown(left: i64) -> u32 {
+fn at_least_zero(left: i64) -> u32 {
     u32::try_from(left.max(0)).unwrap_or(u32::MAX)
 }

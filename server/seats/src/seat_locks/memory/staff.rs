@@ -1,13 +1,13 @@
-//! What staff and operators do: keep seats off sale, let every hold go, bring holds over.
+//! Operations of staff and operators: block seats, release all holds, copy holds of another store.
 
 use domain::seats::{SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::{Held, Refusal, ReleasedAll};
-use super::show_seats::{Hold, Room, Standing};
+use super::show_seats::{Hold, OwnerRecord, ShowSeats};
 
-impl Room {
+impl ShowSeats {
     pub(super) fn block(&mut self, seats: &[SeatIndex], blocked: bool) -> Result<(), Refusal> {
         let wanted = if blocked { SeatState::Blocked } else { SeatState::Available };
         let (mut taken, mut change) = (Vec::new(), Vec::new());
@@ -47,7 +47,7 @@ impl Room {
         Ok(left)
     }
 
-    /// In one step; Redis takes several for very many.
+    /// Releases all in one step; Redis needs several for very many.
     pub(super) fn release_all(&mut self) -> ReleasedAll {
         let mut sum = ReleasedAll::default();
         for id in self.holds_by_end() {
@@ -78,20 +78,20 @@ impl Room {
         }
         let same = self.hold(id).is_some_and(|hold| hold.lot == *lot);
         if !same {
-            let current = self.standing(owner).hold.and_then(|id| self.hold(id)).map(|hold| hold.lot.clone());
+            let current = self.owner_record(owner).hold.and_then(|id| self.hold(id)).map(|hold| hold.lot.clone());
             let own = current.unwrap_or_default();
             if let Some(last) = lot.seats.last().filter(|last| self.state_of(**last).is_none()) {
                 return Err(Refusal::Outside(*last));
             }
-            self.all_available(lot.seats.iter().copied().filter(|seat| !own.seats.contains(seat)))?;
+            self.check_available(lot.seats.iter().copied().filter(|seat| !own.seats.contains(seat)))?;
             let given_back = |area| own.places.iter().find(|place| place.area == area).map_or(0, |place| place.count);
-            self.room_for(
+            self.check_places(
                 lot.places.iter().map(|place| (place.area, i64::from(place.count) - i64::from(given_back(place.area)))),
             )?;
-            if let Some(current) = self.standing(owner).hold {
+            if let Some(current) = self.owner_record(owner).hold {
                 self.drop_hold(current);
             }
-            self.occupy(lot);
+            self.take_lot(lot);
         }
         let here = |at: Timestamp| self.now.plus_ms(at.since(theirs));
         let hold = Hold {
@@ -105,8 +105,8 @@ impl Room {
         };
         self.write_hold(id, hold);
         self.raise_fence(held.fence);
-        let standing = self.standing(owner);
-        self.stand(owner, Standing { hold: Some(id), ..standing });
+        let owner_record = self.owner_record(owner);
+        self.set_owner_record(owner, OwnerRecord { hold: Some(id), ..owner_record });
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Reading what the scripts answer.
+//! Parses the answers of the scripts.
 
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
@@ -7,26 +7,26 @@ use uuid::Uuid;
 
 use super::super::{Attempt, Held, Lot, Refusal, StoreError};
 
-/// What a script answered, behind its head.
+/// The answer of a script after its head.
 pub(super) struct Answer {
     pub(super) code: Vec<u8>,
     pub(super) epoch: u64,
     pub(super) version: u64,
     pub(super) rest: Vec<Value>,
-    /// How often it may have been done: the answer may belong to a repeat of what the first try did.
+    /// Number of tries: after more than one, the answer may be a replay of the first.
     pub(super) tried: u32,
 }
 
 impl Answer {
-    pub(super) fn rest(&self) -> Rest<'_> {
-        Rest(&self.rest)
+    pub(super) fn rest(&self) -> Fields<'_> {
+        Fields(&self.rest)
     }
 
     pub(super) fn is(&self, code: &str) -> bool {
         self.code == code.as_bytes()
     }
 
-    /// The hold behind "OK", or why not.
+    /// The hold after "OK", or the refusal.
     pub(super) fn hold(&self, hold: Uuid) -> Result<Result<Held, Refusal>, StoreError> {
         if self.is("OK") { self.rest().hold(hold).map(Ok) } else { self.refused().map(Err) }
     }
@@ -36,12 +36,12 @@ impl Answer {
     }
 }
 
-/// What follows the head of an answer, read from the front.
-pub(super) struct Rest<'a>(pub(super) &'a [Value]);
+/// Reads the fields after the head of an answer from the front.
+pub(super) struct Fields<'a>(pub(super) &'a [Value]);
 
-impl<'a> Rest<'a> {
+impl<'a> Fields<'a> {
     pub(super) fn value(&mut self) -> Result<&'a Value, StoreError> {
-        let (first, rest) = self.0.split_first().ok_or_else(|| nonsense("an answer that ends too soon"))?;
+        let (first, rest) = self.0.split_first().ok_or_else(|| unexpected_answer("an answer that ends too soon"))?;
         self.0 = rest;
         Ok(first)
     }
@@ -52,24 +52,24 @@ impl<'a> Rest<'a> {
 
     pub(super) fn seat(&mut self) -> Result<SeatIndex, StoreError> {
         let value = self.value()?;
-        SeatIndex::try_from(number(value)?).map_err(|_| nonsense(value))
+        SeatIndex::try_from(number(value)?).map_err(|_| unexpected_answer(value))
     }
 
     pub(super) fn area(&mut self) -> Result<AreaIndex, StoreError> {
         let value = self.value()?;
-        AreaIndex::try_from(number(value)?).map_err(|_| nonsense(value))
+        AreaIndex::try_from(number(value)?).map_err(|_| unexpected_answer(value))
     }
 
     pub(super) fn count(&mut self) -> Result<u32, StoreError> {
         let value = self.value()?;
-        u32::try_from(number(value)?).map_err(|_| nonsense(value))
+        u32::try_from(number(value)?).map_err(|_| unexpected_answer(value))
     }
 
-    /// Places left in an area as the key has them: below zero when more were sold than there were. Outside,
-    /// that is none.
+    /// Places left in an area, read from its key. The key is below zero when more were sold than there were; callers
+    /// get zero then.
     pub(super) fn places_left(&mut self) -> Result<u32, StoreError> {
         let value = self.value()?;
-        u32::try_from(number(value)?.max(0)).map_err(|_| nonsense(value))
+        u32::try_from(number(value)?.max(0)).map_err(|_| unexpected_answer(value))
     }
 
     pub(super) fn id(&mut self) -> Result<Uuid, StoreError> {
@@ -77,7 +77,7 @@ impl<'a> Rest<'a> {
         std::str::from_utf8(bytes(value)?)
             .ok()
             .and_then(|text| Uuid::parse_str(text).ok())
-            .ok_or_else(|| nonsense(value))
+            .ok_or_else(|| unexpected_answer(value))
     }
 
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], StoreError> {
@@ -88,7 +88,7 @@ impl<'a> Rest<'a> {
         self.0.is_empty()
     }
 
-    /// What `with_hold` of the prelude wrote; it fills the rest.
+    /// Reads what `with_hold` of the prelude wrote; it takes all remaining fields.
     pub(super) fn hold(mut self, hold: Uuid) -> Result<Held, StoreError> {
         let (expires_at, latest) = (Timestamp(self.number()?), Timestamp(self.number()?));
         let (fence, paying) = (self.number()?, self.number()? == 1);
@@ -100,7 +100,7 @@ impl<'a> Rest<'a> {
         Ok(Held { hold, expires_at, latest, fence, paying, lot: Lot { seats, places } })
     }
 
-    /// The refusal of that code.
+    /// Reads the refusal of this code.
     pub(super) fn refusal(mut self, code: &[u8]) -> Result<Refusal, StoreError> {
         Ok(match code {
             b"TAKEN" => {
@@ -127,38 +127,38 @@ impl<'a> Rest<'a> {
             b"CHANGED" => Refusal::Changed,
             b"CAPPED" => Refusal::Capped,
             b"LAPSED" => Refusal::Lapsed,
-            other => return Err(nonsense(&String::from_utf8_lossy(other))),
+            other => return Err(unexpected_answer(&String::from_utf8_lossy(other))),
         })
     }
 
     fn state(&mut self) -> Result<SeatState, StoreError> {
         let value = self.value()?;
-        u8::try_from(number(value)?).ok().and_then(SeatState::from_byte).ok_or_else(|| nonsense(value))
+        u8::try_from(number(value)?).ok().and_then(SeatState::from_byte).ok_or_else(|| unexpected_answer(value))
     }
 }
 
-/// Reads an answer that has a part, a code and what follows it, for each of those that were asked about.
-pub(super) fn each<T>(
+/// Parses an answer of one part per item asked for: a code and its fields.
+pub(super) fn parse_parts<T>(
     parts: &[Value],
     asked: usize,
-    read: impl Fn(&[u8], Rest<'_>) -> Result<T, StoreError>,
+    read: impl Fn(&[u8], Fields<'_>) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
     if parts.len() != asked {
-        return Err(nonsense(parts));
+        return Err(unexpected_answer(parts));
     }
     let one = |part: &Value| {
-        let Value::Array(words) = part else { return Err(nonsense(part)) };
-        let mut rest = Rest(words);
+        let Value::Array(words) = part else { return Err(unexpected_answer(part)) };
+        let mut rest = Fields(words);
         let code = rest.bytes()?;
         read(code, rest)
     };
     parts.iter().map(one).collect()
 }
 
-/// What became of one attempt of a call.
-pub(super) fn of_attempt(answer: &Value, attempt: &Attempt) -> Result<Result<Held, Refusal>, StoreError> {
-    let Value::Array(parts) = answer else { return Err(nonsense(answer)) };
-    let mut rest = Rest(parts);
+/// Parses the answer to one attempt of a call.
+pub(super) fn parse_attempt(answer: &Value, attempt: &Attempt) -> Result<Result<Held, Refusal>, StoreError> {
+    let Value::Array(parts) = answer else { return Err(unexpected_answer(answer)) };
+    let mut rest = Fields(parts);
     let code = rest.bytes()?;
     if code != b"HELD" {
         return rest.refusal(code).map(Err);
@@ -177,21 +177,21 @@ fn bytes(value: &Value) -> Result<&[u8], StoreError> {
     match value {
         Value::BulkString(bytes) => Ok(bytes),
         Value::SimpleString(text) => Ok(text.as_bytes()),
-        other => Err(nonsense(other)),
+        other => Err(unexpected_answer(other)),
     }
 }
 
-/// Lua's numbers come as integers, those too long for it as text.
+/// Parses a number: Redis returns Lua's numbers as integers, and the scripts return long ones as text.
 fn number(value: &Value) -> Result<i64, StoreError> {
     match value {
         Value::Int(number) => Ok(*number),
         other => {
             let text = std::str::from_utf8(bytes(other)?).ok();
-            text.and_then(|text| text.parse().ok()).ok_or_else(|| nonsense(other))
+            text.and_then(|text| text.parse().ok()).ok_or_else(|| unexpected_answer(other))
         }
     }
 }
 
-pub(super) fn nonsense<T: std::fmt::Debug + ?Sized>(answer: &T) -> StoreError {
+pub(super) fn unexpected_answer<T: std::fmt::Debug + ?Sized>(answer: &T) -> StoreError {
     StoreError::Nonsense(format!("{answer:?}"))
 }

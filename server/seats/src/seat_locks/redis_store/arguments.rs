@@ -1,4 +1,4 @@
-//! Writing what the scripts are handed.
+//! Writes the arguments of the scripts.
 
 use domain::seats::{Places, SeatIndex};
 use redis::Cmd;
@@ -39,7 +39,7 @@ pub(super) fn write_sale(command: &mut Cmd, sale: &Sale) {
     write_places(command, &sale.lot.places);
 }
 
-/// "3=2,7=1": places as the scripts write them.
+/// Formats places as the scripts do: "3=2,7=1".
 pub(super) fn places_text(places: &[Places]) -> String {
     places.iter().map(|place| format!("{}={}", place.area, place.count)).collect::<Vec<_>>().join(",")
 }

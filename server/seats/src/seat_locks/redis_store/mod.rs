@@ -1,4 +1,4 @@
-//! Seat locks in Redis: one script per call, one round trip.
+//! Seat locks in Redis: each call is one script and one round trip.
 
 mod answer;
 mod arguments;
@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use self::answer::{Answer, Rest, each, nonsense, of_attempt};
+use self::answer::{Answer, Fields, parse_attempt, parse_parts, unexpected_answer};
 use self::arguments::{places_text, write_asked, write_id, write_party, write_places, write_sale, write_seats};
 use self::positions::Positions;
 use self::scripts::Scripts;
@@ -26,11 +26,11 @@ use platform::clock::StoreClock;
 use platform::redis_link::{Link, LinkError, LuaScript};
 use platform::telemetry;
 
-/// Calls of one sweep when very many holds are due at once, as 90 seconds after a flash sale opened.
+/// Script calls per sweep when very many holds are due at once, as when those of a flash sale expire together.
 const SWEEPS_PER_CALL: u32 = 64;
-/// What every script's answer begins with: code, clock, epoch, version, holds that ran out.
+/// Number of fields at the head of every answer: code, clock, epoch, version, holds that ran out.
 const HEAD: usize = 5;
-/// Holds looked at in one call when staff let all of a show go.
+/// Holds read per script call when staff release all of a show.
 const RELEASED_PER_CALL: u64 = 256;
 
 /// Seat locks in Redis.
@@ -38,14 +38,14 @@ pub struct RedisLocks {
     link: Link,
     prefix: String,
     scripts: Scripts,
-    /// What was seen of each show: a store that knows less has lost something.
+    /// The latest version seen of each show: an older one means that the store lost writes.
     positions: Positions,
-    /// Redis' clock minus ours, milliseconds, as of the last answer.
+    /// Redis' clock minus this server's, milliseconds, as of the last answer.
     clock: StoreClock,
 }
 
 impl RedisLocks {
-    /// A store that has not called Redis yet: until the first answer it takes Redis' clock to be ours.
+    /// Creates a store without calling Redis: until the first answer it uses this server's clock.
     #[must_use]
     pub fn new(link: Link, prefix: &str) -> Self {
         Self {
@@ -63,10 +63,10 @@ impl RedisLocks {
         self.clock.clone()
     }
 
-    /// Takes the first look at Redis' clock.
+    /// Reads Redis' clock for the first time.
     ///
     /// # Errors
-    /// When no server answers.
+    /// If no server answers.
     pub async fn read_clock(&self) -> Result<(), LinkError> {
         self.set_clock(self.link.time_ms().await?);
         Ok(())
@@ -90,21 +90,21 @@ impl RedisLocks {
         write(command);
         let answer = self.link.eval(&call).await?;
         let (value, tried) = (answer.value, answer.tries);
-        let Value::Array(mut parts) = value else { return Err(nonsense(&value)) };
+        let Value::Array(mut parts) = value else { return Err(unexpected_answer(&value)) };
         if parts.len() < HEAD {
-            return Err(nonsense(&parts));
+            return Err(unexpected_answer(&parts));
         }
         let rest = parts.split_off(HEAD);
-        let mut head = Rest(&parts);
+        let mut head = Fields(&parts);
         let code = head.bytes()?.to_vec();
         self.set_clock(head.number()?);
         let (epoch, version) = (head.number()?.unsigned_abs(), head.number()?.unsigned_abs());
         if code == b"NOMAP" || code == b"REGRESSED" {
-            tracing::info!(%show, reason = %String::from_utf8_lossy(&code), "the lock store has no map to use");
+            tracing::info!(%show, reason = %String::from_utf8_lossy(&code), "the lock store has no current map");
             return Err(StoreError::NoMap(show));
         }
         self.positions.note(show, epoch, version);
-        // Every call frees what is due before it does what it came for, the sweeper's is one of them.
+        // Every call frees due holds before its own work, also the sweeper's.
         let ran_out = head.number()?.unsigned_abs();
         if ran_out > 0 {
             telemetry::holds_expired(ran_out);
@@ -116,7 +116,7 @@ impl RedisLocks {
 impl From<LinkError> for StoreError {
     fn from(cause: LinkError) -> Self {
         match cause {
-            LinkError::Refused(error) => nonsense(&error),
+            LinkError::Refused(error) => unexpected_answer(&error),
             other => Self::Unavailable(other),
         }
     }
@@ -142,9 +142,9 @@ impl SeatLocks for RedisLocks {
         });
         let answers = asked.await?.rest;
         if answers.len() != attempts.len() {
-            return Err(nonsense(&answers));
+            return Err(unexpected_answer(&answers));
         }
-        answers.iter().zip(attempts).map(|(answer, attempt)| of_attempt(answer, attempt)).collect()
+        answers.iter().zip(attempts).map(|(answer, attempt)| parse_attempt(answer, attempt)).collect()
     }
 
     async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError> {
@@ -189,13 +189,13 @@ impl SeatLocks for RedisLocks {
                 command.arg(owner);
             }
         });
-        each(&asked.await?.rest, owners.len(), |code, mut rest| match code {
+        parse_parts(&asked.await?.rest, owners.len(), |code, mut rest| match code {
             b"GONE" => Ok(None),
             b"HELD" => {
                 let hold = rest.id()?;
                 rest.hold(hold).map(Some)
             }
-            other => Err(nonsense(&String::from_utf8_lossy(other))),
+            other => Err(unexpected_answer(&String::from_utf8_lossy(other))),
         })
     }
 
@@ -213,7 +213,7 @@ impl SeatLocks for RedisLocks {
             command.arg(owner);
         });
         let answer = asked.await?;
-        // Gone at a second try: the first one did it, and its answer was lost.
+        // Gone after a retry: the first try released it, and its answer was lost.
         let done = answer.is("OK") || (answer.is("GONE") && answer.tried > 1);
         if done { Ok(Ok(())) } else { answer.refused().map(Err) }
     }
@@ -225,7 +225,7 @@ impl SeatLocks for RedisLocks {
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError> {
         let ends = self.begin_payments(show, std::slice::from_ref(sale), extension_ms).await?;
-        ends.into_iter().next().ok_or_else(|| nonsense("no answer to a payment"))
+        ends.into_iter().next().ok_or_else(|| unexpected_answer("no answer to a payment"))
     }
 
     async fn begin_payments(
@@ -242,7 +242,7 @@ impl SeatLocks for RedisLocks {
                 command.arg(seats(sale)).arg(places_text(&sale.lot.places));
             }
         });
-        each(&asked.await?.rest, sales.len(), |code, mut rest| match code {
+        parse_parts(&asked.await?.rest, sales.len(), |code, mut rest| match code {
             b"OK" => Ok(Ok(Timestamp(rest.number()?))),
             other => rest.refusal(other).map(Err),
         })
@@ -371,13 +371,13 @@ impl SeatLocks for RedisLocks {
                 return Ok(left);
             }
         }
-        // The next sweep goes on from here.
+        // The next sweep continues.
         Ok(u64::MAX)
     }
 
     async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
         let keys = Keys::of(&self.prefix, show);
-        // Read before the question: what others learn meanwhile may be newer than the answer.
+        // Read before the call: other calls may see versions newer than this answer.
         let seen = self.positions.of(show);
         match self.link.read_together(&keys.0[0], &snapshot::reads(&keys)).await {
             Ok(values) => {
@@ -387,7 +387,7 @@ impl SeatLocks for RedisLocks {
                     return Ok(snapshot);
                 }
             }
-            // A slot on the move, for one: the script finds its way.
+            // For example a slot that migrates: the script call follows redirects.
             Err(LinkError::Refused(cause)) => tracing::debug!(%cause, %show, "a map could not be read in one go"),
             Err(cause) => return Err(cause.into()),
         }

@@ -1,4 +1,4 @@
-//! The Lua scripts, one per file, each behind the shared prelude.
+//! The Lua scripts, one per file, each after the shared prelude.
 
 use platform::redis_link::LuaScript;
 

@@ -1,4 +1,4 @@
-//! Asking the second store what the first was asked, and making it agree again where it did not.
+//! Repeats the calls of the first store on the second, and repairs the second after different answers.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -16,21 +16,21 @@ use super::super::{
 use super::KnownSource;
 use super::tally::{Kind, Tally};
 
-/// What waits in a line.
+/// An item of a queue.
 pub(super) enum Job {
     Call {
         show: Uuid,
-        /// Nothing else of the show ran beside it.
+        /// True if no other call of the show overlapped with it.
         is_ordered: bool,
-        /// The first store's clock when it had answered.
+        /// The first store's clock after its answer.
         at: Timestamp,
         call: Box<Call>,
     },
-    /// Everything before it is done.
-    Mark(oneshot::Sender<()>),
+    /// Confirms that everything before it is done.
+    Barrier(oneshot::Sender<()>),
 }
 
-/// What the first was asked, and its answer where there is one.
+/// A call to the first store with its arguments, and its answer if it has one.
 pub(super) enum Call {
     Lock(Terms, Vec<Attempt>, Vec<Result<Held, Refusal>>),
     Change(Terms, Change, Result<Held, Refusal>),
@@ -60,18 +60,18 @@ pub(super) struct Mirror {
     tally: Arc<Tally>,
 }
 
-/// Does the jobs of a line until nobody can send any more.
-pub(super) async fn follow(mirror: Arc<Mirror>, mut jobs: mpsc::Receiver<Job>) {
+/// Does the jobs of a queue until its senders are gone.
+pub(super) async fn run_jobs(mirror: Arc<Mirror>, mut jobs: mpsc::Receiver<Job>) {
     while let Some(job) = jobs.recv().await {
         match job {
             Job::Call { show, is_ordered, at, call } => {
-                let one = One { mirror: &mirror, show, is_ordered, at };
+                let one = RepeatedCall { mirror: &mirror, show, is_ordered, at };
                 if let Err(cause) = one.ask(&call).await {
                     mirror.tally.unreachable(show, &cause);
                 }
             }
-            // Nobody waiting any more is fine.
-            Job::Mark(done) => drop(done.send(())),
+            // The receiver may be gone.
+            Job::Barrier(done) => drop(done.send(())),
         }
     }
 }
@@ -82,63 +82,65 @@ impl Mirror {
     }
 }
 
-/// One call.
-struct One<'a> {
+/// RepeatedCall call to be repeated.
+struct RepeatedCall<'a> {
     mirror: &'a Mirror,
     show: Uuid,
     is_ordered: bool,
     at: Timestamp,
 }
 
-impl One<'_> {
+impl RepeatedCall<'_> {
     async fn ask(&self, call: &Call) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
         match call {
             Call::Lock(terms, attempts, first) => self.lock(*terms, attempts, first).await,
             Call::Change(terms, change, first) => {
-                let second = self.loaded(|| store.change(show, *terms, change)).await?;
-                self.of_known("change", first, &second, is_same_hold);
+                let second = self.with_map(|| store.change(show, *terms, change)).await?;
+                self.compare_known_hold("change", first, &second, is_same_hold);
                 Ok(())
             }
-            // The second may know of fewer holds that ran out, and would have the hold last longer than it does.
+            // The second may have counted fewer lapses, and would extend the hold.
             Call::Extend(_, _, _, _, Err(Refusal::Lapsed)) => Ok(()),
             Call::Extend(asked, hold, owner, by_ms, first) => {
-                let second = self.loaded(|| store.extend(show, *asked, *hold, owner, *by_ms)).await?;
-                self.extended(owner, first, &second).await
+                let second = self.with_map(|| store.extend(show, *asked, *hold, owner, *by_ms)).await?;
+                self.settle_extension(owner, first, &second).await
             }
             Call::Mine(owner, first) => self.mine(owner, first.as_ref()).await,
-            Call::Leave(hold, owner, grace_ms) => self.loaded(|| store.leave(show, *hold, owner, *grace_ms)).await,
+            Call::Leave(hold, owner, grace_ms) => self.with_map(|| store.leave(show, *hold, owner, *grace_ms)).await,
             Call::Release(hold, owner, first) => {
-                let second = self.loaded(|| store.release(show, *hold, owner)).await?;
-                self.of_known("release", first, &second, |(), ()| true);
+                let second = self.with_map(|| store.release(show, *hold, owner)).await?;
+                self.compare_known_hold("release", first, &second, |(), ()| true);
                 Ok(())
             }
             Call::BeginPayment(sale, extension_ms, first) => self.begin_payment(sale, *extension_ms, first).await,
-            Call::EndPayment(sale, extension_ms) => self.loaded(|| store.end_payment(show, sale, *extension_ms)).await,
+            Call::EndPayment(sale, extension_ms) => {
+                self.with_map(|| store.end_payment(show, sale, *extension_ms)).await
+            }
             Call::Renew(party, renewal, first) => self.renew(party, renewal, first).await,
-            Call::Book(sale) => self.loaded(|| store.book(show, sale)).await,
-            Call::Free(sale, kept) => self.loaded(|| store.free_keeping(show, sale, kept)).await,
+            Call::Book(sale) => self.with_map(|| store.book(show, sale)).await,
+            Call::Free(sale, kept) => self.with_map(|| store.free_keeping(show, sale, kept)).await,
             Call::Block(seats, blocked, first) => {
-                let second = self.loaded(|| store.block(show, seats, *blocked)).await?;
+                let second = self.with_map(|| store.block(show, seats, *blocked)).await?;
                 self.compare("block", first, &second, |(), ()| true);
                 Ok(())
             }
-            // The second may not know of holds that are being paid for.
-            Call::Withdraw(seats) => self.loaded(|| store.withdraw(show, seats)).await.map(drop),
+            // The second may not have the payments in progress.
+            Call::Withdraw(seats) => self.with_map(|| store.withdraw(show, seats)).await.map(drop),
             Call::ReleaseAll(first) => {
-                let second = self.loaded(|| store.release_all(show)).await?;
+                let second = self.with_map(|| store.release_all(show)).await?;
                 self.compare("release_all", &Ok(*first), &Ok(second), |first, second| first == second);
                 Ok(())
             }
             Call::Adopt(owner, held, theirs, first) => {
-                let second = self.loaded(|| store.adopt(show, owner, held, *theirs)).await?;
+                let second = self.with_map(|| store.adopt(show, owner, held, *theirs)).await?;
                 self.compare("adopt", first, &second, |(), ()| true);
                 Ok(())
             }
-            Call::Stamp(fences) => self.loaded(|| store.stamp(show, fences)).await,
-            Call::Sweep => self.loaded(|| store.sweep(show)).await.map(drop),
+            Call::Stamp(fences) => self.with_map(|| store.stamp(show, fences)).await,
+            Call::Sweep => self.with_map(|| store.sweep(show)).await.map(drop),
             Call::Snapshot(first) => {
-                let second = self.loaded(|| store.snapshot(show)).await?;
+                let second = self.with_map(|| store.snapshot(show)).await?;
                 self.compare("snapshot", &Ok(first.clone()), &Ok(second), is_same_map);
                 Ok(())
             }
@@ -147,8 +149,8 @@ impl One<'_> {
         }
     }
 
-    /// Asks; if there is no map, loads it and asks once more.
-    async fn loaded<T, F>(&self, ask: impl Fn() -> F) -> Result<T, StoreError>
+    /// Calls the second; if it has no map, loads it and retries once.
+    async fn with_map<T, F>(&self, ask: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
@@ -168,12 +170,12 @@ impl One<'_> {
         first: &[Result<Held, Refusal>],
     ) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
-        let second = self.loaded(|| store.lock(show, terms, attempts)).await?;
+        let second = self.with_map(|| store.lock(show, terms, attempts)).await?;
         let mut fences = Vec::new();
         for ((attempt, first), second) in attempts.iter().zip(first).zip(&second) {
             let is_same = self.compare("lock", first, second, is_same_hold);
             match (first, second) {
-                // Also for a hold that is over: then there is nothing to stamp.
+                // Also for a hold that has ended: stamp skips it.
                 (Ok(held), Ok(_)) => fences.push((held.hold, held.fence)),
                 (Ok(held), Err(_)) => drop(store.adopt(show, &attempt.owner, held, self.at).await?),
                 (Err(_), Ok(held)) if !is_same => drop(store.release(show, held.hold, &attempt.owner).await?),
@@ -183,9 +185,9 @@ impl One<'_> {
         if fences.is_empty() { Ok(()) } else { store.stamp(show, &fences).await }
     }
 
-    /// How many holds of somebody ran out is not brought over: a store that began later knows of fewer, for half an hour.
-    /// Where only that tells the two apart nothing is counted, and the second has the hold last as long as the first.
-    async fn extended(
+    /// Lapses are not copied: a store that started later counts fewer, for half an hour.
+    /// Differences due to lapses alone are not counted, and the second copies the first's expiry.
+    async fn settle_extension(
         &self,
         owner: &str,
         first: &Result<Held, Refusal>,
@@ -196,10 +198,10 @@ impl One<'_> {
                 self.mirror.second.adopt(self.show, owner, held, self.at).await.map(drop)
             }
             _ => {
-                let is_same = self.of_known("extend", first, second, is_same_hold);
+                let is_same = self.compare_known_hold("extend", first, second, is_same_hold);
                 match (first, second) {
-                    (Ok(first), Ok(second)) if is_same && left_of(first) != left_of(second) => {
-                        self.last_as_long(owner, first, second).await
+                    (Ok(first), Ok(second)) if is_same && rest_of_life(first) != rest_of_life(second) => {
+                        self.copy_expiry(owner, first, second).await
                     }
                     _ => Ok(()),
                 }
@@ -207,9 +209,9 @@ impl One<'_> {
         }
     }
 
-    /// The second extended a hold by more than the first, or by less. Not where it has moved on since: a repeat is told what
-    /// was granted then.
-    async fn last_as_long(&self, owner: &str, first: &Held, second: &Held) -> Result<(), StoreError> {
+    /// The second extended a hold by more or less than the first. If its hold has not changed since, it copies the
+    /// first's expiry; a replay returns the expiry of its time.
+    async fn copy_expiry(&self, owner: &str, first: &Held, second: &Held) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
         let now_is = store.mine(show, owner).await?;
         if now_is.is_some_and(|now_is| now_is.hold == second.hold && now_is.expires_at == second.expires_at) {
@@ -218,13 +220,13 @@ impl One<'_> {
         Ok(())
     }
 
-    /// Reading a hold tells all about it: whatever the second has instead gives way to it.
+    /// Compares a hold that was read, and makes the second the same as the first.
     async fn mine(&self, owner: &str, first: Option<&Held>) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
-        let second = self.loaded(|| store.mine(show, owner)).await?;
+        let second = self.with_map(|| store.mine(show, owner)).await?;
         let (first, second) = (first.cloned().ok_or(Refusal::Gone), second.ok_or(Refusal::Gone));
         let with_fence = |first: &Held, second: &Held| is_same_hold(first, second) && first.fence == second.fence;
-        if self.of_known("mine", &first, &second, with_fence) {
+        if self.compare_known_hold("mine", &first, &second, with_fence) {
             return Ok(());
         }
         match (first, second) {
@@ -241,8 +243,8 @@ impl One<'_> {
         first: &Result<Timestamp, Refusal>,
     ) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
-        let second = self.loaded(|| store.begin_payment(show, sale, extension_ms)).await?;
-        self.of_known("begin_payment", first, &second, |_, _| true);
+        let second = self.with_map(|| store.begin_payment(show, sale, extension_ms)).await?;
+        self.compare_known_hold("begin_payment", first, &second, |_, _| true);
         match (first, second) {
             (Ok(end), Err(_)) => {
                 let (expires_at, latest, lot) = (*end, *end, sale.lot.clone());
@@ -256,11 +258,11 @@ impl One<'_> {
 
     async fn renew(&self, party: &Sale, renewal: &Renewal, first: &Result<Held, Refusal>) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
-        // As long by its own clock.
+        // The same length on the second store's clock.
         let until = store.now().plus_ms(renewal.until.since(self.at));
         let here = Renewal { until, ..renewal.clone() };
-        let second = self.loaded(|| store.renew(show, party, &here)).await?;
-        self.of_known("renew", first, &second, is_same_hold);
+        let second = self.with_map(|| store.renew(show, party, &here)).await?;
+        self.compare_known_hold("renew", first, &second, is_same_hold);
         match (first, second) {
             (Ok(held), Ok(_)) => store.stamp(show, &[(held.hold, held.fence)]).await,
             (Ok(held), Err(_)) => store.adopt(show, &renewal.owner, held, self.at).await.map(drop),
@@ -269,8 +271,8 @@ impl One<'_> {
         }
     }
 
-    /// Compares answers about a hold: one the second does not know is no fault of its.
-    fn of_known<T: Debug>(
+    /// Compares answers about a hold; one that the second does not have counts apart.
+    fn compare_known_hold<T: Debug>(
         &self,
         call: &'static str,
         first: &Result<T, Refusal>,
@@ -285,7 +287,7 @@ impl One<'_> {
         self.compare(call, first, second, is_same)
     }
 
-    /// Compares two answers, and counts what differs.
+    /// Compares two answers, and counts a difference.
     fn compare<T: Debug>(
         &self,
         call: &'static str,
@@ -315,8 +317,8 @@ fn is_same_hold(first: &Held, second: &Held) -> bool {
     first.hold == second.hold && first.paying == second.paying && first.lot == second.lot
 }
 
-/// How much longer a hold may last than it does, milliseconds: the same by any clock.
-fn left_of(held: &Held) -> i64 {
+/// Time between expiry and limit of a hold, milliseconds, which does not depend on the clock.
+fn rest_of_life(held: &Held) -> i64 {
     held.latest.since(held.expires_at)
 }
 

@@ -1,17 +1,17 @@
-//! Two stores at once: the first answers, the second is asked the same a moment later, and where its answer
-//! differs is counted. So a store that is to replace another is tried with real calls before anybody
-//! depends on it, and has every hold when it takes over.
+//! A shadow pair of stores: the first answers, the second gets the same calls a moment later, and different
+//! answers are counted. A new store is tried with real calls before the service depends on it, and has every hold
+//! when it takes over.
 //!
-//! What the second does never reaches a caller: it is asked in the background, from bounded lines, and what
-//! finds a line full is not compared. Per show the order is that in which the first answered. Calls that
-//! overlapped there have no order anybody could know: they are asked as well, but where answers differ that
-//! proves nothing, and it is counted apart. So are the calls of other replicas.
+//! The second store never affects a caller: it is called in the background, from bounded queues, and calls that find
+//! a queue full are not compared. The order per show is that in which the first answered. Calls that
+//! overlapped there have no known order: the second gets them as well, but different answers prove
+//! nothing and are counted apart. So are the calls of other replicas.
 //!
-//! Compared are codes, seats, places, ids and whether a payment is in progress; of a hold that is read, its
-//! fence too, since the second takes over the fences of the first. Not compared are epochs and versions
-//! (each store counts its own) and instants (the second is asked later, by another clock).
+//! Codes, seats, places, ids and payments in progress are compared; for a hold that is read, also its
+//! fence, since the second copies the fences of the first. Epochs and versions (each store counts its own) and instants
+//! (the second is called later, on another clock) are not compared.
 //!
-//! What is not here: choosing the stores (`start`), and deciding that the second is good enough (people).
+//! `start` chooses the stores; operators decide if the second is good enough.
 
 mod mirror;
 mod overlap;
@@ -37,26 +37,26 @@ use super::{
     Terms,
 };
 
-/// Lines to the second store: shows are spread over them, each stays in its own.
-const LINES: u128 = 16;
-/// Calls that may wait in a line; what comes when it is full is not compared.
+/// Queues to the second store: each show has a fixed one.
+const QUEUES: u128 = 16;
+/// Calls per queue; calls beyond are not compared.
 const MAX_WAITING: usize = 1_024;
-/// How often the counts are written to the log while they grow.
+/// Period of the log line with the counts, while they change.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// What Postgres knows of a show, for a second store that has no map of it. `None`: unavailable now.
+/// Reads the state of a show in Postgres for a second store without its map. `None`: unavailable now.
 pub type KnownSource = Arc<dyn Fn(Uuid) -> BoxFuture<'static, Option<KnownSeats>> + Send + Sync>;
 
-/// Two stores, of which the first answers.
+/// A pair of stores, of which the first answers.
 pub struct ShadowLocks {
     first: Arc<dyn SeatLocks>,
-    lines: Vec<mpsc::Sender<Job>>,
+    queues: Vec<mpsc::Sender<Job>>,
     overlaps: Arc<Overlaps>,
     tally: Arc<Tally>,
 }
 
 impl ShadowLocks {
-    /// Begins to compare, in tasks of their own that end with it.
+    /// Starts to compare, in tasks that end when it is dropped.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -64,35 +64,35 @@ impl ShadowLocks {
     pub fn new(first: Arc<dyn SeatLocks>, second: Arc<dyn SeatLocks>, source: KnownSource) -> Self {
         let tally = Arc::<Tally>::default();
         let mirror = Arc::new(Mirror::new(second, source, Arc::clone(&tally)));
-        let lines = (0..LINES).map(|_| {
-            let (line, jobs) = mpsc::channel(MAX_WAITING);
-            tokio::spawn(mirror::follow(Arc::clone(&mirror), jobs));
-            line
+        let queues = (0..QUEUES).map(|_| {
+            let (queue, jobs) = mpsc::channel(MAX_WAITING);
+            tokio::spawn(mirror::run_jobs(Arc::clone(&mirror), jobs));
+            queue
         });
-        let lines = lines.collect();
+        let queues = queues.collect();
         tokio::spawn(report(Arc::downgrade(&tally)));
-        Self { first, lines, overlaps: Arc::default(), tally }
+        Self { first, queues, overlaps: Arc::default(), tally }
     }
 
-    /// What came of the comparisons so far.
+    /// The comparisons so far.
     #[must_use]
     pub fn divergence(&self) -> Divergence {
         self.tally.so_far()
     }
 
-    /// Waits until everything the first has answered was asked of the second.
+    /// Waits until the second has got all calls that the first has answered.
     pub async fn caught_up(&self) {
-        for line in &self.lines {
+        for queue in &self.queues {
             let (done, reached) = oneshot::channel();
-            // A line that is gone has nothing left to do.
-            if line.send(Job::Mark(done)).await.is_ok() {
+            // A closed queue is empty.
+            if queue.send(Job::Barrier(done)).await.is_ok() {
                 let _ = reached.await;
             }
         }
     }
 
-    /// Asks the first, and hands the call to the line of its show.
-    async fn ask<T>(
+    /// Calls the first store, and enqueues the call for the second.
+    async fn call_first<T>(
         &self,
         show: Uuid,
         answer: impl Future<Output = Result<T, StoreError>> + Send,
@@ -101,14 +101,14 @@ impl ShadowLocks {
     where
         T: Send,
     {
-        // When a caller hangs up, it is unknown whether the call was done.
+        // If the caller drops this future, it is unknown whether the call was done.
         let running = self.overlaps.begin(show, &self.tally);
         let answer = answer.await;
         let is_ordered = running.end();
         match &answer {
             Ok(said) => {
                 let call = Box::new(call(said));
-                self.hand_over(Job::Call { show, is_ordered, at: self.first.now(), call }, show);
+                self.enqueue(Job::Call { show, is_ordered, at: self.first.now(), call }, show);
             }
             Err(StoreError::NoMap(_)) => {}
             Err(_) => self.tally.missed(),
@@ -116,9 +116,9 @@ impl ShadowLocks {
         answer
     }
 
-    fn hand_over(&self, job: Job, show: Uuid) {
-        let line = usize::try_from(show.as_u128() % LINES).ok().and_then(|place| self.lines.get(place));
-        if line.is_none_or(|line| line.try_send(job).is_err()) {
+    fn enqueue(&self, job: Job, show: Uuid) {
+        let queue = usize::try_from(show.as_u128() % QUEUES).ok().and_then(|place| self.queues.get(place));
+        if queue.is_none_or(|queue| queue.try_send(job).is_err()) {
             self.tally.missed();
         }
     }
@@ -131,7 +131,7 @@ async fn report(tally: std::sync::Weak<Tally>) {
         tick.tick().await;
         let Some(now) = tally.upgrade().map(|tally| tally.so_far()) else { return };
         if now != reported {
-            tracing::info!(divergence = ?now, "the two lock stores so far");
+            tracing::info!(divergence = ?now, "comparison of the two lock stores so far");
             reported = now;
         }
     }
@@ -145,7 +145,7 @@ impl SeatLocks for ShadowLocks {
         terms: Terms,
         attempts: &[Attempt],
     ) -> Result<Vec<Result<Held, Refusal>>, StoreError> {
-        self.ask(show, self.first.lock(show, terms, attempts), |answers| {
+        self.call_first(show, self.first.lock(show, terms, attempts), |answers| {
             Call::Lock(terms, attempts.to_vec(), answers.clone())
         })
         .await
@@ -153,7 +153,7 @@ impl SeatLocks for ShadowLocks {
 
     async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError> {
         let answer = self.first.change(show, terms, change);
-        self.ask(show, answer, |answer| Call::Change(terms, change.clone(), answer.clone())).await
+        self.call_first(show, answer, |answer| Call::Change(terms, change.clone(), answer.clone())).await
     }
 
     async fn extend(
@@ -165,21 +165,21 @@ impl SeatLocks for ShadowLocks {
         by_ms: i64,
     ) -> Result<Result<Held, Refusal>, StoreError> {
         let answer = self.first.extend(show, asked, hold, owner, by_ms);
-        self.ask(show, answer, |answer| Call::Extend(asked, hold, owner.to_owned(), by_ms, answer.clone())).await
+        self.call_first(show, answer, |answer| Call::Extend(asked, hold, owner.to_owned(), by_ms, answer.clone())).await
     }
 
     async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError> {
-        self.ask(show, self.first.mine(show, owner), |answer| Call::Mine(owner.to_owned(), answer.clone())).await
+        self.call_first(show, self.first.mine(show, owner), |answer| Call::Mine(owner.to_owned(), answer.clone())).await
     }
 
     async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
         let answer = self.first.leave(show, hold, owner, grace_ms);
-        self.ask(show, answer, |()| Call::Leave(hold, owner.to_owned(), grace_ms)).await
+        self.call_first(show, answer, |()| Call::Leave(hold, owner.to_owned(), grace_ms)).await
     }
 
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
         let answer = self.first.release(show, hold, owner);
-        self.ask(show, answer, |answer| Call::Release(hold, owner.to_owned(), answer.clone())).await
+        self.call_first(show, answer, |answer| Call::Release(hold, owner.to_owned(), answer.clone())).await
     }
 
     async fn begin_payment(
@@ -189,40 +189,40 @@ impl SeatLocks for ShadowLocks {
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError> {
         let answer = self.first.begin_payment(show, sale, extension_ms);
-        self.ask(show, answer, |answer| Call::BeginPayment(sale.clone(), extension_ms, answer.clone())).await
+        self.call_first(show, answer, |answer| Call::BeginPayment(sale.clone(), extension_ms, answer.clone())).await
     }
 
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
         let answer = self.first.end_payment(show, sale, extension_ms);
-        self.ask(show, answer, |()| Call::EndPayment(sale.clone(), extension_ms)).await
+        self.call_first(show, answer, |()| Call::EndPayment(sale.clone(), extension_ms)).await
     }
 
     async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError> {
         let answer = self.first.renew(show, party, renewal);
-        self.ask(show, answer, |answer| Call::Renew(party.clone(), renewal.clone(), answer.clone())).await
+        self.call_first(show, answer, |answer| Call::Renew(party.clone(), renewal.clone(), answer.clone())).await
     }
 
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
-        self.ask(show, self.first.book(show, sale), |()| Call::Book(sale.clone())).await
+        self.call_first(show, self.first.book(show, sale), |()| Call::Book(sale.clone())).await
     }
 
     async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError> {
         let answer = self.first.free_keeping(show, sale, kept);
-        self.ask(show, answer, |()| Call::Free(sale.clone(), kept.to_vec())).await
+        self.call_first(show, answer, |()| Call::Free(sale.clone(), kept.to_vec())).await
     }
 
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
         let answer = self.first.block(show, seats, blocked);
-        self.ask(show, answer, |answer| Call::Block(seats.to_vec(), blocked, answer.clone())).await
+        self.call_first(show, answer, |answer| Call::Block(seats.to_vec(), blocked, answer.clone())).await
     }
 
     async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
         let answer = self.first.withdraw(show, seats);
-        self.ask(show, answer, |_| Call::Withdraw(seats.to_vec())).await
+        self.call_first(show, answer, |_| Call::Withdraw(seats.to_vec())).await
     }
 
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {
-        self.ask(show, self.first.release_all(show), |answer| Call::ReleaseAll(*answer)).await
+        self.call_first(show, self.first.release_all(show), |answer| Call::ReleaseAll(*answer)).await
     }
 
     async fn adopt(
@@ -233,27 +233,28 @@ impl SeatLocks for ShadowLocks {
         theirs: Timestamp,
     ) -> Result<Result<(), Refusal>, StoreError> {
         let answer = self.first.adopt(show, owner, held, theirs);
-        self.ask(show, answer, |answer| Call::Adopt(owner.to_owned(), held.clone(), theirs, answer.clone())).await
+        self.call_first(show, answer, |answer| Call::Adopt(owner.to_owned(), held.clone(), theirs, answer.clone()))
+            .await
     }
 
     async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
-        self.ask(show, self.first.stamp(show, fences), |()| Call::Stamp(fences.to_vec())).await
+        self.call_first(show, self.first.stamp(show, fences), |()| Call::Stamp(fences.to_vec())).await
     }
 
     async fn sweep(&self, show: Uuid) -> Result<u64, StoreError> {
-        self.ask(show, self.first.sweep(show), |_| Call::Sweep).await
+        self.call_first(show, self.first.sweep(show), |_| Call::Sweep).await
     }
 
     async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
-        self.ask(show, self.first.snapshot(show), |answer| Call::Snapshot(answer.clone())).await
+        self.call_first(show, self.first.snapshot(show), |answer| Call::Snapshot(answer.clone())).await
     }
 
     async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError> {
-        self.ask(show, self.first.load(show, known), |()| Call::Load(known.clone())).await
+        self.call_first(show, self.first.load(show, known), |()| Call::Load(known.clone())).await
     }
 
     async fn forget(&self, show: Uuid) -> Result<(), StoreError> {
-        self.ask(show, self.first.forget(show), |()| Call::Forget).await
+        self.call_first(show, self.first.forget(show), |()| Call::Forget).await
     }
 
     fn now(&self) -> Timestamp {

@@ -1,4 +1,4 @@
-//! Which calls of a show had another one beside them: of those nobody can say which came first.
+//! Detects calls of a show that overlapped: their order is unknown.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::tally::Tally;
 
-/// Calls on their way to the first store, by show. A show without any is not in it.
+/// Calls to the first store in progress, by show. Shows without any are not in it.
 #[derive(Default)]
 pub(super) struct Overlaps(Mutex<HashMap<Uuid, Calls>>);
 
@@ -17,7 +17,7 @@ struct Calls {
     begun: u64,
 }
 
-/// A call on its way.
+/// A call in progress.
 pub(super) struct Running {
     overlaps: Arc<Overlaps>,
     tally: Arc<Tally>,
@@ -45,7 +45,7 @@ impl Overlaps {
 }
 
 impl Running {
-    /// The call was answered. Whether it was the only one all the time.
+    /// Ends the call. Returns true if no other call of the show overlapped with it.
     pub(super) fn end(mut self) -> bool {
         self.is_over = true;
         self.leave()
@@ -77,11 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_in_order_only_when_no_other_of_its_show_ran_beside_it() {
+    fn calls_are_ordered_only_if_no_call_of_the_same_show_overlapped() {
         let (overlaps, tally) = (Arc::<Overlaps>::default(), Arc::<Tally>::default());
         let begin = |show| overlaps.begin(Uuid::from_u128(show), &tally);
         let (first, elsewhere) = (begin(1), begin(2));
-        assert!(first.end(), "another show is another matter");
+        assert!(first.end(), "calls of other shows do not count");
         let (first, second) = (begin(1), begin(1));
         assert!(!first.end());
         let third = begin(1);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_whose_caller_hung_up_was_missed() {
+    fn a_call_whose_caller_disconnected_is_counted_as_missed() {
         let (overlaps, tally) = (Arc::<Overlaps>::default(), Arc::<Tally>::default());
         drop(overlaps.begin(Uuid::nil(), &tally));
         assert_eq!(tally.so_far().missed, 1);

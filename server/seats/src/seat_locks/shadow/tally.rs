@@ -1,5 +1,5 @@
-//! What came of the comparisons, counted by kind, and told to the log: the first of a kind, then the
-//! tenth, the hundredth and so on.
+//! Counts the comparisons by kind, and logs the first of a kind, the tenth, the hundredth and
+//! so on.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,45 +9,45 @@ use uuid::Uuid;
 use super::super::StoreError;
 use platform::telemetry::{ShadowOutcome, shadow_call};
 
-/// A way in which two stores answered differently: "lock: held there, taken here".
+/// A difference between the answers of two stores: "lock: held there, taken here".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
-    /// What was asked.
+    /// Name of the call.
     pub call: &'static str,
     /// The code of the first store's answer.
     pub first: &'static str,
-    /// That of the second's; `otherwise` for the same code with something else in it.
+    /// The code of the second's answer; `otherwise` for the same code with different content.
     pub second: &'static str,
 }
 
-/// What came of the comparisons.
+/// The result of the comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Divergence {
     /// Answers compared.
     pub compared: u64,
-    /// Different answers, by kind. A few that fit each other (held and taken, taken and held) come of holds
-    /// that ended between the two being asked, or of other replicas; any other kind is a fault.
+    /// Different answers, by kind. A few that are symmetric (held and taken, taken and held) come from holds
+    /// that ended between the two calls, or from other replicas; any other kind is a defect.
     pub kinds: BTreeMap<Kind, u64>,
-    /// Different answers to calls that overlapped: their order is unknown, so they prove nothing.
+    /// Different answers to calls that overlapped; they prove nothing, because their order is unknown.
     pub unordered: u64,
-    /// Holds of the first that the second did not know, from before it was asked along or after calls were
-    /// missed. It has them now, unless another hold was in the way.
+    /// Holds of the first that the second did not have, from before it was started or after missed calls.
+    /// It has them now, unless another hold conflicted.
     pub unknown_holds: u64,
-    /// Calls that were not compared: no room in the line, or it is unknown whether the first did them.
+    /// Calls that were not compared: the queue was full, or it is unknown whether the first did them.
     pub missed: u64,
     /// Calls the second did not answer.
     pub unreachable: u64,
 }
 
 impl Divergence {
-    /// Whether the second answered every call, and as the first did.
+    /// True if the second answered every call, and as the first did.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self { compared: self.compared, ..Self::default() }
     }
 }
 
-/// Counts.
+/// The counters.
 #[derive(Default)]
 pub(super) struct Tally(Mutex<Divergence>);
 
@@ -69,7 +69,7 @@ impl Tally {
             *count += 1;
             *count
         };
-        if is_worth_a_line(count) {
+        if is_logged(count) {
             tracing::warn!(%show, ?kind, count, ?detail, "the two lock stores answered differently");
         }
     }
@@ -91,8 +91,8 @@ impl Tally {
             so_far.missed += 1;
             so_far.missed
         };
-        if is_worth_a_line(count) {
-            tracing::warn!(count, "a call was not asked of the second lock store");
+        if is_logged(count) {
+            tracing::warn!(count, "a call was not sent to the second lock store");
         }
     }
 
@@ -103,7 +103,7 @@ impl Tally {
             so_far.unreachable += 1;
             so_far.unreachable
         };
-        if is_worth_a_line(count) {
+        if is_logged(count) {
             tracing::warn!(%show, %cause, count, "the second lock store did not answer");
         }
     }
@@ -114,8 +114,8 @@ impl Tally {
     }
 }
 
-/// 1, 10, 100, …
-const fn is_worth_a_line(count: u64) -> bool {
+/// True for 1, 10, 100, …
+const fn is_logged(count: u64) -> bool {
     count > 0 && count == 10_u64.pow(count.ilog10())
 }
 
@@ -124,8 +124,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_hears_of_the_first_and_then_rarely() {
-        let told: Vec<u64> = (0..=1_000).filter(|count| is_worth_a_line(*count)).collect();
-        assert_eq!(told, [1, 10, 100, 1_000]);
+    fn the_log_gets_the_first_occurrence_and_then_each_power_of_ten() {
+        let logged: Vec<u64> = (0..=1_000).filter(|count| is_logged(*count)).collect();
+        assert_eq!(logged, [1, 10, 100, 1_000]);
     }
 }
