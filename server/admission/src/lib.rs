@@ -1,9 +1,20 @@
-//! Who may try for seats, and how often, when many want the same ones.
+//! Admission: which visitors may try for seats, and how often, when many want the same ones.
 //!
-//! - [`waiting_room`]: who enters an on-sale, in which order, and how fast. Tables `waiting_rooms` and those of its draw,
-//!   Redis keys `{room:SHOW}:*`.
-//! - [`puzzles`]: proof of work in front of seats in demand.
-//! - [`fairness`]: limits on attempts, shared by replicas, and flags of unusual visitors for staff.
+//! - [`waiting_room`]: queue and draw in front of an on-sale, and the rate of admission. Table `waiting_rooms`, Redis
+//!   keys `{show:SHOW}:queue:ROOM:*`.
+//! - [`puzzles`]: proof of work in front of seats in demand. Redis keys `{puzzle:SHOW:OWNER}:*`.
+//! - [`fairness`]: rate limits on attempts, shared by replicas, and flags of unusual visitors for staff. Table
+//!   `unusual_flags`, Redis keys `limit:NAME:DIGEST`.
+//!
+//! Invariants: no request without a valid pass gets seats of a show with an open waiting room, except of staff at the
+//! counter. A number of a waiting room is given out once, and only below the mark in Postgres. A flag refuses nothing.
+//!
+//! It may use the crates above it (`seats` to `platform`) and `domain`, never `selling` or below. It takes no seats.
+//!
+//! To add a limit on a kind of act: a variant of `Counts` in `fairness/limits.rs`, and of `HoldLimit` in
+//! `platform::telemetry`. To add a kind of flag: `domain::fairness::Kind`, and a counter in `fairness/watch.rs`. To add
+//! a step of the waiting room: a script in `waiting_room/lua`, its function in `waiting_room/store.rs`. To add a
+//! setting: `settings.rs`.
 
 pub mod fairness;
 pub mod puzzles;

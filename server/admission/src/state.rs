@@ -13,7 +13,7 @@ use http::HttpState;
 use identity::IdentityState;
 use seats::SeatsState;
 
-/// Seats, and who may try for them. Cheap to clone.
+/// State of this crate: seats and admission. Cheap to clone.
 #[derive(Clone)]
 pub struct AdmissionState(Arc<AdmissionParts>);
 

@@ -1,4 +1,4 @@
-//! What is unusual is written down every few seconds, so many at a time: nobody who tries for seats waits for it.
+//! Writes flags of unusual behaviour every few seconds in batches, so that attempts at seats need not wait for it.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,29 +15,29 @@ use platform::background::Rounds;
 use platform::ids;
 use platform::telemetry::unusual;
 
-/// How often it is written down.
+/// Period of the writer.
 const WRITE_EVERY: Duration = Duration::from_secs(2);
-/// So many at a time; the others wait.
+/// Maximum of flags per round; the others wait for the next round.
 const MAX_PER_WRITE: usize = 100;
-/// So many in one statement are asked about, or struck out; then the next.
-const MAX_PER_LOOK: usize = 1_000;
-/// Flags of a show at most, but for a batch: a list that is longer is read by nobody.
+/// Maximum of sightings per statement that reads purchases or deletes flags.
+const MAX_PER_QUERY: usize = 1_000;
+/// Maximum of flags of a show, give or take a batch: a longer list would not be read.
 const MAX_PER_SHOW: i64 = 200;
-/// Old flags are looked for so often, milliseconds.
+/// Period of the deletion of old flags, milliseconds.
 const PURGE_EVERY_MS: i64 = 60 * MINUTE_MS;
-/// A flag is kept for so long after its last sighting, milliseconds: 30 days.
+/// Retention of a flag after its last sighting, milliseconds: 30 days.
 const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
-/// Deleted in one statement at most, so that it never holds anyone up.
+/// Maximum of flags deleted in one statement, so that it blocks no other.
 const MAX_PURGED: i64 = 5_000;
-/// Whether somebody who is written down as having bought nothing did since is asked so often, milliseconds; of the next
-/// ones each time, where they are more than are asked about at once.
-const ASK_AGAIN_EVERY_MS: i64 = 6 * SECOND_MS;
-/// Meters that say nothing any more are forgotten so often, milliseconds.
+/// Period in which written `NeverBought` flags are checked for later purchases, milliseconds. Each round checks the
+/// next ones, if there are more than one query takes.
+const RECHECK_EVERY_MS: i64 = 6 * SECOND_MS;
+/// Period of the eviction of idle meters, milliseconds.
 const FORGET_EVERY_MS: i64 = MINUTE_MS;
-/// Digits of what stands for a visitor or an address.
+/// Digits of the pseudonym of a visitor or an address.
 const TAG_DIGITS: usize = 16;
 
-/// A row to be written.
+/// A flag to be written.
 pub(super) struct Row<'a> {
     pub(super) id: Uuid,
     pub(super) theatre: String,
@@ -48,7 +48,7 @@ pub(super) struct Row<'a> {
 /// Runs until the server stops.
 pub async fn write_forever(state: AdmissionState) {
     let mut purge_at = state.clock.now();
-    let (mut ask_again_at, mut forget_at) = (purge_at, purge_at);
+    let (mut recheck_at, mut forget_at) = (purge_at, purge_at);
     let mut rounds = Rounds::every(&state.stop, WRITE_EVERY);
     while rounds.go_on().await {
         let now = state.clock.now();
@@ -56,30 +56,30 @@ pub async fn write_forever(state: AdmissionState) {
             forget_at = now.plus_ms(FORGET_EVERY_MS);
             state.fairness.limits.forget_idle(now);
         }
-        let is_to_ask_again = now >= ask_again_at;
-        if is_to_ask_again {
-            ask_again_at = now.plus_ms(ASK_AGAIN_EVERY_MS);
+        let is_recheck_due = now >= recheck_at;
+        if is_recheck_due {
+            recheck_at = now.plus_ms(RECHECK_EVERY_MS);
         }
-        if let Err(cause) = write(&state, now, is_to_ask_again).await {
-            tracing::warn!(%cause, "what is unusual could not be written down yet");
+        if let Err(cause) = write(&state, now, is_recheck_due).await {
+            tracing::warn!(%cause, "write flags failed, retrying next round");
         }
         if now >= purge_at {
             purge_at = now.plus_ms(PURGE_EVERY_MS);
             if let Err(cause) = sql::purge(&state.pg, now.plus_ms(-KEPT_MS), MAX_PURGED).await {
-                tracing::warn!(%cause, "old flags could not be deleted");
+                tracing::warn!(%cause, "delete old flags failed");
             }
         }
     }
 }
 
-async fn write(state: &AdmissionState, now: Timestamp, is_to_ask_again: bool) -> Result<(), sqlx::Error> {
+async fn write(state: &AdmissionState, now: Timestamp, is_recheck_due: bool) -> Result<(), sqlx::Error> {
     let watches = &state.fairness.watches;
-    if is_to_ask_again {
-        strike_out(state, &watches.without_purchase(MAX_PER_LOOK)).await?;
+    if is_recheck_due {
+        remove_buyers(state, &watches.without_purchase(MAX_PER_QUERY)).await?;
     }
     let found = watches.unusual(now, state.admission_settings.never_bought_after_ms, MAX_PER_WRITE);
     let found = without_staff(state, found).await?;
-    let others = strike_out(state, &found).await?;
+    let others = remove_buyers(state, &found).await?;
     let (rows, gone) = rows_of(state, &others).await;
     watches.written(gone.into_iter());
     if rows.is_empty() {
@@ -91,77 +91,80 @@ async fn write(state: &AdmissionState, now: Timestamp, is_to_ask_again: bool) ->
     Ok(())
 }
 
-/// As they are written; and those of shows that are not there, or not sold here, of which nothing will be.
+/// Prepares the rows; also returns sightings of shows that do not exist or are sold elsewhere, which are dropped.
 async fn rows_of<'a>(state: &AdmissionState, sightings: &[&'a Sighting]) -> (Vec<Row<'a>>, Vec<&'a Sighting>) {
     let (mut rows, mut gone) = (Vec::new(), Vec::new());
     for sighting in sightings.iter().copied() {
-        match theatre_of(state, sighting.whose.show).await {
+        match theatre_of(state, sighting.key.show).await {
             Ok(theatre) => {
                 let tag = tag(state, &theatre, sighting);
                 rows.push(Row { id: ids::new_id(), theatre, tag, sighting });
             }
-            Err(problem) if is_not_ours(&problem) => gone.push(sighting),
-            // It cannot be read now: the next round tries again.
+            Err(problem) if is_show_unavailable(&problem) => gone.push(sighting),
+            // The show cannot be read now: the next round retries.
             Err(_) => {}
         }
     }
     (rows, gone)
 }
 
-/// Whoever works where the show is tries for those who stand in front of them: nothing of it is unusual, nor of where
-/// they sit.
+/// Removes sightings of staff of the show's theatre and of their addresses: they make attempts for customers at the
+/// counter.
 async fn without_staff(state: &AdmissionState, found: Vec<Sighting>) -> Result<Vec<Sighting>, sqlx::Error> {
     let asked: Vec<(Uuid, Uuid)> =
-        found.iter().flat_map(|one| one.accounts.iter().map(|account| (one.whose.show, *account))).collect();
+        found.iter().flat_map(|one| one.accounts.iter().map(|account| (one.key.show, *account))).collect();
     if asked.is_empty() {
         return Ok(found);
     }
-    let staff = sql::who_works(&state.pg, &asked).await?;
+    let staff = sql::load_staff(&state.pg, &asked).await?;
     for (show, account) in &staff {
         puzzles::note_works_there(state, *show, *account).await;
     }
-    let is_staffs = |one: &Sighting| one.accounts.iter().any(|account| staff.contains(&(one.whose.show, *account)));
-    let (theirs, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_staffs);
-    theirs.iter().for_each(|one| state.fairness.watches.forget(&one.whose));
+    let is_of_staff = |one: &Sighting| one.accounts.iter().any(|account| staff.contains(&(one.key.show, *account)));
+    let (theirs, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_of_staff);
+    theirs.iter().for_each(|one| state.fairness.watches.forget(&one.key));
     Ok(others)
 }
 
-/// Whoever of these held for nothing, and bought something after all, is struck out, some at a time; the others are left.
-async fn strike_out<'a>(state: &AdmissionState, sightings: &'a [Sighting]) -> Result<Vec<&'a Sighting>, sqlx::Error> {
+/// Deletes `NeverBought` sightings of buyers, in batches, and returns the other sightings.
+async fn remove_buyers<'a>(
+    state: &AdmissionState,
+    sightings: &'a [Sighting],
+) -> Result<Vec<&'a Sighting>, sqlx::Error> {
     let mut others = Vec::with_capacity(sightings.len());
-    for some in sightings.chunks(MAX_PER_LOOK) {
+    for some in sightings.chunks(MAX_PER_QUERY) {
         let asked: Vec<&Sighting> = some.iter().filter(|one| one.kind == Kind::NeverBought).collect();
-        let buyers = who_bought(state, &asked).await?;
+        let buyers = load_buyers(state, &asked).await?;
         let has_bought = |one: &Sighting| {
             one.kind == Kind::NeverBought
-                && one.owners.iter().any(|owner| buyers.contains(&(one.whose.show, owner.clone())))
+                && one.owners.iter().any(|owner| buyers.contains(&(one.key.show, owner.clone())))
         };
         let (bought, rest): (Vec<&Sighting>, Vec<&Sighting>) = some.iter().partition(|one| has_bought(one));
-        withdraw(state, &bought).await?;
+        delete_flags_of_buyers(state, &bought).await?;
         others.extend(rest);
     }
     Ok(others)
 }
 
-/// They bought something: what is written down of their holds goes, unless a manager has put it aside.
-async fn withdraw(state: &AdmissionState, bought: &[&Sighting]) -> Result<(), sqlx::Error> {
+/// Deletes the flags of these buyers, unless a manager has dismissed them.
+async fn delete_flags_of_buyers(state: &AdmissionState, bought: &[&Sighting]) -> Result<(), sqlx::Error> {
     let (rows, _) = rows_of(state, bought).await;
     if rows.is_empty() {
         return Ok(());
     }
-    sql::withdraw(&state.pg, &rows).await?;
-    rows.iter().for_each(|row| state.fairness.watches.bought(&row.sighting.whose));
+    sql::delete_never_bought(&state.pg, &rows).await?;
+    rows.iter().for_each(|row| state.fairness.watches.record_purchase(&row.sighting.key));
     Ok(())
 }
 
-/// Who of those that held again and again bought something in the show.
-async fn who_bought(state: &AdmissionState, asked: &[&Sighting]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
+/// Which owners of these sightings have bought something in the show.
+async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
     let asked: Vec<(Uuid, &str)> =
-        asked.iter().flat_map(|one| one.owners.iter().map(|owner| (one.whose.show, owner.as_str()))).collect();
+        asked.iter().flat_map(|one| one.owners.iter().map(|owner| (one.key.show, owner.as_str()))).collect();
     let mut buyers = HashSet::new();
     // An address has many visitors.
-    for some in asked.chunks(MAX_PER_LOOK) {
-        buyers.extend(sql::who_bought(&state.pg, some).await?);
+    for some in asked.chunks(MAX_PER_QUERY) {
+        buyers.extend(sql::load_buyers(&state.pg, some).await?);
     }
     Ok(buyers)
 }
@@ -170,15 +173,15 @@ async fn theatre_of(state: &AdmissionState, show: Uuid) -> Result<String, Proble
     state.catalogue.known_show(show).await.map(|show| show.theatre_id.clone())
 }
 
-/// Whether a show is gone, or another region's by now.
-pub(super) fn is_not_ours(problem: &Problem) -> bool {
+/// True if a show does not exist here, or moved to another region.
+pub(super) fn is_show_unavailable(problem: &Problem) -> bool {
     matches!(problem.code(), Code::NotFound | Code::OtherRegion)
 }
 
-/// What stands for a visitor or an address of a theatre: the same in all its shows, another one elsewhere.
+/// The pseudonym of a visitor or an address: the same in all shows of a theatre, different in other theatres.
 fn tag(state: &AdmissionState, theatre: &str, sighting: &Sighting) -> String {
-    let whose = &sighting.whose;
-    let of = format!("unusual\0{theatre}\0{}\0{}", whose.subject.as_str(), whose.name);
+    let key = &sighting.key;
+    let of = format!("unusual\0{theatre}\0{}\0{}", key.subject.as_str(), key.name);
     let mut tag = state.accounts.derived_secret(&of);
     tag.truncate(TAG_DIGITS);
     tag

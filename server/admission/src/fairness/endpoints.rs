@@ -1,4 +1,4 @@
-//! Endpoints of what is unusual.
+//! Endpoints of flags of unusual behaviour.
 
 use axum::Json;
 use axum::extract::State;
@@ -23,7 +23,7 @@ pub fn routes() -> OpenApiRouter<AdmissionState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(dismiss))
 }
 
-/// What is unusual about how seats of your theatre are tried for; nobody is refused anything because of it. For managers.
+/// List unusual behaviour in attempts at seats of your theatre. A flag refuses nothing. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/unusual", tag = "fairness", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<UnusualView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -35,7 +35,7 @@ async fn list(
     flags::list(&state, &theatre).await.map(Json)
 }
 
-/// Put something unusual aside: you know what it is, or have seen enough of it. For managers.
+/// Dismiss a flag: you know its cause, or have seen enough of it. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/unusual/{flag}/dismiss", tag = "fairness", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("flag" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,

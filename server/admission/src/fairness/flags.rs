@@ -1,11 +1,11 @@
-//! Showing managers what is unusual, and putting it aside.
+//! Lists flags for managers, and dismisses them.
 
 use domain::api::fairness::UnusualView;
 use domain::api::systems::ReasonRequest;
 use domain::fairness::{Kind, Subject};
 use uuid::Uuid;
 
-use super::batch::is_not_ours;
+use super::batch::is_show_unavailable;
 use super::sql::{self, Flag};
 use crate::AdmissionState;
 use catalogue::Show;
@@ -15,27 +15,27 @@ use identity::accounts::{Staff, reason_of};
 use identity::audit::{self, Entry};
 use platform::clock::{from_utc, rfc3339};
 
-/// Flags told of a theatre at most.
-const MAX_TOLD: i64 = 200;
-/// Digits of a tag that people are shown: enough to tell some hundreds apart.
+/// Maximum of flags listed for a theatre.
+const MAX_LISTED: i64 = 200;
+/// Displayed digits of a pseudonym: enough to distinguish some hundreds.
 const SHOWN_DIGITS: usize = 8;
 
-/// What is unusual in the shows of a theatre: first what nobody put aside, then the latest.
+/// Lists the flags in the shows of a theatre: first those not dismissed, then the latest.
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
-    let mut told = Vec::new();
-    for flag in sql::of_theatre(&state.pg, theatre, MAX_TOLD).await? {
+    let mut views = Vec::new();
+    for flag in sql::of_theatre(&state.pg, theatre, MAX_LISTED).await? {
         let show = match state.catalogue.known_show(flag.show_id).await {
             Ok(show) => show,
-            // Taken out of the programme since, or sold in another region.
-            Err(problem) if is_not_ours(&problem) => continue,
+            // Deleted from the programme since, or sold in another region.
+            Err(problem) if is_show_unavailable(&problem) => continue,
             Err(problem) => return Err(problem),
         };
-        told.push(view(flag, &show)?);
+        views.push(view(flag, &show)?);
     }
-    Ok(told)
+    Ok(views)
 }
 
 fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
@@ -57,10 +57,10 @@ fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
     })
 }
 
-/// A manager knows better, or has seen enough. One that was put aside stays so, and nothing is written down again.
+/// Dismisses a flag. A dismissed flag stays dismissed, and repeating it writes no second audit entry.
 ///
 /// # Errors
-/// 404 when the theatre has no such flag, 400 for a reason that cannot be used.
+/// 404 if the theatre has no such flag, 400 for an invalid reason.
 pub async fn dismiss(
     state: &AdmissionState,
     staff: &Staff,

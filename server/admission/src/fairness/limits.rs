@@ -1,9 +1,9 @@
-//! Rate limits of tries for seats, changes of holds and checkouts: buckets that all replicas share, spent in lots
-//! (`domain::fairness::Meter`).
+//! Rate limits on attempts at seats, changes of holds and checkouts: token buckets that all replicas share, spent in
+//! lots (`domain::fairness::Meter`).
 //!
-//! Nobody waits for Redis here. A try is counted in memory; each replica tells the shared bucket once a lot, in the
-//! background, and is told how long the bucket is empty. While Redis is away each replica goes by its own count, as it
-//! does for tries to sign in; no seats can be taken then anyhow.
+//! No request waits for Redis here. An attempt is counted in memory; each replica reports a lot to the shared bucket in
+//! the background, and gets back for how long the bucket is empty. While Redis is unavailable each replica uses its own
+//! count, as for attempts to sign in; no seats can be taken then anyway.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,59 +23,60 @@ use platform::ids;
 use platform::redis_link::LuaScript;
 use platform::telemetry::{HoldLimit, hold_limited};
 
-/// The shared bucket is waited for so long, then this replica goes by its own count.
+/// Timeout of the shared bucket; after it this replica uses its own count.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// Buckets told at a time; whoever comes when all are on their way is counted by this replica alone.
-const MAX_TOLD: usize = 64;
-/// Meters kept of each limit at most. Those that count nothing are evicted first; where there is none, all new callers share
-/// one meter until there is, and one bucket, an address's.
+/// Maximum of concurrent reports; lots beyond it are counted by this replica alone.
+const MAX_REPORTS: usize = 64;
+/// Maximum of meters of each limit. Idle ones are evicted first; if there are none, all new callers share
+/// one meter and one bucket, of the size of an address's, until there are.
 const MAX_METERS: usize = 100_000;
-/// The meter of callers without room for one of their own. No visitor and no address has this name.
+/// The name of the meter that callers without their own share. No visitor and no address has this name.
 const SHARED: &str = "";
-/// Meters are looked through for those at most once in so long, milliseconds.
-const LOOK_EVERY_MS: i64 = SECOND_MS;
-/// Nobody is sent away for longer because others are, milliseconds.
+/// Minimum time between two scans for idle meters, milliseconds.
+const SCAN_EVERY_MS: i64 = SECOND_MS;
+/// Maximum wait that jitter may lead to, milliseconds.
 const LONGEST_MS: i64 = MINUTE_MS;
-/// Digits of a bucket's name: 128 bits keep people apart.
+/// Digits of a bucket's name: 128 bits, so that names do not collide.
 const NAME_DIGITS: usize = 32;
 
-/// New visitors of an address for each of its tries: the meter of one that is answered with a puzzle may be forgotten before
+/// New visitors of an address per attempt in its limit: the meter of a visitor who gets a puzzle may be evicted before
 /// the solution comes.
 const NEWCOMERS_PER_TRY: u32 = 2;
-/// Changes of holds for each try for seats: adding a seat is both, letting one go is a change alone.
+/// Changes of holds per attempt in its limit: adding a seat is both, releasing one is a change alone.
 const CHANGES_PER_TRY: u32 = 4;
 
 /// The kind of act that is counted, each in separate buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
-    /// Tries for seats.
+    /// Attempts at seats.
     Tries,
-    /// Changes and extensions of holds: each may be remembered by the lock store.
+    /// Changes and extensions of holds: the lock store may keep an answer for each.
     Changes,
-    /// Checkouts: as many as tries, for each needs a hold.
+    /// Checkouts: the same limit as for attempts, because each needs a hold.
     Checkouts,
 }
 
 /// All limits.
 pub(super) struct Limits {
-    tries: Pair,
-    changes: Pair,
-    checkouts: Pair,
+    tries: LimitPair,
+    changes: LimitPair,
+    checkouts: LimitPair,
     prefix: String,
     spend: LuaScript,
-    telling: Arc<Semaphore>,
+    reports: Arc<Semaphore>,
 }
 
-/// The limit of a visitor and that of an address; `None` where there is none.
-struct Pair {
-    visitor: Option<Arc<Counted>>,
-    address: Option<Arc<Counted>>,
-    /// Visitors of an address that have no meter yet. Counted by this replica alone, whose memory they take.
-    newcomers: Option<Counted>,
+/// The limit of a visitor and that of an address; `None` for no limit.
+struct LimitPair {
+    visitor: Option<Arc<LimitMeters>>,
+    address: Option<Arc<LimitMeters>>,
+    /// Limits new visitors of an address, which have no meter yet. Counted by this replica alone, whose memory
+    /// they use.
+    newcomers: Option<LimitMeters>,
 }
 
-/// A limit, and what this replica knows of its buckets.
-struct Counted {
+/// A limit, and its meters on this replica.
+struct LimitMeters {
     limit: HoldLimit,
     of: Allowance,
     /// The bucket of all callers without a meter of their own.
@@ -83,9 +84,9 @@ struct Counted {
     meters: Mutex<Meters>,
 }
 
-/// Somebody who is not to try now.
+/// A refusal, with the limit and the time to wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refused {
+pub(super) struct LimitExceeded {
     limit: HoldLimit,
     of: Allowance,
     wait_ms: i64,
@@ -94,14 +95,14 @@ pub(super) struct Refused {
 #[derive(Default)]
 struct Meters {
     by_name: HashMap<String, Meter>,
-    looked_at: i64,
+    scanned_at: i64,
 }
 
 impl Limits {
     pub(super) fn new(settings: &AdmissionSettings, redis_prefix: &str) -> Self {
         let pair = |times: u32, visitor, address| {
             let visitor = (visitor, settings.holds_per_visitor_min.saturating_mul(times));
-            Pair::per_minute(visitor, (address, settings.holds_per_address_min.saturating_mul(times)))
+            LimitPair::per_minute(visitor, (address, settings.holds_per_address_min.saturating_mul(times)))
         };
         Self {
             tries: pair(1, HoldLimit::Visitor, HoldLimit::Address),
@@ -109,11 +110,11 @@ impl Limits {
             checkouts: pair(1, HoldLimit::CheckoutsOfVisitor, HoldLimit::CheckoutsOfAddress),
             prefix: redis_prefix.to_owned(),
             spend: LuaScript::new(include_str!("lua/spend.lua")),
-            telling: Arc::new(Semaphore::new(MAX_TOLD)),
+            reports: Arc::new(Semaphore::new(MAX_REPORTS)),
         }
     }
 
-    const fn of(&self, what: Counts) -> &Pair {
+    const fn of(&self, what: Counts) -> &LimitPair {
         match what {
             Counts::Tries => &self.tries,
             Counts::Changes => &self.changes,
@@ -121,14 +122,14 @@ impl Limits {
         }
     }
 
-    /// Counts an act for the visitor, if their address [admits](Pair::admit) it.
+    /// Counts an act for the visitor, if their address [admits](LimitPair::admit) it.
     pub(super) fn of_visitor(
         &self,
         state: &AdmissionState,
         what: Counts,
         trying: &Trying<'_>,
         now: Timestamp,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), LimitExceeded> {
         let (pair, person) = (self.of(what), trying.person());
         pair.admit(&person, &trying.address.0, now)?;
         self.take(state, pair.visitor.as_ref(), &person, now)
@@ -141,29 +142,29 @@ impl Limits {
         what: Counts,
         trying: &Trying<'_>,
         now: Timestamp,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), LimitExceeded> {
         self.take(state, self.of(what).address.as_ref(), &trying.address.0, now)
     }
 
     fn take(
         &self,
         state: &AdmissionState,
-        counted: Option<&Arc<Counted>>,
+        counted: Option<&Arc<LimitMeters>>,
         whose: &str,
         now: Timestamp,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), LimitExceeded> {
         let Some(counted) = counted else { return Ok(()) };
         match counted.take(whose, now) {
             Try::Granted => Ok(()),
             Try::GrantedAndDue(lot) => {
-                self.tell(state, counted, whose, lot);
+                self.report_in_background(state, counted, whose, lot);
                 Ok(())
             }
             Try::Refused(wait_ms) => Err(counted.refused(wait_ms)),
         }
     }
 
-    /// Forgets meters that nothing is lost with: an address is kept no longer than it matters.
+    /// Evicts idle meters, so that an address is kept no longer than necessary.
     pub(super) fn forget_idle(&self, now: Timestamp) {
         for pair in [&self.tries, &self.changes, &self.checkouts] {
             let shared = [&pair.visitor, &pair.address].into_iter().filter_map(Option::as_deref);
@@ -171,10 +172,10 @@ impl Limits {
         }
     }
 
-    /// Tells the shared bucket of a lot, beside everything else.
-    fn tell(&self, state: &AdmissionState, counted: &Arc<Counted>, whose: &str, lot: u32) {
+    /// Reports a lot to the shared bucket in the background.
+    fn report_in_background(&self, state: &AdmissionState, counted: &Arc<LimitMeters>, whose: &str, lot: u32) {
         let (counted, whose) = (Arc::clone(counted), counted.bucket_of(whose).to_owned());
-        let Ok(turn) = Arc::clone(&self.telling).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.reports).try_acquire_owned() else {
             counted.record_answer(&whose, None, state.clock.now());
             return;
         };
@@ -182,13 +183,13 @@ impl Limits {
         state.clone().tasks.spawn(async move {
             let empty_ms = state.fairness.limits.spend(&state, &counted, &whose, lot).await;
             counted.record_answer(&whose, empty_ms, state.clock.now());
-            drop(turn);
+            drop(permit);
         });
     }
 
-    /// For how long the bucket is empty now; `None` when nobody says.
-    async fn spend(&self, state: &AdmissionState, counted: &Counted, whose: &str, lot: u32) -> Option<i64> {
-        // A copy of Redis names nobody.
+    /// Takes a lot from the shared bucket; returns for how long it is empty, or `None` without an answer.
+    async fn spend(&self, state: &AdmissionState, counted: &LimitMeters, whose: &str, lot: u32) -> Option<i64> {
+        // A digest, so that a copy of Redis contains no visitor and no address.
         let name = counted.limit.name();
         let mut digest = state.accounts.derived_secret(&format!("{name}\0{whose}"));
         digest.truncate(NAME_DIGITS);
@@ -201,51 +202,51 @@ impl Limits {
                 Value::Int(empty_ms) => return Some(empty_ms),
                 other => tracing::error!(answer = ?other, "a rate-limit bucket for seats holds an invalid value"),
             },
-            Ok(Err(cause)) => tracing::debug!(%cause, "tries for seats are counted by this replica alone for now"),
-            Err(_) => tracing::debug!("tries for seats are counted by this replica alone: Redis takes too long"),
+            Ok(Err(cause)) => tracing::debug!(%cause, "attempts are counted by this replica alone: Redis unavailable"),
+            Err(_) => tracing::debug!("attempts are counted by this replica alone: Redis timed out"),
         }
         None
     }
 }
 
-impl Pair {
-    /// Each with so many a minute.
+impl LimitPair {
+    /// Creates limits of so many acts per minute.
     fn per_minute((visitor, visitors): (HoldLimit, u32), (address, addresses): (HoldLimit, u32)) -> Self {
         let of_visitor = Allowance::per_minute(visitors);
         let of_address = Allowance::per_minute(addresses);
         let of_newcomers = Allowance::per_minute(addresses.saturating_mul(NEWCOMERS_PER_TRY));
-        // Visitors without a meter may come from anywhere: together they have as much as one address at least.
+        // Visitors without a meter may come from any address: together they get at least the limit of one address.
         let larger = |of: Allowance| of_address.filter(|other| other.burst > of.burst).unwrap_or(of);
         Self {
-            visitor: of_visitor.map(|of| Arc::new(Counted::new(visitor, of, larger(of)))),
-            address: of_address.map(|of| Arc::new(Counted::new(address, of, of))),
-            newcomers: of_newcomers.map(|of| Counted::new(address, of, of)),
+            visitor: of_visitor.map(|of| Arc::new(LimitMeters::new(visitor, of, larger(of)))),
+            address: of_address.map(|of| Arc::new(LimitMeters::new(address, of, of))),
+            newcomers: of_newcomers.map(|of| LimitMeters::new(address, of, of)),
         }
     }
 
-    /// Looks at the address before a visitor is counted: a program that comes as a new visitor each time would fill the table.
-    /// Where the address has nothing left, no visitor is counted. One without a meter takes one from the address's
-    /// newcomers first, also where its try is not counted for the address, as one that is answered with a puzzle is not.
-    fn admit(&self, visitor: &str, address: &str, now: Timestamp) -> Result<(), Refused> {
+    /// Checks the address before a visitor is counted: a program that sends a new cookie each time would fill the
+    /// table. If the address has no tokens, no visitor is counted. A visitor without a meter first takes from the
+    /// newcomers of the address, also for an attempt that is not counted for the address because it gets a puzzle.
+    fn admit(&self, visitor: &str, address: &str, now: Timestamp) -> Result<(), LimitExceeded> {
         let Some(of_address) = &self.address else { return Ok(()) };
         if let Some(wait_ms) = of_address.wait_ms(address, now) {
             return Err(of_address.refused(wait_ms));
         }
         let is_known = self.visitor.as_ref().is_none_or(|counted| counted.has_meter(visitor));
         let Some(newcomers) = self.newcomers.as_ref().filter(|_| !is_known) else { return Ok(()) };
-        match newcomers.take_here(address, now) {
+        match newcomers.take_local(address, now) {
             Some(wait_ms) => Err(of_address.refused(wait_ms)),
             None => Ok(()),
         }
     }
 }
 
-impl Counted {
+impl LimitMeters {
     fn new(limit: HoldLimit, of: Allowance, shared: Allowance) -> Self {
         Self { limit, of, shared, meters: Mutex::default() }
     }
 
-    /// The allowance of the meter of this name.
+    /// The allowance of the meter with this name.
     fn allowance(&self, whose: &str) -> Allowance {
         if whose == SHARED { self.shared } else { self.of }
     }
@@ -260,8 +261,8 @@ impl Counted {
         meters.by_name.entry(whose.to_owned()).or_default().take(self.allowance(whose), now)
     }
 
-    /// Takes one by this replica's own count; how long to wait where there is none, milliseconds.
-    fn take_here(&self, whose: &str, now: Timestamp) -> Option<i64> {
+    /// Takes a token by this replica's own count; the time to wait if there is none, milliseconds.
+    fn take_local(&self, whose: &str, now: Timestamp) -> Option<i64> {
         match self.take(whose, now) {
             Try::Granted => None,
             Try::GrantedAndDue(_) => {
@@ -272,7 +273,7 @@ impl Counted {
         }
     }
 
-    /// The bucket that a lot is taken from: callers who share a meter share the bucket.
+    /// The bucket of a lot: callers who share a meter share the bucket.
     fn bucket_of<'a>(&self, whose: &'a str) -> &'a str {
         if self.has_meter(whose) { whose } else { SHARED }
     }
@@ -282,7 +283,7 @@ impl Counted {
     }
 
     fn record_answer(&self, whose: &str, empty_ms: Option<i64>, now: Timestamp) {
-        // Nobody forgets a meter while its answer is to come.
+        // A meter is not evicted while an answer is pending.
         if let Some(meter) = self.lock().by_name.get_mut(whose) {
             match empty_ms {
                 Some(empty_ms) => meter.told(empty_ms, now),
@@ -291,13 +292,13 @@ impl Counted {
         }
     }
 
-    /// For how long nothing is left, if so; nobody is counted.
+    /// The time until a token is available, if there is none; takes nothing.
     fn wait_ms(&self, whose: &str, now: Timestamp) -> Option<i64> {
         self.lock().by_name.get(whose)?.wait_ms(now)
     }
 
-    const fn refused(&self, wait_ms: i64) -> Refused {
-        Refused { limit: self.limit, of: self.of, wait_ms }
+    const fn refused(&self, wait_ms: i64) -> LimitExceeded {
+        LimitExceeded { limit: self.limit, of: self.of, wait_ms }
     }
 
     fn forget_idle(&self, now: Timestamp) {
@@ -310,9 +311,9 @@ impl Counted {
     }
 }
 
-impl Refused {
-    /// Says so, and counts it.
-    pub(super) fn told(self) -> Problem {
+impl LimitExceeded {
+    /// Builds the response and counts the refusal.
+    pub(super) fn into_problem(self) -> Problem {
         hold_limited(self.limit);
         let pause = Duration::from_millis(self.wait_ms.unsigned_abs() + ids::jitter(self.spread_ms()));
         let seconds = pause.as_millis().div_ceil(1_000).max(1);
@@ -341,8 +342,8 @@ impl Refused {
         Problem::new(Code::TooManyAttempts, detail).with_limit(limit).with_retry_after(pause)
     }
 
-    /// Later by up to so much: all who come from one address are refused together, and would come back together. As wide
-    /// as the wait itself, at least what a lot takes, and nobody is sent away for longer than [`LONGEST_MS`].
+    /// Maximum jitter of the wait: callers of one address are refused together, and would retry together. As wide
+    /// as the wait itself, at least as the time to refill a lot, and the sum is at most [`LONGEST_MS`].
     fn spread_ms(&self) -> u64 {
         let lot_ms = i64::from(self.of.lot()) * self.of.each_ms;
         let spread = match self.limit {
@@ -356,16 +357,16 @@ impl Refused {
 }
 
 impl Meters {
-    /// Forgets those nothing is lost with; whether there is room now.
-    fn make_room(&mut self, counted: &Counted, now: Timestamp) -> bool {
-        if now.0 - self.looked_at >= LOOK_EVERY_MS {
-            self.looked_at = now.0;
+    /// Evicts idle meters; true if a new one fits then.
+    fn make_room(&mut self, counted: &LimitMeters, now: Timestamp) -> bool {
+        if now.0 - self.scanned_at >= SCAN_EVERY_MS {
+            self.scanned_at = now.0;
             self.forget_idle(counted, now);
         }
         self.by_name.len() < MAX_METERS
     }
 
-    fn forget_idle(&mut self, counted: &Counted, now: Timestamp) {
+    fn forget_idle(&mut self, counted: &LimitMeters, now: Timestamp) {
         self.by_name.retain(|name, meter| !meter.is_idle(counted.allowance(name), now));
     }
 }
@@ -374,13 +375,13 @@ impl Meters {
 mod tests {
     use super::*;
 
-    fn counted() -> Counted {
+    fn counted() -> LimitMeters {
         let of = Allowance { burst: 6, each_ms: 1_000 };
-        Counted::new(HoldLimit::Visitor, of, of)
+        LimitMeters::new(HoldLimit::Visitor, of, of)
     }
 
     #[test]
-    fn everybody_has_a_bucket_and_an_empty_one_is_nobody_elses() {
+    fn callers_have_separate_buckets_and_an_empty_one_refuses_only_its_own() {
         let (counted, now) = (counted(), Timestamp(1_000_000));
         assert_eq!(counted.take("ann", now), Try::GrantedAndDue(1), "a lot is one");
         counted.record_answer("ann", Some(4_000), now);
@@ -388,31 +389,31 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_refused_is_told_which_limit_and_when_to_come_back() {
-        let problem = counted().refused(3_200).told();
+    fn a_refusal_names_the_limit_and_the_time_to_wait() {
+        let problem = counted().refused(3_200).into_problem();
         assert_eq!(problem.code(), Code::TooManyAttempts);
         assert!(problem.detail().ends_with("in 4 s."), "{}", problem.detail());
         let limit = Limit { name: "hold-visitor", burst: 6, window_s: 6 };
-        let told = Problem::new(Code::TooManyAttempts, "").with_limit(limit);
+        let expected = Problem::new(Code::TooManyAttempts, "").with_limit(limit);
         let header = |problem: Problem| {
             axum::response::IntoResponse::into_response(problem).headers()["ratelimit-policy"].clone()
         };
-        assert_eq!(header(problem), header(told));
+        assert_eq!(header(problem), header(expected));
     }
 
     #[test]
-    fn all_of_one_address_are_not_told_to_come_back_at_once() {
+    fn refusals_of_one_address_are_spread() {
         let of = Allowance::per_minute(1_200).expect("a limit");
-        let spread = |limit, wait_ms| Refused { limit, of, wait_ms }.spread_ms();
+        let spread = |limit, wait_ms| LimitExceeded { limit, of, wait_ms }.spread_ms();
         assert_eq!(spread(HoldLimit::Visitor, 20_000), 0);
-        assert_eq!(spread(HoldLimit::Address, 50), 10_000, "what a lot takes");
+        assert_eq!(spread(HoldLimit::Address, 50), 10_000, "the time to refill a lot");
         assert_eq!(spread(HoldLimit::Address, 20_000), 20_000);
         assert_eq!(spread(HoldLimit::Address, 50_000), 10_000);
         assert_eq!(spread(HoldLimit::Address, 90_000), 0);
     }
 
     #[test]
-    fn what_is_looked_at_is_not_taken_and_what_is_idle_is_not_kept() {
+    fn reading_a_wait_creates_no_meter_and_idle_meters_are_evicted() {
         let (counted, now) = (counted(), Timestamp(1_000_000));
         assert_eq!((counted.wait_ms("ann", now), counted.lock().by_name.len()), (None, 0));
         counted.take("ann", now);
@@ -424,13 +425,13 @@ mod tests {
         assert_eq!(counted.lock().by_name.len(), 0);
     }
 
-    /// Six tries a minute for a visitor, twelve for an address.
-    fn pair() -> Pair {
-        Pair::per_minute((HoldLimit::Visitor, 6), (HoldLimit::Address, 12))
+    /// Six attempts a minute for a visitor, twelve for an address.
+    fn pair() -> LimitPair {
+        LimitPair::per_minute((HoldLimit::Visitor, 6), (HoldLimit::Address, 12))
     }
 
     #[test]
-    fn meters_never_grow_beyond_their_limit_and_those_at_rest_make_room() {
+    fn meters_are_bounded_and_idle_ones_are_evicted() {
         let (pair, now) = (pair(), Timestamp(1_000_000));
         let counted = pair.visitor.expect("a limit");
         for who in 0..MAX_METERS {
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn new_visitors_of_one_address_are_refused_by_it_before_they_take_meters() {
+    fn new_visitors_of_a_flooded_address_are_refused_before_they_take_meters() {
         let (pair, now) = (pair(), Timestamp(1_000_000));
         let counted = pair.visitor.as_ref().expect("a limit");
         let tries = |who: &str, address: &str| {
@@ -460,18 +461,18 @@ mod tests {
             admitted.map(|()| counted.take(who, now)).map_err(|refused| refused.limit)
         };
         assert_eq!(tries("ann", "flooded"), Ok(Try::GrantedAndDue(1)));
-        let heard = (0..1_000).filter(|who| tries(&format!("cookie {who}"), "flooded").is_ok()).count();
-        assert!((12..=36).contains(&heard), "{heard} new visitors, of whom a minute's worth is 24 and a lot 4");
-        assert_eq!(counted.lock().by_name.len(), heard + 1);
+        let admitted = (0..1_000).filter(|who| tries(&format!("cookie {who}"), "flooded").is_ok()).count();
+        assert!((12..=36).contains(&admitted), "{admitted} new visitors, of which a minute's worth is 24 and a lot 4");
+        assert_eq!(counted.lock().by_name.len(), admitted + 1);
         assert_eq!(tries("one more", "flooded"), Err(HoldLimit::Address));
         counted.record_answer("ann", Some(0), now);
-        assert!(tries("ann", "flooded").is_ok(), "who has a meter is no newcomer");
+        assert!(tries("ann", "flooded").is_ok(), "a visitor with a meter is no newcomer");
         assert!(tries("ben", "another").is_ok());
     }
 
     #[test]
     fn an_address_without_limit_admits_all_its_visitors() {
-        let pair = Pair::per_minute((HoldLimit::Visitor, 6), (HoldLimit::Address, 0));
+        let pair = LimitPair::per_minute((HoldLimit::Visitor, 6), (HoldLimit::Address, 0));
         assert!((0..100).all(|who| pair.admit(&who.to_string(), "any", Timestamp(1_000_000)).is_ok()));
     }
 }

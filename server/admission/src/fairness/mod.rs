@@ -1,15 +1,14 @@
-//! Fair to people where many want the same seats: how often one may try for them, and what is unusual about how
-//! somebody does (`domain::fairness`). How extensions shrink for whoever lets holds run out is the lock store's, where
-//! the holds are.
+//! Fairness where many want the same seats: rate limits on attempts, and flags of unusual behaviour
+//! (`domain::fairness`). The lock store shortens extensions for owners whose holds ran out, because it has the holds.
 //!
-//! A try is counted for the visitor and for the address of the network it comes from ([`limits`]): buckets in Redis,
-//! shared by all replicas, of which each gives out a lot before it tells. No try waits for that; only whoever is about to
-//! be refused is asked about, for people who work where the show is are not. What was seen of
-//! visitors and addresses is kept in memory for half an hour ([`watch`]); what of it is unusual is written down in the
-//! background ([`batch`]) and shown to managers ([`flags`]). A flag refuses nobody anything.
+//! An attempt is counted for the visitor and for the network address it comes from ([`limits`]): token buckets in
+//! Redis, shared by all replicas, of which each grants a lot before it reports it. No attempt waits for that. Only
+//! before a refusal are stores called, because staff of the show's theatre and replays are exempt. Observations of
+//! visitors and addresses are kept in memory for half an hour ([`watch`]); unusual ones are written in the background
+//! ([`batch`]) and shown to managers ([`flags`]). A flag refuses nothing.
 //!
-//! What is not here: puzzles (`puzzles`), codes before checkout (`email_codes`), how often one may try anything else
-//! (`rate_limits`).
+//! Puzzles are in `puzzles`, codes before checkout in `email_codes`, and limits on other acts in
+//! `rate_limits`.
 
 mod batch;
 mod endpoints;
@@ -30,106 +29,106 @@ use http::{ClientAddress, Code, Problem};
 use identity::Visitor;
 use seats::seat_locks::with_map;
 
-use limits::{Counts, Refused};
+use limits::{Counts, LimitExceeded};
 
 pub use batch::write_forever;
 pub use endpoints::routes;
 pub use flags::{dismiss, list};
 
-/// Before refusing, we check whether this is staff or a repeat of a granted request; at most this many such checks of
-/// each kind run at once, and beyond that we refuse without checking.
-const MAX_ASKED_ABOUT: usize = 32;
+/// Maximum of concurrent checks of each kind (staff, replay) before a refusal; beyond it requests are refused
+/// without a check.
+const MAX_CHECKS: usize = 32;
 
-/// What a replica needs to be fair.
+/// State of fairness on one replica.
 pub struct Fairness {
     limits: limits::Limits,
     watches: watch::Watches,
-    asking_for_staff: Semaphore,
-    asking_for_repeats: Semaphore,
+    staff_checks: Semaphore,
+    replay_checks: Semaphore,
 }
 
 impl Fairness {
-    /// From the settings.
+    /// Creates the state from the settings.
     #[must_use]
     pub fn new(settings: &AdmissionSettings, redis_prefix: &str) -> Self {
         Self {
             limits: limits::Limits::new(settings, redis_prefix),
             watches: watch::Watches::default(),
-            asking_for_staff: Semaphore::new(MAX_ASKED_ABOUT),
-            asking_for_repeats: Semaphore::new(MAX_ASKED_ABOUT),
+            staff_checks: Semaphore::new(MAX_CHECKS),
+            replay_checks: Semaphore::new(MAX_CHECKS),
         }
     }
 
-    /// A turn to ask the lock store whether a request that is about to be refused repeats a granted one; none while
-    /// too many are asked about.
+    /// Acquires a permit to ask the lock store if a request about to be refused is a replay of a granted one; `None`
+    /// while too many such checks run.
     #[must_use]
     pub fn turn_for_a_repeat(&self) -> Option<SemaphorePermit<'_>> {
-        self.asking_for_repeats.try_acquire().ok()
+        self.replay_checks.try_acquire().ok()
     }
 }
 
-/// A caller who tries for seats of a show, changes a hold or checks out.
+/// The caller of an attempt, a change of a hold or a checkout.
 #[derive(Clone, Copy, Debug)]
 pub struct Trying<'a> {
     /// The show.
     pub show: Uuid,
-    /// The visitor, as the lock store knows them.
+    /// The visitor, as the lock store identifies them.
     pub owner: &'a str,
     /// The account they are signed in to.
     pub account: Option<Uuid>,
-    /// Where they come from.
+    /// Its network address.
     pub address: &'a ClientAddress,
-    /// Neither limited nor watched: they work where the show is, or ask for what they were granted.
-    is_free: bool,
+    /// Neither limited nor watched: staff of the show's theatre, or a replay.
+    is_exempt: bool,
 }
 
 impl<'a> Trying<'a> {
-    /// Somebody who tries for seats of this show.
+    /// The caller of an attempt at seats of this show.
     #[must_use]
     pub fn new(show: Uuid, visitor: &'a Visitor, address: &'a ClientAddress) -> Self {
-        Self { show, owner: &visitor.owner, account: visitor.account, address, is_free: false }
+        Self { show, owner: &visitor.owner, account: visitor.account, address, is_exempt: false }
     }
 
-    /// Whose tries they are: an account's, on whatever device, or a visitor's.
+    /// The name under which attempts are counted: the account on any device, or the visitor.
     fn person(&self) -> Cow<'a, str> {
         self.account.map_or(Cow::Borrowed(self.owner), |account| Cow::Owned(account.to_string()))
     }
 
-    /// They try; `request` is the hold they would get. It counts for the visitor, and for the address when it
-    /// [goes on](Self::goes_on). Asks no store, unless it is about to refuse.
+    /// Counts an attempt for the visitor, and for the address when it [goes on](Self::goes_on); `request` is the id of
+    /// the hold. Calls no store, except before a refusal.
     ///
     /// # Errors
-    /// 429 when they, or all who come from there, try too often.
+    /// 429 if the visitor, or all visitors of the address, exceed their limit.
     pub async fn once(&mut self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
-        self.is_free = puzzles::is_known_to_work_there(state, self.show, self.account).await;
-        if self.is_free {
+        self.is_exempt = puzzles::is_known_to_work_there(state, self.show, self.account).await;
+        if self.is_exempt {
             return Ok(());
         }
         let (fairness, now) = (&state.fairness, state.clock.now());
         match fairness.limits.of_visitor(state, Counts::Tries, self, now) {
             Ok(()) => {
-                fairness.watches.tried(self, now);
+                fairness.watches.record_attempt(self, now);
                 Ok(())
             }
             Err(refused) => {
-                fairness.watches.tried_in_vain(self, now);
-                Box::pin(self.unless_free(state, show, request, refused)).await
+                fairness.watches.record_refused_attempt(self, now);
+                Box::pin(self.refuse_unless_exempt(state, show, request, refused)).await
             }
         }
     }
 
-    /// The try goes on to the seats, so it counts for the address. One that was answered with a puzzle does not: else a
-    /// crowd behind one address would pay twice for each hold.
+    /// Counts an attempt for the address, once it reaches the seats. An attempt answered with a puzzle is not counted;
+    /// otherwise visitors behind one address would pay twice for each hold.
     ///
     /// # Errors
-    /// 429 when all who come from there try too often.
+    /// 429 if all visitors of the address exceed its limit.
     pub async fn goes_on(&mut self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
-        if self.is_free {
+        if self.is_exempt {
             return Ok(());
         }
         match state.fairness.limits.of_address(state, Counts::Tries, self, state.clock.now()) {
             Ok(()) => Ok(()),
-            Err(refused) => Box::pin(self.unless_free(state, show, request, refused)).await,
+            Err(refused) => Box::pin(self.refuse_unless_exempt(state, show, request, refused)).await,
         }
     }
 
@@ -151,42 +150,42 @@ impl<'a> Trying<'a> {
 
     /// Counts an act for the visitor and for the address; staff of the show's theatre are not counted.
     async fn count(&mut self, state: &AdmissionState, show: &Show, what: Counts) -> Result<(), Problem> {
-        self.is_free = puzzles::is_known_to_work_there(state, self.show, self.account).await;
-        if self.is_free {
+        self.is_exempt = puzzles::is_known_to_work_there(state, self.show, self.account).await;
+        if self.is_exempt {
             return Ok(());
         }
         let (limits, now) = (&state.fairness.limits, state.clock.now());
         let counted = limits.of_visitor(state, what, self, now);
         match counted.and_then(|()| limits.of_address(state, what, self, now)) {
             Ok(()) => Ok(()),
-            Err(refused) => Box::pin(self.unless_free(state, show, None, refused)).await,
+            Err(refused) => Box::pin(self.refuse_unless_exempt(state, show, None, refused)).await,
         }
     }
 
-    /// The seller at the counter is not limited, nor whoever repeats what another replica granted.
+    /// Refuses, unless the caller is staff at the counter or repeats what another replica granted.
     ///
-    /// To be boxed: it asks two stores, and nearly nobody who tries comes this far.
-    async fn unless_free(
+    /// To be boxed: it calls two stores, and hardly any attempt reaches it.
+    async fn refuse_unless_exempt(
         &mut self,
         state: &AdmissionState,
         show: &Show,
         request: Option<Uuid>,
-        refused: Refused,
+        refused: LimitExceeded,
     ) -> Result<(), Problem> {
-        // Turns of their own: while Postgres is slow to say who is staff, repeats are told all the same.
-        if let Ok(_turn) = state.fairness.asking_for_staff.try_acquire() {
-            self.is_free = puzzles::works_there(state, show, self.account).await;
+        // Separate permits: replays are answered even while Postgres is slow to return the staff.
+        if let Ok(_permit) = state.fairness.staff_checks.try_acquire() {
+            self.is_exempt = puzzles::works_there(state, show, self.account).await;
         }
-        if !self.is_free
-            && let Some(_turn) = state.fairness.turn_for_a_repeat()
+        if !self.is_exempt
+            && let Some(_permit) = state.fairness.turn_for_a_repeat()
         {
-            self.is_free = self.is_repeat(state, show, request).await;
+            self.is_exempt = self.is_replay(state, show, request).await;
         }
-        if self.is_free { Ok(()) } else { Err(refused.told()) }
+        if self.is_exempt { Ok(()) } else { Err(refused.into_problem()) }
     }
 
-    /// Whether they have what they ask for.
-    async fn is_repeat(&self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> bool {
+    /// True if the caller has the hold it asks for.
+    async fn is_replay(&self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> bool {
         if request.is_none() {
             return false;
         }
@@ -194,23 +193,23 @@ impl<'a> Trying<'a> {
         own.is_ok_and(|own| own.map(|held| held.hold) == request)
     }
 
-    /// They were granted a hold.
+    /// Records a granted hold.
     pub fn held(&self, state: &AdmissionState) {
-        if !self.is_free {
-            state.fairness.watches.held(self, state.clock.now());
+        if !self.is_exempt {
+            state.fairness.watches.record_hold(self, state.clock.now());
         }
     }
 
-    /// They were sent away before the seats: what they sent for a puzzle was wrong, or they are to solve one first.
+    /// Counts a refusal before the seats for the address, unless a puzzle is only required. Records wrong solutions.
     pub fn refused(&self, state: &AdmissionState, why: &Problem) {
-        if self.is_free || why.code() == Code::PuzzleWanted {
+        if self.is_exempt || why.code() == Code::PuzzleWanted {
             return;
         }
         let now = state.clock.now();
-        // They are refused already.
+        // The result is ignored: the attempt is refused already.
         let _ = state.fairness.limits.of_address(state, Counts::Tries, self, now);
         if matches!(why.code(), Code::PuzzleWrong | Code::PuzzleSpent) {
-            state.fairness.watches.puzzled(self, now);
+            state.fairness.watches.record_wrong_solution(self, now);
         }
     }
 }

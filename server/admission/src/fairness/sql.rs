@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::batch::Row;
 use platform::clock::to_utc;
 
-/// Which of these bought something in that show, or were as far as paying for it.
-pub(super) async fn who_bought(pg: &PgPool, asked: &[(Uuid, &str)]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
+/// Owners of these who bought something in that show, or began to pay for it.
+pub(super) async fn load_buyers(pg: &PgPool, asked: &[(Uuid, &str)]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
     let bought: Vec<(Uuid, String)> = sqlx::query_as(
         "SELECT DISTINCT booking.show_id, booking.owner
          FROM unnest($1::uuid[], $2::text[]) AS asked (show_id, owner)
@@ -25,8 +25,8 @@ pub(super) async fn who_bought(pg: &PgPool, asked: &[(Uuid, &str)]) -> Result<Ha
     Ok(bought.into_iter().collect())
 }
 
-/// Which of these accounts work where that show is.
-pub(super) async fn who_works(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> Result<HashSet<(Uuid, Uuid)>, sqlx::Error> {
+/// Accounts of these who work at that show's theatre.
+pub(super) async fn load_staff(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> Result<HashSet<(Uuid, Uuid)>, sqlx::Error> {
     let working: Vec<(Uuid, Uuid)> = sqlx::query_as(
         "SELECT DISTINCT asked.show_id, asked.account_id
          FROM unnest($1::uuid[], $2::uuid[]) AS asked (show_id, account_id)
@@ -41,23 +41,23 @@ pub(super) async fn who_works(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> Result<Has
     Ok(working.into_iter().collect())
 }
 
-/// These bought something after all: what is written down of their holds goes, but for what a manager has put aside.
-pub(super) async fn withdraw(pg: &PgPool, rows: &[Row<'_>]) -> Result<(), sqlx::Error> {
+/// Deletes the `never_bought` flags of buyers, except those a manager has dismissed.
+pub(super) async fn delete_never_bought(pg: &PgPool, rows: &[Row<'_>]) -> Result<(), sqlx::Error> {
     sqlx::query(
         "DELETE FROM unusual_flags flag
          USING unnest($1::uuid[], $2::text[], $3::text[]) AS bought (show_id, subject, tag)
          WHERE flag.show_id = bought.show_id AND flag.kind = 'never_bought' AND flag.subject = bought.subject
            AND flag.tag = bought.tag AND flag.dismissed_at IS NULL",
     )
-    .bind(rows.iter().map(|row| row.sighting.whose.show).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.sighting.whose.subject.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.sighting.key.show).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.sighting.key.subject.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.tag.as_str()).collect::<Vec<_>>())
     .execute(pg)
     .await?;
     Ok(())
 }
 
-/// Writes down what was seen; what is known of somebody already is added to, and a show with `most` gets no more.
+/// Writes flags: adds to existing ones, and inserts new ones for shows with fewer than `most`.
 pub(super) async fn write(pg: &PgPool, rows: &[Row<'_>], most: i64) -> Result<(), sqlx::Error> {
     let all = |text: fn(&Row<'_>) -> String| rows.iter().map(text).collect::<Vec<_>>();
     sqlx::query(
@@ -78,12 +78,12 @@ pub(super) async fn write(pg: &PgPool, rows: &[Row<'_>], most: i64) -> Result<()
              last_at = GREATEST(unusual_flags.last_at, EXCLUDED.last_at)",
     )
     .bind(rows.iter().map(|row| row.id).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.sighting.whose.show).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.sighting.key.show).collect::<Vec<_>>())
     .bind(all(|row| row.theatre.clone()))
     .bind(all(|row| row.sighting.kind.as_str().to_owned()))
-    .bind(all(|row| row.sighting.whose.subject.as_str().to_owned()))
+    .bind(all(|row| row.sighting.key.subject.as_str().to_owned()))
     .bind(all(|row| row.tag.clone()))
-    .bind(rows.iter().map(|row| i64::from(row.sighting.news)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| i64::from(row.sighting.unwritten)).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| to_utc(row.sighting.since)).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| to_utc(row.sighting.last)).collect::<Vec<_>>())
     .bind(most)
@@ -92,7 +92,7 @@ pub(super) async fn write(pg: &PgPool, rows: &[Row<'_>], most: i64) -> Result<()
     Ok(())
 }
 
-/// A flag as it is kept.
+/// A row of `unusual_flags`.
 #[derive(sqlx::FromRow)]
 pub(super) struct Flag {
     pub(super) id: Uuid,
@@ -107,7 +107,7 @@ pub(super) struct Flag {
     pub(super) reason: Option<String>,
 }
 
-/// Flags of a theatre, those that nobody put aside first, then the latest.
+/// Flags of a theatre: those not dismissed first, then the latest.
 pub(super) async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<Flag>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, show_id, kind, subject, tag, seen, since, last_at, dismissed_at, reason FROM unusual_flags
@@ -119,7 +119,7 @@ pub(super) async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result
     .await
 }
 
-/// It is put aside. `None`: the theatre has no such flag; `false`: it was so already.
+/// Dismisses a flag. `None`: the theatre has no such flag; `false`: it was dismissed before.
 pub(super) async fn dismiss(
     tx: &mut PgConnection,
     theatre: &str,
@@ -150,7 +150,7 @@ pub(super) async fn dismiss(
     Ok(there.then_some(false))
 }
 
-/// Deletes those last seen before that.
+/// Deletes flags last seen before that time.
 pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<(), sqlx::Error> {
     sqlx::query(
         "DELETE FROM unusual_flags WHERE id IN (SELECT id FROM unusual_flags WHERE last_at < $1 ORDER BY last_at LIMIT $2)",

@@ -1,6 +1,6 @@
-//! What was seen of visitors and addresses in each show, in memory, for half an hour.
+//! Observations of visitors and addresses in each show, kept in memory for half an hour.
 //!
-//! Each replica sees what comes to itself; a number below its threshold at every one of them is not told.
+//! Each replica observes its own requests; a number below its threshold on every replica is not reported.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,38 +11,38 @@ use uuid::Uuid;
 
 use super::Trying;
 
-/// Visitors and addresses watched at a time, by show. Beyond, those of whom nothing was seen for [`QUIET_MS`] make room;
-/// who is new is not watched until one does.
+/// Maximum of visitors and addresses watched, by show. Beyond, those idle for [`QUIET_MS`] are evicted;
+/// new ones are not watched if there are none.
 const MAX_WATCHED: usize = 20_000;
-/// Whoever did nothing for so long makes room, milliseconds.
+/// Idle time after which a watch may be evicted, milliseconds.
 const QUIET_MS: i64 = MINUTE_MS;
-/// They are looked through for those at most once in so long, milliseconds.
-const LOOK_EVERY_MS: i64 = SECOND_MS;
-/// Visitors of an address that are told apart; there may be more.
+/// Minimum time between two scans for idle watches, milliseconds.
+const SCAN_EVERY_MS: i64 = SECOND_MS;
+/// Maximum of distinct visitors counted for an address; there may be more.
 const MAX_VISITORS: usize = 128;
 
-/// Of whom something was seen, and where.
+/// The visitor or address that is watched, and the show.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Whose {
+pub(super) struct WatchKey {
     pub(super) show: Uuid,
     pub(super) subject: Subject,
     /// The owner, or the address.
     pub(super) name: String,
 }
 
-/// Something unusual that was not written down yet.
+/// An unusual observation that is not written yet.
 #[derive(Clone, Debug)]
 pub(super) struct Sighting {
-    pub(super) whose: Whose,
+    pub(super) key: WatchKey,
     pub(super) kind: Kind,
-    /// How much of it was seen in all, and how much of that is news.
+    /// The observed count, and how much of it is not written yet.
     pub(super) total: u32,
-    pub(super) news: u32,
+    pub(super) unwritten: u32,
     pub(super) since: Timestamp,
     pub(super) last: Timestamp,
-    /// As whom they came…
+    /// Owners of the visitor or address…
     pub(super) owners: Vec<String>,
-    /// …and signed in to which accounts.
+    /// …and accounts they were signed in to.
     pub(super) accounts: Vec<Uuid>,
 }
 
@@ -50,13 +50,13 @@ struct Watch {
     since: Timestamp,
     last: Timestamp,
     seen: Seen,
-    /// Of a visitor.
+    /// Intervals between attempts, of a visitor only.
     rhythm: Option<Box<Rhythm>>,
-    /// Of an address.
+    /// Distinct visitors, of an address only.
     visitors: HashSet<String>,
     /// Accounts they were signed in to.
     accounts: HashSet<Uuid>,
-    /// What is written down, in the order of [`Kind::ALL`].
+    /// The counts written so far, in the order of [`Kind::ALL`].
     written: [u32; Kind::ALL.len()],
 }
 
@@ -97,16 +97,16 @@ impl Watch {
         }
     }
 
-    fn sighting(&self, whose: &Whose, kind: Kind, total: u32) -> Sighting {
-        let owners = match whose.subject {
-            Subject::Visitor => vec![whose.name.clone()],
+    fn sighting(&self, key: &WatchKey, kind: Kind, total: u32) -> Sighting {
+        let owners = match key.subject {
+            Subject::Visitor => vec![key.name.clone()],
             Subject::Address => self.visitors.iter().cloned().collect(),
         };
         Sighting {
-            whose: whose.clone(),
+            key: key.clone(),
             kind,
             total,
-            news: total.saturating_sub(self.written(kind)),
+            unwritten: total.saturating_sub(self.written(kind)),
             since: self.since,
             last: self.last,
             owners,
@@ -119,56 +119,64 @@ fn place_of(kind: Kind) -> Option<usize> {
     Kind::ALL.iter().position(|one| *one == kind)
 }
 
-/// What becomes of those who were not seen yet.
+/// Treatment of a visitor or address without a watch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unseen {
-    Watched,
-    LeftAlone,
+enum Unwatched {
+    Watch,
+    Ignore,
 }
 
-/// Everybody who is watched.
+/// All watches.
 #[derive(Default)]
-pub(super) struct Watches(Mutex<Watched>);
+pub(super) struct Watches(Mutex<WatchTable>);
 
 #[derive(Default)]
-struct Watched {
-    by_whose: HashMap<Whose, Watch>,
-    looked_at: i64,
-    /// Where in the table [`Watches::without_purchase`] goes on.
-    asked_from: usize,
+struct WatchTable {
+    by_key: HashMap<WatchKey, Watch>,
+    scanned_at: i64,
+    /// The position at which [`Watches::without_purchase`] continues.
+    next_check: usize,
 }
 
 impl Watches {
-    /// Somebody tries for seats.
-    pub(super) fn tried(&self, trying: &Trying<'_>, now: Timestamp) {
-        self.see(trying, now, Unseen::Watched, |watch, trying| watch.note_try(trying, now));
+    /// Records an attempt at seats.
+    pub(super) fn record_attempt(&self, trying: &Trying<'_>, now: Timestamp) {
+        self.record(trying, now, Unwatched::Watch, |watch, trying| watch.note_try(trying, now));
     }
 
-    /// Somebody tries and is refused: whoever was not seen before is no more seen now, else refusals would fill the table.
-    pub(super) fn tried_in_vain(&self, trying: &Trying<'_>, now: Timestamp) {
-        self.see(trying, now, Unseen::LeftAlone, |watch, trying| watch.note_try(trying, now));
+    /// Records a refused attempt. It creates no watch, otherwise refusals would fill the table.
+    pub(super) fn record_refused_attempt(&self, trying: &Trying<'_>, now: Timestamp) {
+        self.record(trying, now, Unwatched::Ignore, |watch, trying| watch.note_try(trying, now));
     }
 
-    /// Somebody was granted a hold.
-    pub(super) fn held(&self, trying: &Trying<'_>, now: Timestamp) {
-        self.see(trying, now, Unseen::Watched, |watch, _| watch.seen.holds = watch.seen.holds.saturating_add(1));
+    /// Records a granted hold.
+    pub(super) fn record_hold(&self, trying: &Trying<'_>, now: Timestamp) {
+        self.record(trying, now, Unwatched::Watch, |watch, _| watch.seen.holds = watch.seen.holds.saturating_add(1));
     }
 
-    /// Somebody sent what solves no puzzle of theirs, or did before.
-    pub(super) fn puzzled(&self, trying: &Trying<'_>, now: Timestamp) {
-        self.see(trying, now, Unseen::Watched, |watch, _| watch.seen.puzzles = watch.seen.puzzles.saturating_add(1));
+    /// Records a wrong or spent solution of a puzzle.
+    pub(super) fn record_wrong_solution(&self, trying: &Trying<'_>, now: Timestamp) {
+        self.record(trying, now, Unwatched::Watch, |watch, _| {
+            watch.seen.puzzles = watch.seen.puzzles.saturating_add(1)
+        });
     }
 
-    fn see(&self, trying: &Trying<'_>, now: Timestamp, unseen: Unseen, note: impl Fn(&mut Watch, &Trying<'_>)) {
+    fn record(
+        &self,
+        trying: &Trying<'_>,
+        now: Timestamp,
+        unwatched: Unwatched,
+        note: impl Fn(&mut Watch, &Trying<'_>),
+    ) {
         let mut watched = self.lock();
         for (subject, name) in [(Subject::Visitor, trying.owner), (Subject::Address, trying.address.0.as_str())] {
-            let whose = Whose { show: trying.show, subject, name: name.to_owned() };
-            let is_new = !watched.by_whose.contains_key(&whose);
-            let is_full = watched.by_whose.len() >= MAX_WATCHED;
-            if is_new && (unseen == Unseen::LeftAlone || is_full && !watched.make_room(now)) {
+            let key = WatchKey { show: trying.show, subject, name: name.to_owned() };
+            let is_new = !watched.by_key.contains_key(&key);
+            let is_full = watched.by_key.len() >= MAX_WATCHED;
+            if is_new && (unwatched == Unwatched::Ignore || is_full && !watched.make_room(now)) {
                 continue;
             }
-            let watch = watched.by_whose.entry(whose).or_insert_with(|| Watch::new(subject, now));
+            let watch = watched.by_key.entry(key).or_insert_with(|| Watch::new(subject, now));
             if watch.is_over(now) {
                 *watch = Watch::new(subject, now);
             }
@@ -182,20 +190,20 @@ impl Watches {
         }
     }
 
-    /// What is unusual and not written down, so many at most. That nothing was bought is said of nobody who was seen first
-    /// less than `pay_ms` ago: they may be about to. Forgets whoever was not seen within the window.
+    /// The unusual observations that are not written, at most `most`. `NeverBought` needs a first observation at least
+    /// `pay_ms` ago, because a payment may be in progress. Also drops watches older than the window.
     pub(super) fn unusual(&self, now: Timestamp, pay_ms: i64, most: usize) -> Vec<Sighting> {
         let mut watched = self.lock();
-        watched.by_whose.retain(|_, watch| now.since(watch.last) < UNUSUAL_WINDOW_MS);
+        watched.by_key.retain(|_, watch| now.since(watch.last) < UNUSUAL_WINDOW_MS);
         let mut found = Vec::new();
-        for (whose, watch) in &watched.by_whose {
+        for (key, watch) in &watched.by_key {
             for kind in Kind::ALL {
                 if kind == Kind::NeverBought && now.since(watch.since) < pay_ms {
                     continue;
                 }
-                let total = kind.of(whose.subject, watch.seen).filter(|total| *total > watch.written(kind));
+                let total = kind.of(key.subject, watch.seen).filter(|total| *total > watch.written(kind));
                 let Some(total) = total else { continue };
-                found.push(watch.sighting(whose, kind, total));
+                found.push(watch.sighting(key, kind, total));
                 if found.len() >= most {
                     return found;
                 }
@@ -204,56 +212,56 @@ impl Watches {
         found
     }
 
-    /// Of whom it is written down that they bought nothing, so many at most: they may have since. The next ones each time,
-    /// so that everybody's turn comes, sooner or later: the table changes meanwhile.
+    /// Written `NeverBought` observations, at most `most`, to be checked for later purchases. Each call returns the
+    /// next ones; all get their turn eventually, as the table changes in between.
     pub(super) fn without_purchase(&self, most: usize) -> Vec<Sighting> {
         let mut watched = self.lock();
-        let Watched { by_whose, asked_from, .. } = &mut *watched;
-        let written: Vec<_> = by_whose.iter().filter(|(_, watch)| watch.written(Kind::NeverBought) > 0).collect();
+        let WatchTable { by_key, next_check, .. } = &mut *watched;
+        let written: Vec<_> = by_key.iter().filter(|(_, watch)| watch.written(Kind::NeverBought) > 0).collect();
         let count = most.min(written.len());
-        let from = *asked_from % written.len().max(1);
-        *asked_from = from + count;
+        let from = *next_check % written.len().max(1);
+        *next_check = from + count;
         let turns = written.into_iter().cycle().skip(from).take(count);
-        turns.map(|(whose, watch)| watch.sighting(whose, Kind::NeverBought, watch.seen.holds)).collect()
+        turns.map(|(key, watch)| watch.sighting(key, Kind::NeverBought, watch.seen.holds)).collect()
     }
 
-    /// These are written down.
+    /// Marks these as written.
     pub(super) fn written<'a>(&self, sightings: impl Iterator<Item = &'a Sighting>) {
         let mut watched = self.lock();
         for sighting in sightings {
-            // One that began anew meanwhile has nothing written yet, and forgets a little of what was.
-            if let Some(watch) = watched.by_whose.get_mut(&sighting.whose) {
+            // A watch that was reset meanwhile has nothing written yet; it then skips a part of its new count.
+            if let Some(watch) = watched.by_key.get_mut(&sighting.key) {
                 watch.note_written(sighting.kind, watch.written(sighting.kind).max(sighting.total));
             }
         }
     }
 
-    /// Somebody bought something: their holds were for something.
-    pub(super) fn bought(&self, whose: &Whose) {
-        if let Some(watch) = self.lock().by_whose.get_mut(whose) {
+    /// Records a purchase: the holds were not for nothing.
+    pub(super) fn record_purchase(&self, key: &WatchKey) {
+        if let Some(watch) = self.lock().by_key.get_mut(key) {
             watch.seen.holds = 0;
             watch.note_written(Kind::NeverBought, 0);
         }
     }
 
-    /// Nothing of it matters: who tries there works there.
-    pub(super) fn forget(&self, whose: &Whose) {
-        self.lock().by_whose.remove(whose);
+    /// Drops a watch of staff.
+    pub(super) fn forget(&self, key: &WatchKey) {
+        self.lock().by_key.remove(key);
     }
 
-    // Held for a few additions, and once in a while for a look at all of them; never across an await.
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+    // Held for a few additions, and rarely for a scan of all; never across an await.
+    fn lock(&self) -> MutexGuard<'_, WatchTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Watched {
+impl WatchTable {
     fn make_room(&mut self, now: Timestamp) -> bool {
-        if now.0 - self.looked_at >= LOOK_EVERY_MS {
-            self.looked_at = now.0;
-            self.by_whose.retain(|_, watch| now.since(watch.last) < QUIET_MS);
+        if now.0 - self.scanned_at >= SCAN_EVERY_MS {
+            self.scanned_at = now.0;
+            self.by_key.retain(|_, watch| now.since(watch.last) < QUIET_MS);
         }
-        self.by_whose.len() < MAX_WATCHED
+        self.by_key.len() < MAX_WATCHED
     }
 }
 

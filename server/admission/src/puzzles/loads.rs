@@ -1,4 +1,4 @@
-//! How many try to take seats of each show that is sold in a rush, at this replica.
+//! Attempts per second at seats of each show in a rush, as seen by this replica.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,15 +7,15 @@ use domain::puzzle::Load;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-/// Shows counted at a time; those where it is quiet are forgotten first, and beyond that none is counted more.
+/// Shows counted at most. Beyond, quiet ones are evicted; if all are busy, new shows are not counted.
 const MAX_SHOWS: usize = 10_000;
 
-/// A count for each show.
+/// The load of each show.
 #[derive(Default)]
 pub(super) struct Loads(Mutex<HashMap<Uuid, Load>>);
 
 impl Loads {
-    /// Counts an attempt; how many a second there are.
+    /// Counts an attempt; returns the attempts per second.
     pub(super) fn note(&self, show: Uuid, now: Timestamp) -> u32 {
         // Held for two additions.
         let mut loads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_show_is_counted_by_itself_and_quiet_ones_are_forgotten() {
+    fn shows_are_counted_separately_and_quiet_ones_are_evicted() {
         let (loads, now) = (Loads::default(), Timestamp(WINDOW_MS));
         let show = |number: usize| Uuid::from_u128(number as u128);
         let crowd: Vec<u32> = (0..50).map(|_| loads.note(show(1), now)).collect();
@@ -48,8 +48,8 @@ mod tests {
             loads.note(show(number), now);
         }
         loads.note(show(MAX_SHOWS + 1), now);
-        let kept = || loads.0.lock().expect("nobody panicked").len();
-        assert_eq!(kept(), MAX_SHOWS, "no room while all are busy");
+        let kept = || loads.0.lock().expect("no panic").len();
+        assert_eq!(kept(), MAX_SHOWS, "no eviction while all are busy");
         loads.note(show(MAX_SHOWS + 1), now.plus_ms(2 * WINDOW_MS));
         assert_eq!(kept(), 1);
     }

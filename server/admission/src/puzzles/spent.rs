@@ -1,8 +1,8 @@
-//! Solutions that were used, and who passes because of one.
+//! Spent solutions, and visitors who are exempt because of one.
 //!
-//! `{puzzle:SHOW:OWNER}:spent:SALT` is the request a solution was used for, until its puzzle has run out;
-//! `{puzzle:SHOW:OWNER}:passed` is there while its visitor is asked for no other. A tag for each visitor, so that a
-//! Cluster spreads them: they need not lie where the show's seats are, which has enough to do.
+//! `{puzzle:SHOW:OWNER}:spent:SALT` is the request a solution was spent on, until its challenge expires;
+//! `{puzzle:SHOW:OWNER}:passed` exists while its visitor is exempt. Each visitor has an own hash tag, so that a
+//! Cluster spreads the load: the slot of the show's seats is busy enough.
 
 use std::time::Duration;
 
@@ -16,58 +16,58 @@ use super::challenge::LIFE_MS;
 use crate::AdmissionState;
 use platform::redis_link::{Call, LuaScript};
 
-/// Who solved a puzzle is asked for no other in that show for so long, milliseconds.
+/// Time for which a visitor is exempt in a show after a solution, milliseconds.
 pub(super) const PASSED_MS: i64 = 10 * MINUTE_MS;
-/// Redis is waited for so long, then this replica goes by what it remembers itself.
+/// Timeout of Redis; after it this replica uses its own memory.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// Solutions and visitors remembered here at most; those longest ago are forgotten first.
+/// Maximum of solutions and visitors remembered locally; the oldest are evicted first.
 const MAX_REMEMBERED: u64 = 100_000;
 
-/// Which solutions were used, in Redis, and here for while it is away.
-pub(super) struct Spent {
+/// Spent solutions in Redis, with a local copy for its outages.
+pub(super) struct SpentSolutions {
     prefix: String,
     spend: LuaScript,
     passes: LuaScript,
-    /// Keys of solutions, and what they were used for.
-    here: Cache<String, Uuid>,
-    /// Keys of visitors who pass.
-    passed_here: Cache<String, ()>,
+    /// Keys of solutions, and the requests they were spent on.
+    local: Cache<String, Uuid>,
+    /// Keys of exempt visitors.
+    local_passed: Cache<String, ()>,
 }
 
-impl Spent {
-    /// `prefix` goes before every Redis key.
+impl SpentSolutions {
+    /// `prefix` precedes every Redis key.
     pub(super) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.to_owned(),
             spend: LuaScript::new(include_str!("lua/spend.lua")),
             passes: LuaScript::new(include_str!("lua/passes.lua")),
-            here: remembered(LIFE_MS),
-            passed_here: remembered(PASSED_MS),
+            local: local_cache(LIFE_MS),
+            local_passed: local_cache(PASSED_MS),
         }
     }
 
-    /// Uses the solution of a visitor's puzzle for a request; whether it was used for no other. From then on they pass.
+    /// Spends a solution on a request and exempts its visitor. False if it was spent on another request.
     pub(super) async fn spend(&self, state: &AdmissionState, whose: (Uuid, &str), salt: u64, request: Uuid) -> bool {
         let (spent, passed) = (self.key(whose, &format!("spent:{salt:016x}")), self.key(whose, "passed"));
         let mut call = self.spend.call(&[&spent, &passed]);
         call.arg(request.simple().to_string()).arg(LIFE_MS).arg(PASSED_MS);
-        let is_first = match asked(state, &call).await {
+        let is_first = match run_script(state, &call).await {
             Some(answer) => answer,
-            None => self.here.entry(spent).or_insert(request).await.into_value() == request,
+            None => self.local.entry(spent).or_insert(request).await.into_value() == request,
         };
         if is_first {
-            self.passed_here.insert(passed, ()).await;
+            self.local_passed.insert(passed, ()).await;
         }
         is_first
     }
 
-    /// Whether a visitor solved a puzzle of this show a while ago.
+    /// True if a visitor is exempt because of an earlier solution for this show.
     pub(super) async fn passes(&self, state: &AdmissionState, show: Uuid, owner: &str) -> bool {
         let key = self.key((show, owner), "passed");
-        if self.passed_here.contains_key(&key) {
+        if self.local_passed.contains_key(&key) {
             return true;
         }
-        asked(state, &self.passes.call(&[&key])).await.unwrap_or(false)
+        run_script(state, &self.passes.call(&[&key])).await.unwrap_or(false)
     }
 
     fn key(&self, (show, owner): (Uuid, &str), name: &str) -> String {
@@ -75,25 +75,25 @@ impl Spent {
     }
 }
 
-/// Remembers for so long, milliseconds.
-fn remembered<V: Clone + Send + Sync + 'static>(life_ms: i64) -> Cache<String, V> {
+/// Creates a cache whose entries live this long, milliseconds.
+fn local_cache<V: Clone + Send + Sync + 'static>(life_ms: i64) -> Cache<String, V> {
     Cache::builder()
         .max_capacity(MAX_REMEMBERED)
-        // What comes new is never turned away for what was asked about more often.
+        // New entries replace the oldest, never rejected in favour of ones read more often.
         .eviction_policy(EvictionPolicy::lru())
         .time_to_live(Duration::from_millis(life_ms.unsigned_abs()))
         .build()
 }
 
-/// What a script says, yes or no; `None` when Redis does not answer in time.
-async fn asked(state: &AdmissionState, call: &Call<'_>) -> Option<bool> {
+/// Runs a script that answers 0 or 1; `None` if Redis does not answer in time.
+async fn run_script(state: &AdmissionState, call: &Call<'_>) -> Option<bool> {
     match tokio::time::timeout(DEADLINE, state.redis.eval(call)).await {
         Ok(Ok(answer)) => match answer.value {
-            Value::Int(said @ (0 | 1)) => return Some(said == 1),
+            Value::Int(flag @ (0 | 1)) => return Some(flag == 1),
             other => tracing::error!(answer = ?other, "a puzzle script gave an invalid answer"),
         },
-        Ok(Err(cause)) => tracing::debug!(%cause, "puzzles are remembered by this replica alone for now"),
-        Err(_) => tracing::debug!("puzzles are remembered by this replica alone: Redis takes too long"),
+        Ok(Err(cause)) => tracing::debug!(%cause, "spent puzzles are kept by this replica alone: Redis unavailable"),
+        Err(_) => tracing::debug!("spent puzzles are kept by this replica alone: Redis timed out"),
     }
     None
 }

@@ -1,4 +1,4 @@
-//! The progress of a show's sale, by which its waiting room admits people.
+//! The progress of a show's sale, which determines how many its waiting room admits.
 
 use domain::time::Timestamp;
 use sqlx::PgPool;
@@ -14,13 +14,13 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Places of its areas nobody has bought, held and claimed ones included.
+    /// Unsold places of its areas, held and claimed ones included.
     #[must_use]
     pub const fn unsold_places(&self) -> u64 {
         self.unsold_places.unsigned_abs()
     }
 
-    /// Bookings that became confirmed since the instant asked for, as far as they still are.
+    /// Bookings that were confirmed since the given time, and still are.
     #[must_use]
     pub const fn bought(&self) -> u64 {
         self.bought.unsigned_abs()
@@ -30,7 +30,7 @@ impl Demand {
 /// Reads the progress of a sale.
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 pub async fn read_demand(pg: &PgPool, show: Uuid, since: Timestamp) -> Result<Demand, sqlx::Error> {
     sqlx::query_as(
         "SELECT (SELECT COALESCE(sum(capacity - sold), 0)::bigint FROM area_stock WHERE show_id = $1) AS unsold_places,

@@ -12,9 +12,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::entry::{self, Came, Papers};
+use super::entry::{self, Credentials, JoinOutcome};
 use super::limits::Joiner;
-use super::store::Entered;
+use super::store::EntryOutcome;
 use super::tickets::Pass;
 use super::{Refused, show_at, switch, view};
 use crate::AdmissionState;
@@ -32,11 +32,11 @@ pub fn routes() -> OpenApiRouter<AdmissionState> {
     OpenApiRouter::new().routes(routes!(come, look, leave)).routes(routes!(change))
 }
 
-/// Join the waiting room of a show; with a ticket whose turn it is, come in.
+/// Join the waiting room of a show; with a ticket that was called, enter it.
 ///
-/// Joining is one number and no row: the ticket in the answer is what is known of it. Send it along, as the cookie or as
-/// `Queue-Ticket`; a visitor who asks again without it is given the same, whatever the key. So nothing is kept under the
-/// key, and a repeat tells how the room stands by then.
+/// Joining takes one number and creates no row: the ticket in the response is the only record. Send it with later
+/// requests, as the cookie or as `Queue-Ticket`; a visitor who asks again without it gets the same, whatever the key.
+/// Nothing is stored under the key, and a repeat returns the present state of the room.
 #[utoipa::path(post, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
         ("Queue-Ticket" = Option<String>, Header, description = "Your ticket, where it is no cookie"),
@@ -61,45 +61,45 @@ async fn come(
     let show = state.catalogue.known_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     sales_open(&show, state.clock.now())?;
-    let papers = entry::papers(&state, &room, &visitor.owner, &headers);
+    let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
     let intent = Intent::new(&visitor.owner, key, "queue", &()).in_show(show.id);
     let request = ids::derived_id(&[&visitor.owner, &room.id.to_string(), intent.key()]);
     let joiner = Joiner { owner: &visitor.owner, address: &address, headers: &headers, request };
-    let came = match entry::come(&state, &room, joiner, papers).await {
-        Ok(came) => came,
-        // A new visitor keeps the cookie of a refusal: the puzzle is for them.
+    let outcome = match entry::join_or_enter(&state, &room, joiner, credentials).await {
+        Ok(outcome) => outcome,
+        // A new visitor keeps the cookie of a refusal: the puzzle is bound to it.
         Err(problem) => return Ok((visitor, problem).into_response()),
     };
-    let (status, papers, told) = match came {
-        Came::Joined(number) => (StatusCode::CREATED, Papers { number: Some(number), pass: None }, None),
-        Came::With(number, entered) => {
-            let pass = if let Entered::Inside(until) = entered { Some(Pass { number, until }) } else { None };
-            (StatusCode::OK, Papers { number: Some(number), pass }, told(entered))
+    let (status, credentials, entered_state) = match outcome {
+        JoinOutcome::Joined(number) => (StatusCode::CREATED, Credentials { number: Some(number), pass: None }, None),
+        JoinOutcome::HasTicket(number, entered) => {
+            let pass = if let EntryOutcome::Inside(until) = entered { Some(Pass { number, until }) } else { None };
+            (StatusCode::OK, Credentials { number: Some(number), pass }, state_of(entered))
         }
     };
-    let view = view::view(&state, &show, &room, &visitor.owner, papers, told);
+    let view = view::view(&state, &show, &room, &visitor.owner, credentials, entered_state);
     let mut response = (visitor, (status, Json(&view))).into_response();
     if view.state == QueueState::Over {
-        entry::forget(&state, &room, response.headers_mut());
+        entry::clear_cookies(&state, &room, response.headers_mut());
     } else {
         let pass = view.pass.as_deref().zip(view.pass_until_ms.map(Timestamp));
-        entry::keep(&state, &room, response.headers_mut(), view.ticket.as_deref(), pass);
+        entry::set_cookies(&state, &room, response.headers_mut(), view.ticket.as_deref(), pass);
     }
     Ok(response)
 }
 
-/// What the door said; `None` where the room itself says it.
-const fn told(entered: Entered) -> Option<QueueState> {
+/// The state returned by an attempt to enter; `None` if the room itself determines it.
+const fn state_of(entered: EntryOutcome) -> Option<QueueState> {
     match entered {
-        Entered::Inside(_) => Some(QueueState::Inside),
-        Entered::NotYet => None,
-        Entered::Late => Some(QueueState::Late),
-        Entered::Over => Some(QueueState::Over),
-        Entered::Elsewhere => Some(QueueState::Elsewhere),
+        EntryOutcome::Inside(_) => Some(QueueState::Inside),
+        EntryOutcome::NotYet => None,
+        EntryOutcome::Late => Some(QueueState::Late),
+        EntryOutcome::Over => Some(QueueState::Over),
+        EntryOutcome::Elsewhere => Some(QueueState::Elsewhere),
     }
 }
 
-/// How the waiting room of a show stands, and where you are in it. Costs no store anything.
+/// The state of the waiting room of a show, and your place in it. Calls no store.
 #[utoipa::path(get, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
     responses((status = 200, body = QueueView),
@@ -112,16 +112,16 @@ async fn look(
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
-    let papers = entry::papers(&state, &room, &visitor.owner, &headers);
-    if let Some(number) = papers.number {
+    let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
+    if let Some(number) = credentials.number {
         room.used_tickets.note(number);
     }
-    let view = view::view(&state, &show, &room, &visitor.owner, papers, None);
+    let view = view::view(&state, &show, &room, &visitor.owner, credentials, None);
     Ok((visitor, Json(view)).into_response())
 }
 
-/// Leave it, for good: whoever stands behind moves up. Your ticket is worth nothing any more. It takes no key: a ticket
-/// is given back once, and a repeat, with it or without, is answered the same.
+/// Leave the waiting room finally: people behind you move up, and your ticket becomes invalid. It takes no key: a
+/// ticket is given back once, and a repeat, with or without it, gets the same response.
 #[utoipa::path(delete, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
     responses((status = 204, description = "You have no place in it by what you brought"),
@@ -134,15 +134,15 @@ async fn leave(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let room = state.waiting_rooms.known(show)?;
-    let papers = entry::papers(&state, &room, &visitor.owner, &headers);
-    match papers.number {
+    let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
+    match credentials.number {
         Some(number) => entry::leave(&state, &room, number).await?,
-        // Cut off, or of another show: whoever sends it may stand in line all the same.
-        None if entry::sends_ticket(&headers) => return Err(Problem::not_found("ticket")),
+        // Truncated, or of another show: its sender may have a place all the same.
+        None if entry::has_ticket_header(&headers) => return Err(Problem::not_found("ticket")),
         None => {}
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    entry::forget(&state, &room, response.headers_mut());
+    entry::clear_cookies(&state, &room, response.headers_mut());
     Ok(response)
 }
 

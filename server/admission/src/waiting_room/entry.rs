@@ -1,4 +1,4 @@
-//! The door: who stands where, who may come in, and who is turned away.
+//! Entry: checks passes, reads and sets tickets and passes of requests, and lets visitors join or enter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::limits::{self, Joiner};
 use super::room::Room;
-use super::store::{self, Entered};
+use super::store::{self, EntryOutcome};
 use super::tickets::Pass;
 use super::{joining, rebuild, sellers};
 use crate::AdmissionState;
@@ -19,41 +19,41 @@ use catalogue::Show;
 use http::{Code, Problem};
 use identity::Visitor;
 
-/// Time to come in after a call, milliseconds. A late visitor comes in as soon as there is room.
+/// Time to enter after a call, milliseconds. A late visitor enters as soon as there is room.
 pub(super) const CLAIM_MS: i64 = 2 * MINUTE_MS;
-/// The same for a ticket whose holder has sent no request since joining, milliseconds: an open page sends one within seconds
-/// of the opening.
+/// The same for a ticket whose holder has sent no request since joining, milliseconds: an open page sends one within
+/// seconds of the opening.
 pub(super) const UNUSED_CLAIM_MS: i64 = 15 * SECOND_MS;
-/// Devices one ticket lets in: the one it was on, and one more.
+/// Devices per ticket: the one it was issued to, and one more.
 const DEVICES: u32 = 2;
-/// A pass is good for so long after its end, milliseconds: what was sent in time may arrive late.
-const GRACE_MS: i64 = 10 * SECOND_MS;
-/// Whoever was inside sees the map for so long after their pass ends, milliseconds: they may be paying.
-const AFTERWARDS_MS: i64 = 15 * MINUTE_MS;
-/// How long a browser keeps a ticket, seconds.
+/// Time for which a pass is accepted after its end, milliseconds: a request sent in time may arrive late.
+const PASS_GRACE_MS: i64 = 10 * SECOND_MS;
+/// Time for which a visitor sees the map after their pass ends, milliseconds: they may be paying.
+const MAP_AFTER_PASS_MS: i64 = 15 * MINUTE_MS;
+/// Lifetime of a ticket's cookie, seconds.
 const TICKET_LIFE_S: u32 = 7 * 24 * 3_600;
-/// When it is worth asking again for whoever has no pass.
-const COME_BACK: Duration = Duration::from_secs(10);
+/// `Retry-After` for requests without a pass.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// A program's ticket and pass.
+/// Request headers with the ticket and pass of a program.
 const TICKET_HEADER: &str = "queue-ticket";
 const PASS_HEADER: &str = "queue-pass";
 
-/// Where somebody is.
+/// The page that a visitor gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// The show has no waiting room, or they are inside, or were until just now: they see the map.
+    /// The map: the show has no waiting room, or they are inside or were until recently.
     Inside,
-    /// They are in front of it.
+    /// The waiting room.
     Outside,
 }
 
-/// Lets only those take seats who are inside, and whoever sells at the theatre's counter. However many come without a pass,
-/// no store is asked but about those who are signed in; of somebody with one, whether they left: their room is another's
-/// then.
+/// Allows attempts at seats with a valid pass, and by sellers at the theatre's counter. Requests without a pass
+/// cause no call of a store, except for signed-in accounts. For one with a pass, a store is asked if its visitor left:
+/// their room inside has been given to another then.
 ///
 /// # Errors
-/// 429 for everybody else, 503 when the store cannot be reached.
+/// 429 without a valid pass, 503 if the store cannot be reached.
 pub async fn check_pass(
     state: &AdmissionState,
     show: &Show,
@@ -62,83 +62,83 @@ pub async fn check_pass(
 ) -> Result<(), Problem> {
     let Some(room) = state.waiting_rooms.of(show.id) else { return Ok(()) };
     let now = state.clock.now();
-    let pass = pass_of(state, &room, &visitor.owner, headers).filter(|pass| now < pass.until.plus_ms(GRACE_MS));
+    let pass = pass_of(state, &room, &visitor.owner, headers).filter(|pass| now < pass.until.plus_ms(PASS_GRACE_MS));
     let detail = match pass {
         None => "This show is entered through its waiting room. Your place there is kept; please wait for your turn.",
-        // After the end everybody's number is used up, whether they left or not.
+        // After the end of a pass its number is used up anyway, so this cannot be checked.
         Some(pass) if now < pass.until && store::has_left(state, &room, pass.number).await? => {
             "You left this show. Its waiting room has a new place for you."
         }
         Some(_) => return Ok(()),
     };
-    // Boxed: the way to seats leads by here, and hardly anybody on it is asked about.
+    // Boxed: every attempt at seats runs through here, and hardly any reaches the query.
     if Box::pin(sellers::sells_there(state, show, visitor.account)).await {
         return Ok(());
     }
-    Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(COME_BACK))
+    Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(RETRY_AFTER))
 }
 
-/// Whether somebody sees the map of a show or its waiting room.
+/// Returns if a visitor sees the map of a show or its waiting room.
 #[must_use]
 pub fn whereabouts(state: &AdmissionState, show: Uuid, owner: &str, headers: &HeaderMap) -> Whereabouts {
     let Some(room) = state.waiting_rooms.of(show) else { return Whereabouts::Inside };
     let pass = pass_of(state, &room, owner, headers);
-    let sees = pass.is_some_and(|pass| state.clock.now() < pass.until.plus_ms(AFTERWARDS_MS));
+    let sees = pass.is_some_and(|pass| state.clock.now() < pass.until.plus_ms(MAP_AFTER_PASS_MS));
     if sees { Whereabouts::Inside } else { Whereabouts::Outside }
 }
 
-/// What opening the link of a ticket does to a browser.
+/// The effect of opening a ticket's link in a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Brought {
-    /// It keeps the ticket from now on, by this cookie.
+    /// The browser stores the ticket in this cookie.
     Keeps(HeaderValue),
-    /// It has another place already, and keeps that: nobody's place is taken away by a link they were sent.
+    /// The browser has another ticket and keeps it: a link sent by others must not replace a place.
     HasAnother,
-    /// It is no ticket of this show.
+    /// The ticket is not valid for this show.
     Nothing,
 }
 
-/// Brings a ticket to a browser with these headers.
+/// Transfers a ticket to the browser with these headers.
 #[must_use]
 pub fn bring_ticket(state: &AdmissionState, show: Uuid, headers: &HeaderMap, ticket: &str) -> Brought {
     let Some(room) = state.waiting_rooms.of(show) else { return Brought::Nothing };
     let read = |text: &str| state.waiting_rooms.signer.read_ticket(room.id, text);
     let Some(number) = read(ticket) else { return Brought::Nothing };
-    let own = brought(headers, TICKET_HEADER, &ticket_cookie(show)).and_then(|text| read(&text));
+    let own = header_or_cookie(headers, TICKET_HEADER, &ticket_cookie(show)).and_then(|text| read(&text));
     if own.is_some_and(|own| own != number) {
         return Brought::HasAnother;
     }
     Brought::Keeps(cookie(state, &ticket_cookie(show), ticket, TICKET_LIFE_S))
 }
 
-/// What a request brought along.
+/// Ticket and pass of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Papers {
-    /// The number of a genuine ticket.
+pub(super) struct Credentials {
+    /// The number of a valid ticket.
     pub(super) number: Option<u64>,
-    /// A genuine pass that is still good.
+    /// A valid pass that has not ended.
     pub(super) pass: Option<Pass>,
 }
 
-pub(super) fn papers(state: &AdmissionState, room: &Room, owner: &str, headers: &HeaderMap) -> Papers {
-    let ticket = brought(headers, TICKET_HEADER, &ticket_cookie(room.show));
+pub(super) fn read_credentials(state: &AdmissionState, room: &Room, owner: &str, headers: &HeaderMap) -> Credentials {
+    let ticket = header_or_cookie(headers, TICKET_HEADER, &ticket_cookie(room.show));
     let number = ticket.and_then(|ticket| state.waiting_rooms.signer.read_ticket(room.id, &ticket));
     let pass = pass_of(state, room, owner, headers).filter(|pass| state.clock.now() < pass.until);
-    Papers { number: number.or(pass.map(|pass| pass.number)), pass }
+    Credentials { number: number.or(pass.map(|pass| pass.number)), pass }
 }
 
 fn pass_of(state: &AdmissionState, room: &Room, owner: &str, headers: &HeaderMap) -> Option<Pass> {
-    let pass = brought(headers, PASS_HEADER, &pass_cookie(room.show))?;
+    let pass = header_or_cookie(headers, PASS_HEADER, &pass_cookie(room.show))?;
     state.waiting_rooms.signer.read_pass(room.id, owner, &pass)
 }
 
-/// Whether a program sends what it takes for a ticket.
-pub(super) fn sends_ticket(headers: &HeaderMap) -> bool {
+/// True if a request has the header for a ticket.
+pub(super) fn has_ticket_header(headers: &HeaderMap) -> bool {
     headers.contains_key(TICKET_HEADER)
 }
 
-/// What a header says, or a cookie.
-fn brought(headers: &HeaderMap, header: &str, cookie: &str) -> Option<String> {
+/// The value of a header, or else of a cookie.
+fn header_or_cookie(headers: &HeaderMap, header: &str, cookie: &str) -> Option<String> {
     if let Some(value) = headers.get(header) {
         return value.to_str().ok().map(str::to_owned);
     }
@@ -159,37 +159,37 @@ fn cookie(state: &AdmissionState, name: &str, value: &str, life_s: u32) -> Heade
     HeaderValue::try_from(text).expect("names and values are letters, digits and hyphens")
 }
 
-/// What became of coming to the door.
+/// The result of [`join_or_enter`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Came {
-    /// They have this number, and wait.
+pub(super) enum JoinOutcome {
+    /// A new number was given out, which waits.
     Joined(u64),
-    /// They came with this number.
-    With(u64, Entered),
+    /// The request had this number; the result of its attempt to enter.
+    HasTicket(u64, EntryOutcome),
 }
 
-/// Somebody comes to the door: without a ticket they get one, with one they go in if it is their turn.
+/// Joins without a ticket; enters with one whose place was called.
 ///
 /// # Errors
-/// 503 when a store cannot be reached or too many come; for a new ticket as [`limits::count`] says.
-pub(super) async fn come(
+/// 503 if a store cannot be reached or is overloaded; for a new ticket as [`limits::count`] returns.
+pub(super) async fn join_or_enter(
     state: &AdmissionState,
     room: &Arc<Room>,
     joiner: Joiner<'_>,
-    papers: Papers,
-) -> Result<Came, Problem> {
-    let Some(number) = papers.number else {
-        return number_of(state, room, joiner).await.map(Came::Joined);
+    credentials: Credentials,
+) -> Result<JoinOutcome, Problem> {
+    let Some(number) = credentials.number else {
+        return number_for_visitor(state, room, joiner).await.map(JoinOutcome::Joined);
     };
     room.used_tickets.note(number);
     let owner = joiner.owner;
-    if let Some(pass) = papers.pass {
-        return Ok(Came::With(number, Entered::Inside(pass.until)));
+    if let Some(pass) = credentials.pass {
+        return Ok(JoinOutcome::HasTicket(number, EntryOutcome::Inside(pass.until)));
     }
-    let Some(place) = room.place_of(number) else { return Ok(Came::With(number, Entered::NotYet)) };
-    // Most who ask are far from being called: that is known here.
+    let Some(place) = room.place_of(number) else { return Ok(JoinOutcome::HasTicket(number, EntryOutcome::NotYet)) };
+    // Most requests have a place far from being called, which is known without a call of Redis.
     if !room.queue().has_called(place) {
-        return Ok(Came::With(number, Entered::NotYet));
+        return Ok(JoinOutcome::HasTicket(number, EntryOutcome::NotYet));
     }
     let limit = room.inside_limit();
     let ask = || store::enter(state, room, (number, place), owner, PASS_MS, limit, DEVICES);
@@ -197,15 +197,15 @@ pub(super) async fn come(
         Some(entered) => entered,
         None => {
             rebuild::rebuild(state, room).await?;
-            ask().await?.unwrap_or(Entered::NotYet)
+            ask().await?.unwrap_or(EntryOutcome::NotYet)
         }
     };
-    Ok(Came::With(number, entered))
+    Ok(JoinOutcome::HasTicket(number, entered))
 }
 
-/// The number of a visitor: the same each time they ask, also while the first request is running; another when they
-/// gave that one back.
-async fn number_of(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
+/// The number of a visitor: the same for each request, also while the first one is running; a new one after it was
+/// given back.
+async fn number_for_visitor(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
     let (joins, asked) = (&state.waiting_rooms.joins, (room.id, joiner.owner.to_owned()));
     let join = async || {
         let joined = joins.entry(asked.clone()).or_try_insert_with(new_number(state, room, joiner)).await;
@@ -219,7 +219,7 @@ async fn number_of(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>)
     Ok(join().await?.into_value())
 }
 
-/// A new number, counted for the address it goes to.
+/// Takes a new number, which counts for its address.
 async fn new_number(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
     let counted = limits::count(state, room, joiner).await?;
     match joining::take_number(state, room).await {
@@ -231,15 +231,15 @@ async fn new_number(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>
     }
 }
 
-/// Somebody leaves for good.
+/// Gives a number back, finally.
 pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64) -> Result<(), Problem> {
-    // A room that was lost has forgotten who left; nobody waits for those who do not come.
+    // A lost room has forgotten who left; the calls of those places end unanswered.
     store::leave(state, room, number, room.place_of(number)).await?;
     Ok(())
 }
 
-/// What a browser keeps from now on: the ticket, and the pass until its end.
-pub(super) fn keep(
+/// Sets the cookies of ticket and pass; that of the pass lives until its end.
+pub(super) fn set_cookies(
     state: &AdmissionState,
     room: &Room,
     headers: &mut HeaderMap,
@@ -250,14 +250,14 @@ pub(super) fn keep(
         headers.append(header::SET_COOKIE, cookie(state, &ticket_cookie(room.show), ticket, TICKET_LIFE_S));
     }
     if let Some((pass, until)) = pass {
-        let life_s = (until.since(state.clock.now()) + AFTERWARDS_MS).max(0) / SECOND_MS;
+        let life_s = (until.since(state.clock.now()) + MAP_AFTER_PASS_MS).max(0) / SECOND_MS;
         let life_s = u32::try_from(life_s).unwrap_or(0);
         headers.append(header::SET_COOKIE, cookie(state, &pass_cookie(room.show), pass, life_s));
     }
 }
 
-/// A browser forgets ticket and pass.
-pub(super) fn forget(state: &AdmissionState, room: &Room, headers: &mut HeaderMap) {
+/// Deletes the cookies of ticket and pass.
+pub(super) fn clear_cookies(state: &AdmissionState, room: &Room, headers: &mut HeaderMap) {
     for name in [ticket_cookie(room.show), pass_cookie(room.show)] {
         headers.append(header::SET_COOKIE, cookie(state, &name, "", 0));
     }

@@ -1,5 +1,5 @@
-//! People who join at the same moment take one step of the counter together. The first leaves at once; those who
-//! come while its call is on its way share the next.
+//! Batches joins: requests of the same moment take their numbers in one call. The first is sent at once; those that
+//! arrive during its call share the next one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,43 +8,43 @@ use domain::waiting_room::MAX_TICKETS;
 use tokio::sync::oneshot;
 
 use super::room::Room;
-use super::store::Given;
+use super::store::NumberRange;
 use super::{rebuild, sql, store};
 use crate::AdmissionState;
 use http::{Code, Problem};
 
-/// People who take a step together.
+/// Joins per call.
 const MAX_PER_CALL: usize = 1_024;
-/// People who may wait for a step; "come back in a moment" is an answer.
+/// Maximum of queued joins; more are refused.
 const MAX_WAITING: usize = 16_384;
-/// Numbers Postgres is told of at a time, at least: what may be nobody's when Redis forgets…
+/// Minimum block of numbers reserved in Postgres: at most so many are lost with Redis…
 const BLOCK: u64 = 256;
-/// …and more where many come: enough for so many steps like this one.
-const STEPS_AHEAD: u64 = 4;
+/// …and more under load: enough for so many calls like the present one.
+const CALLS_AHEAD: u64 = 4;
 /// `Retry-After` of a full room.
 const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// How often a step is tried: past the mark, past a room that was lost, and once more.
+/// Tries of a call: after raising the mark, after a rebuild, and once more.
 const TRIES: u32 = 4;
 
 type Reply = oneshot::Sender<Result<u64, Problem>>;
 
-/// Who waits for the next step.
+/// The queue of joins of a room.
 #[derive(Default)]
-pub(super) struct Joining(Mutex<Waiting>);
+pub(super) struct JoinQueue(Mutex<PendingJoins>);
 
 #[derive(Default)]
-struct Waiting {
+struct PendingJoins {
     replies: Vec<Reply>,
     is_served: bool,
 }
 
-impl Joining {
+impl JoinQueue {
     // Held for queue operations only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingJoins> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those who take the next step; none means that nobody is served any more.
+    /// Takes the joins of the next call. Without any, marks the queue as unserved.
     fn next(&self) -> Vec<Reply> {
         let mut waiting = self.lock();
         let count = waiting.replies.len().min(MAX_PER_CALL);
@@ -54,61 +54,61 @@ impl Joining {
     }
 }
 
-/// The next number.
+/// Takes the next number.
 ///
 /// # Errors
-/// 503 when too many wait, or a store cannot be reached.
+/// 503 if the queue is full, or a store cannot be reached.
 pub(super) async fn take_number(state: &AdmissionState, room: &Arc<Room>) -> Result<u64, Problem> {
     let (reply, answer) = oneshot::channel();
     {
         let mut waiting = room.joining.lock();
         if waiting.replies.len() >= MAX_WAITING {
-            return Err(crowded());
+            return Err(overloaded());
         }
         waiting.replies.push(reply);
         if !waiting.is_served {
             waiting.is_served = true;
-            state.tasks.spawn(serve(state.clone(), Arc::clone(room)));
+            state.tasks.spawn(run_queue(state.clone(), Arc::clone(room)));
         }
     }
-    answer.await.map_err(|_| Problem::internal(&"a line at the door was left unserved"))?
+    answer.await.map_err(|_| Problem::internal(&"the task of a join queue ended early"))?
 }
 
-fn crowded() -> Problem {
+fn overloaded() -> Problem {
     Problem::new(Code::Overloaded, "Very many people are at the door right now. Please try again in a moment.")
 }
 
-/// Opens the line again for the next one should we die, and tells those in it.
-struct Serving<'a>(&'a Joining);
+/// Resets the queue of a task that panicked: its callers get an error, and the next join starts a new task.
+struct QueueGuard<'a>(&'a JoinQueue);
 
-impl Drop for Serving<'_> {
+impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            *self.0.lock() = Waiting::default();
+            *self.0.lock() = PendingJoins::default();
         }
     }
 }
 
-async fn serve(state: AdmissionState, room: Arc<Room>) {
-    let _serving = Serving(&room.joining);
+async fn run_queue(state: AdmissionState, room: Arc<Room>) {
+    let _guard = QueueGuard(&room.joining);
     loop {
         let mut batch = room.joining.next();
         if batch.is_empty() {
             return;
         }
-        // Whoever hung up gets no number that nobody would know of.
+        // A caller that disconnected gets no number, because no other caller could use it.
         batch.retain(|reply| !reply.is_closed());
-        hand_out(&state, &room, batch).await;
+        assign_numbers(&state, &room, batch).await;
     }
 }
 
-async fn hand_out(state: &AdmissionState, room: &Room, mut batch: Vec<Reply>) {
+async fn assign_numbers(state: &AdmissionState, room: &Room, mut batch: Vec<Reply>) {
     while !batch.is_empty() {
-        match step(state, room, batch.len() as u64).await {
-            Ok(Given { first, count, .. }) => {
+        match take_numbers(state, room, batch.len() as u64).await {
+            Ok(NumberRange { first, count, .. }) => {
                 let served = usize::try_from(count).unwrap_or(usize::MAX).min(batch.len());
                 for (reply, number) in batch.drain(..served).zip(first..) {
-                    // Nobody listening any more: a number stays nobody's.
+                    // The receiver may be gone; then the number stays unused.
                     let _ = reply.send(Ok(number));
                 }
             }
@@ -117,13 +117,13 @@ async fn hand_out(state: &AdmissionState, room: &Room, mut batch: Vec<Reply>) {
     }
 }
 
-/// Some numbers, one at least.
-async fn step(state: &AdmissionState, room: &Room, people: u64) -> Result<Given, Problem> {
-    if room.was_in_doubt() {
-        // Others may have given out what we never saw and Redis has lost: all of it is below the mark.
-        let row = sql::one(&state.pg, room.id).await.inspect_err(|_| room.doubt())?;
-        room.learn(&row);
-        room.go_on_behind(row.reserved());
+/// Takes some numbers, at least one.
+async fn take_numbers(state: &AdmissionState, room: &Room, people: u64) -> Result<NumberRange, Problem> {
+    if room.take_suspect() {
+        // Other replicas may have given out numbers that Redis has lost; all of them are below the mark.
+        let row = sql::load_room(&state.pg, room.id).await.inspect_err(|_| room.mark_suspect())?;
+        room.apply_row(&row);
+        room.raise_floor(row.reserved());
     }
     for _ in 0..TRIES {
         match store::join(state, room, people).await? {
@@ -132,14 +132,14 @@ async fn step(state: &AdmissionState, room: &Room, people: u64) -> Result<Given,
                 let detail = "The waiting room is full. It takes others as soon as people are called or leave.";
                 return Err(Problem::new(Code::WaitingListFull, detail).with_retry_after(FULL_RETRY_AFTER));
             }
-            // The mark first, in Postgres: a number is never given out before it stands there.
+            // The mark is raised in Postgres first: a number is never given out above it.
             Some(given) => {
-                let mark = (given.first + BLOCK.max(STEPS_AHEAD * people)).min(MAX_TICKETS);
-                room.may_reach(sql::reserve(&state.pg, room.id, mark).await?);
+                let mark = (given.first + BLOCK.max(CALLS_AHEAD * people)).min(MAX_TICKETS);
+                room.raise_reserved(sql::reserve(&state.pg, room.id, mark).await?);
             }
             None => rebuild::rebuild(state, room).await?,
         }
     }
-    tracing::warn!(room = %room.id, "a waiting room gives out no numbers");
-    Err(crowded())
+    tracing::warn!(room = %room.id, "take numbers of a waiting room failed after all tries");
+    Err(overloaded())
 }

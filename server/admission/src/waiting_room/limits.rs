@@ -1,9 +1,10 @@
 //! Limits on the tickets of a waiting room for each address and its network, and the puzzles in front of them.
 //!
-//! Two buckets a room, shared by all replicas (`rate_limits`): the caller's address (IPv4, or an IPv6 /64), and the
-//! network around it (/24, or /48). A ticket takes one from each. The first ones of a full bucket are free, the others cost
-//! a puzzle of this room (`puzzles`), and an empty bucket refuses. While Redis does not answer no ticket is given out (503):
-//! a replica that counted by itself would give an address its bucket once more, and numbers come from Redis anyhow.
+//! Two token buckets per room, shared by all replicas (`rate_limits`): the caller's address (IPv4, or an IPv6 /64), and
+//! the network around it (/24, or /48). A ticket takes one token from each. The first ones of a full bucket are free,
+//! the others cost a puzzle of this room (`puzzles`), and an empty bucket refuses. While Redis does not answer no
+//! ticket is given out (503): a replica with its own count would grant an address its bucket once more, and numbers
+//! come from Redis anyway.
 
 use std::time::Duration;
 
@@ -20,28 +21,28 @@ use platform::rate_limits::{Allowance, Taken};
 /// Names of the buckets, in the header `RateLimit` and in Redis.
 const ADDRESS: &str = "queue-address";
 const NETWORK: &str = "queue-network";
-/// Spread of `Retry-After`, milliseconds: callers who share an address do not come back together.
+/// Jitter of `Retry-After`, milliseconds: callers who share an address do not retry together.
 const SPREAD_MS: u64 = 20_000;
 
-/// A request to join.
+/// A request to join, with what its limits need.
 #[derive(Clone, Copy)]
 pub(super) struct Joiner<'a> {
     pub(super) owner: &'a str,
     pub(super) address: &'a ClientAddress,
     pub(super) headers: &'a HeaderMap,
-    /// Names the request: a repeat of it may bring the same solution.
+    /// Identifies the request, so that a retry may present the same solution.
     pub(super) request: Uuid,
 }
 
-/// Takes from the buckets, which are returned when no ticket is given out.
+/// Tokens taken from buckets, which are returned if no ticket is given out.
 #[derive(Debug, Default)]
 pub(super) struct Counted(Vec<(Allowance, String)>);
 
 /// Counts a new ticket for the address and the network of its caller.
 ///
 /// # Errors
-/// 428 when a puzzle is to be solved first, 400 and 409 for a solution that is none or was used; 429 when address or
-/// network have no ticket left, with how long to wait; 503 when Redis does not answer.
+/// 428 if a puzzle must be solved first, 400 and 409 for an invalid or spent solution; 429 if address or
+/// network have no ticket left, with the time to wait; 503 if Redis does not answer.
 pub(super) async fn count(state: &AdmissionState, room: &Room, joiner: Joiner<'_>) -> Result<Counted, Problem> {
     let Some(of_address) = TicketLimit::of_address(state.admission_settings.queue_tickets_per_address) else {
         return Ok(Counted::default());
@@ -74,7 +75,7 @@ pub(super) async fn count(state: &AdmissionState, room: &Room, joiner: Joiner<'_
 }
 
 impl Counted {
-    /// Returns the takes: no ticket was given out.
+    /// Returns the tokens, because no ticket was given out.
     pub(super) async fn give_back(self, state: &AdmissionState) {
         for (of, whose) in self.0 {
             state.rate_limits.give_back(&of, &whose).await;
@@ -89,7 +90,7 @@ fn refusal(of: &Allowance, pause: Duration) -> Problem {
          same chance in the draw as all others.",
         pause.as_millis().div_ceil(1_000).max(1)
     );
-    tracing::info!(limit = of.name, "joining a waiting room was refused: no ticket left for the address");
+    tracing::info!(limit = of.name, "join of a waiting room refused: no ticket left for the address");
     Problem::new(Code::TooManyAttempts, detail).with_limit((*of).into()).with_retry_after(pause)
 }
 
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_when_to_come_back_and_spreads_people() {
+    fn a_refusal_has_a_wait_with_jitter() {
         let of = Allowance { name: ADDRESS, burst: 120, each_ms: 10_000 };
         let problem = refusal(&of, Duration::from_secs(7));
         assert_eq!(problem.code(), Code::TooManyAttempts);

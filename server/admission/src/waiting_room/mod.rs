@@ -1,20 +1,20 @@
-//! The waiting room of a show, where it is switched on: two million people at the door cost a counter.
+//! The waiting room of a show, if it is switched on. Two million waiting visitors cost one counter in Redis.
 //!
-//! Joining is one step of a counter in Redis, shared by all who come at the same moment ([`joining`]), and a signed
-//! ticket with the number ([`tickets`]); nobody has a row. The key of the draw is made when the room is switched on and
-//! its hash published; at opening the counter says how many are drawn, that is written down once, and only then is
-//! the key told and anybody let in (`domain::waiting_room::draw`). Every replica calls the next places four times a
-//! second ([`rounds`], `lua/admit.lua`): Redis' clock and one script decide, so that none leads and nobody is called
-//! twice. Tickets are limited for each address, and cost puzzles where many are taken from one ([`limits`]); an unused
-//! ticket ([`used_tickets`]) keeps a place inside for seconds only. A visitor who comes in has a signed pass;
-//! `POST …/holds` looks nothing up about those without one ([`check_pass`]), except whether an account sells at the counter:
-//! buyers who are served there wait in no room ([`sellers`]).
+//! Joining increments a counter in Redis, once for all requests of the same moment ([`joining`]), and returns a signed
+//! ticket with the number ([`tickets`]); a visitor has no row. The key of the draw is created when the room is switched
+//! on, and its hash is published. At opening the counter fixes how many are drawn; that number is recorded once, and
+//! only then the key is published and the first place called (`domain::waiting_room::draw`). Every replica calls the
+//! next places four times a second ([`rounds`], `lua/admit.lua`): Redis' clock and one script decide, so there is no
+//! leader and no double call. Tickets are limited per address, and many from one address cost puzzles ([`limits`]); an
+//! unused ticket ([`used_tickets`]) reserves a place inside only for seconds. A visitor who enters gets a signed pass.
+//! `POST …/holds` reads no store for requests without one ([`check_pass`]), except to check if the account sells at the
+//! counter: customers at the counter do not wait ([`sellers`]).
 //!
-//! Redis may forget everything. Tickets carry their numbers, the draw stands in Postgres, and numbers are given out
-//! only below a mark that was written there before, in blocks (`waiting_rooms.reserved`): a room that is built again
-//! ([`rebuild`]) goes on behind the mark. What is lost is who left and who was inside; the latter are counted as inside
-//! until their passes are over. Numbers between the last that was given out and the mark stay nobody's (`gaps`): their
-//! places are passed over, and whoever has one of them all the same comes late.
+//! Redis may lose everything. Tickets contain their numbers, the draw is in Postgres, and numbers are given out only
+//! below a mark that was written there before, in blocks (`waiting_rooms.reserved`): a rebuilt room ([`rebuild`])
+//! continues after the mark. Lost are only the numbers given back and those inside; the latter are counted as inside
+//! until their passes end. Numbers between the last one given out and the mark become a gap (`gaps`): their places are
+//! skipped, and a holder of one of them enters late.
 
 mod demand;
 mod endpoints;

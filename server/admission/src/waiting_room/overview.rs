@@ -1,4 +1,4 @@
-//! How the room of a show stands, for those who decide about it.
+//! The state of a show's room, for staff who control it.
 
 use domain::api::waiting_room::DrawView;
 use domain::time::Timestamp;
@@ -11,37 +11,37 @@ use crate::AdmissionState;
 use http::Problem;
 use platform::clock::from_utc;
 
-/// A room that is on, as its staff see it.
+/// An active room, for its staff.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {
     /// When it opens.
     pub opens_at: Timestamp,
-    /// Whether that stays: it has opened, or is about to.
+    /// True if the opening cannot change: it has opened, or is about to.
     pub is_settled: bool,
-    /// How it stands, as everyone is told.
+    /// Its public state.
     pub queue: Queue,
-    /// People inside, and those called who have time left to come.
+    /// People inside, and called ones whose time to enter has not ended.
     pub inside: u64,
-    /// How many they may be; `None` before it has opened.
+    /// The maximum of people inside; `None` before it has opened.
     pub limit: Option<u64>,
-    /// What is published of its draw.
+    /// The published part of its draw.
     pub draw: DrawView,
-    /// Names the room as it is described here; whoever decides about it says it (`switch`).
+    /// The version of the room for optimistic locking; a change must name it (`switch`).
     pub seen: String,
 }
 
-/// The room of a show, if one is on. What staff decide comes from Postgres: whichever server is asked, it is what was
-/// last decided. Figures are those this server heard a moment ago, else those that were noted about a second ago.
+/// The active room of a show. Settings come from Postgres: every replica returns the latest ones. Figures come from
+/// this replica if it knows the room, otherwise from the record in Postgres, which is about a second old.
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 pub async fn overview(state: &AdmissionState, show: Uuid) -> Result<Option<Overview>, Problem> {
     let Some(row) = sql::of_show(&state.pg, show).await? else { return Ok(None) };
     let (key, people) = (row.key()?, row.drawn());
     let per_second = row.per_second.unsigned_abs();
     let heard = state.waiting_rooms.of(show).filter(|room| room.id == row.id);
-    let stands = heard.as_ref().and_then(|room| Some((room.queue(), room.stands()?.inside)));
-    let (queue, inside) = stands.unwrap_or_else(|| {
+    let status = heard.as_ref().and_then(|room| Some((room.queue(), room.status()?.inside)));
+    let (queue, inside) = status.unwrap_or_else(|| {
         let noted = Queue { joined: row.joined(), called: row.called(), ..Queue::default() };
         (noted, row.inside())
     });
@@ -55,9 +55,9 @@ pub async fn overview(state: &AdmissionState, show: Uuid) -> Result<Option<Overv
             method: METHOD.to_owned(),
             commitment: hex::encode(commitment(&key)),
             people,
-            // Told by everybody once it is written down how many are drawn, and not before.
+            // Published once the number drawn is recorded, and not before.
             key: people.map(|_| hex::encode(key)),
         },
-        seen: switch::mark(Some(&row)),
+        seen: switch::version_of(Some(&row)),
     }))
 }

@@ -1,4 +1,4 @@
-//! Building a room in Redis from what Postgres knows: at first touch, and whenever Redis forgot it.
+//! Builds a room in Redis from Postgres: at its first use, and after Redis lost it.
 
 use domain::waiting_room::PASS_MS;
 
@@ -7,18 +7,18 @@ use super::{sql, store};
 use crate::AdmissionState;
 use http::Problem;
 
-/// Builds the room unless somebody was faster. Numbers go on behind the mark.
+/// Builds the room, unless another replica has built it. Numbers continue after the mark.
 pub(super) async fn rebuild(state: &AdmissionState, room: &Room) -> Result<(), Problem> {
-    let row = sql::one(&state.pg, room.id).await?;
-    room.learn(&row);
+    let row = sql::load_room(&state.pg, room.id).await?;
+    room.apply_row(&row);
     let start = row.start(room.seen());
     if let Some(gap) = store::load(state, room, &start, PASS_MS).await?
         && start.first > 0
     {
-        tracing::warn!(room = %room.id, ?start, ?gap, "Redis had forgotten a waiting room, or part of it");
-        // Should we die here, places that are nobody's keep some room for two minutes each after the next loss.
+        tracing::warn!(room = %room.id, ?start, ?gap, "rebuilt a waiting room that Redis had lost, or a part of it");
+        // A crash here leaves the gap unrecorded: after the next loss its places take room for two minutes each.
         if !gap.is_empty() {
-            sql::note_gap(&state.pg, room.id, gap).await?;
+            sql::record_gap(&state.pg, room.id, gap).await?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The waiting rooms that are on, as this replica knows them.
+//! The active waiting rooms, as this replica knows them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,64 +13,64 @@ use moka::policy::EvictionPolicy;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::joining::Joining;
+use super::joining::JoinQueue;
 use super::sellers::Sellers;
 use super::sql::{self, RoomRow};
-use super::store::{self, Scripts, Stands};
+use super::store::{self, RoomStatus, Scripts};
 use super::tickets::Signer;
 use super::used_tickets::UsedTickets;
 use http::Problem;
 use platform::clock::from_utc;
 
-/// Rooms that are on at once.
+/// Maximum of active rooms.
 const MAX_ROOMS: i64 = 1_000;
-/// Tickets remembered by whom they were given to, so that asking again gives the same.
+/// Maximum of numbers remembered by visitor, so that a retry gets the same ticket.
 const JOINS_KEPT: u64 = 100_000;
-/// How long they are.
+/// Time for which they are remembered.
 const JOIN_LIFE: Duration = Duration::from_secs(600);
-/// Nobody has looked yet how many seats are left.
+/// The number of unsold seats has not been read yet.
 const UNKNOWN: u64 = u64::MAX;
-/// Places whose numbers are worked out at a time.
+/// Drawn places whose numbers are computed at a time.
 const WINDOW: u64 = 1_000;
 
-/// What staff decide about a room.
+/// The settings of a room, controlled by staff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct RoomSettings {
     /// When it opens.
     pub opens_at: Timestamp,
-    /// People let in a second at most.
+    /// Maximum of people let in per second.
     pub per_second: u32,
 }
 
-/// A waiting room that is on.
+/// An active waiting room.
 pub struct Room {
-    /// Its id: another each time it is switched on.
+    /// Its id, new each time it is switched on.
     pub id: Uuid,
-    /// The show it leads to.
+    /// Its show.
     pub show: Uuid,
     /// SHA-256 of the key of its draw, hex.
     pub commitment: String,
     pub(super) keys: [String; 6],
-    pub(super) joining: Joining,
+    pub(super) joining: JoinQueue,
     pub(super) used_tickets: UsedTickets,
     key: [u8; KEY_BYTES],
-    terms: RwLock<Terms>,
-    /// The draw, once it is written down how many are drawn.
+    settings: RwLock<RoomSettings>,
+    /// The draw, once the number drawn is recorded.
     draw: OnceLock<Draw>,
-    /// No number below this is free, as far as was heard.
+    /// No number below this is free, as far as this replica has seen.
     seen: AtomicU64,
-    /// None below this is given out here, since a call failed: others may have been given it meanwhile.
+    /// No number below this is given out here after a failed call: other replicas may have given them out.
     floor: AtomicU64,
-    /// A call failed: what is in Redis by now may be older than what others were told.
-    is_in_doubt: AtomicBool,
-    /// No number from here on may be given out.
+    /// True after a failed call: Redis may have lost writes that other replicas have seen.
+    is_suspect: AtomicBool,
+    /// The mark: no number from here on may be given out.
     reserved: AtomicU64,
     /// Seats and places that are not sold.
     unsold: AtomicU64,
-    /// Bookings made within the time one is inside.
+    /// Bookings within the length of a pass.
     bought: AtomicU64,
-    stands: Mutex<Option<Stands>>,
-    /// Numbers at some drawn places, from the first one's.
+    status: Mutex<Option<RoomStatus>>,
+    /// The numbers at a range of drawn places, and its first place.
     window: Mutex<(u64, Arc<[u64]>)>,
 }
 
@@ -82,52 +82,52 @@ impl Room {
             show: row.show_id,
             commitment: hex::encode(commitment(&key)),
             keys: store::keys(prefix, row.show_id, row.id),
-            joining: Joining::default(),
+            joining: JoinQueue::default(),
             used_tickets: UsedTickets::default(),
             key,
-            terms: RwLock::new(terms_of(row)),
+            settings: RwLock::new(settings_of(row)),
             draw: OnceLock::new(),
             seen: AtomicU64::new(0),
             floor: AtomicU64::new(0),
-            is_in_doubt: AtomicBool::new(false),
+            is_suspect: AtomicBool::new(false),
             reserved: AtomicU64::new(0),
             unsold: AtomicU64::new(UNKNOWN),
             bought: AtomicU64::new(0),
-            stands: Mutex::new(None),
+            status: Mutex::new(None),
             window: Mutex::new((0, Arc::from([]))),
         };
-        room.learn(row);
+        room.apply_row(row);
         Ok(room)
     }
 
-    /// What its row says by now.
-    pub(super) fn learn(&self, row: &RoomRow) {
-        *self.terms.write().unwrap_or_else(PoisonError::into_inner) = terms_of(row);
-        self.saw(row.joined());
-        self.may_reach(row.reserved());
+    /// Updates it from its row.
+    pub(super) fn apply_row(&self, row: &RoomRow) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings_of(row);
+        self.raise_seen(row.joined());
+        self.raise_reserved(row.reserved());
         if let Some(people) = row.drawn() {
             self.set_drawn(people);
         }
     }
 
-    /// What staff decided.
+    /// The settings, controlled by staff.
     #[must_use]
-    pub fn setting(&self) -> Terms {
-        *self.terms.read().unwrap_or_else(PoisonError::into_inner)
+    pub fn setting(&self) -> RoomSettings {
+        *self.settings.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The draw; `None` before it is written down how many are drawn.
+    /// The draw; `None` before the number drawn is recorded.
     pub(super) fn draw(&self) -> Option<&Draw> {
         self.draw.get()
     }
 
-    /// How many were drawn.
+    /// The number drawn.
     pub(super) fn people(&self) -> Option<u64> {
         self.draw().map(Draw::people)
     }
 
-    /// The key of the draw, hex, once it may be told.
-    pub(super) fn told_key(&self) -> Option<String> {
+    /// The key of the draw, hex, once it is published.
+    pub(super) fn published_key(&self) -> Option<String> {
         self.draw().map(|_| hex::encode(self.key))
     }
 
@@ -140,9 +140,9 @@ impl Room {
         self.draw().map(|draw| draw.place_of(number))
     }
 
-    /// The numbers at the drawn places from the next to be called on, and that place.
+    /// The numbers at the drawn places from the next one to be called, and that place.
     pub(super) fn next_numbers(&self) -> (u64, Arc<[u64]>) {
-        let from = self.stands().map_or(0, |stands| stands.called);
+        let from = self.status().map_or(0, |status| status.called);
         let Some(draw) = self.draw() else { return (from, Arc::from([])) };
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         // Half of it is enough for the next calls.
@@ -158,27 +158,27 @@ impl Room {
         self.seen.load(Ordering::Relaxed)
     }
 
-    /// No number below this is free.
-    pub(super) fn least_free(&self) -> u64 {
+    /// The lower bound for free numbers.
+    pub(super) fn min_free(&self) -> u64 {
         self.seen().max(self.floor.load(Ordering::Relaxed))
     }
 
-    /// Redis may have forgotten its last moments.
-    pub(super) fn doubt(&self) {
-        self.is_in_doubt.store(true, Ordering::Relaxed);
+    /// Marks Redis as suspect: it may have lost its last writes.
+    pub(super) fn mark_suspect(&self) {
+        self.is_suspect.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it may have, since this was asked before.
-    pub(super) fn was_in_doubt(&self) -> bool {
-        self.is_in_doubt.swap(false, Ordering::Relaxed)
+    /// Returns true if Redis is suspect, and clears the mark.
+    pub(super) fn take_suspect(&self) -> bool {
+        self.is_suspect.swap(false, Ordering::Relaxed)
     }
 
-    /// Gives out no number below the mark any more.
-    pub(super) fn go_on_behind(&self, mark: u64) {
+    /// Raises the lower bound of numbers given out here.
+    pub(super) fn raise_floor(&self, mark: u64) {
         self.floor.fetch_max(mark, Ordering::Relaxed);
     }
 
-    pub(super) fn saw(&self, next: u64) {
+    pub(super) fn raise_seen(&self, next: u64) {
         self.seen.fetch_max(next, Ordering::Relaxed);
     }
 
@@ -186,16 +186,16 @@ impl Room {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    pub(super) fn may_reach(&self, mark: u64) {
+    pub(super) fn raise_reserved(&self, mark: u64) {
         self.reserved.fetch_max(mark, Ordering::Relaxed);
     }
 
-    /// How many may be inside, by what was seen about a second ago; before anybody has looked, nobody.
+    /// The maximum of people inside, up to a second old; zero before the sale was read.
     pub(super) fn inside_limit(&self) -> u64 {
         self.known_limit().unwrap_or(0)
     }
 
-    /// The same; `None` before anybody has looked.
+    /// The maximum of people inside; `None` before the sale was read.
     pub(super) fn known_limit(&self) -> Option<u64> {
         match self.unsold.load(Ordering::Relaxed) {
             UNKNOWN => None,
@@ -203,57 +203,57 @@ impl Room {
         }
     }
 
-    pub(super) fn note_sale(&self, unsold: u64, bought: u64) {
+    pub(super) fn set_sale(&self, unsold: u64, bought: u64) {
         self.bought.store(bought, Ordering::Relaxed);
         self.unsold.store(unsold, Ordering::Relaxed);
     }
 
-    pub(super) fn stands(&self) -> Option<Stands> {
-        *self.stands.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn status(&self) -> Option<RoomStatus> {
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn note_stands(&self, stands: Stands) {
-        *self.stands.lock().unwrap_or_else(PoisonError::into_inner) = Some(stands);
+    pub(super) fn set_status(&self, status: RoomStatus) {
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
     }
 
-    /// How it stands, as everyone is told.
+    /// Its public state.
     pub(super) fn queue(&self) -> Queue {
         let per_second = self.setting().per_second;
         let is_open = self.draw().is_some();
-        let Some(stands) = self.stands() else { return Queue { is_open, per_second, ..Queue::default() } };
+        let Some(status) = self.status() else { return Queue { is_open, per_second, ..Queue::default() } };
         Queue {
             is_open,
             is_sold_out: is_open && self.unsold.load(Ordering::Relaxed) == 0,
-            joined: stands.joined,
-            called: stands.called,
-            gone: stands.gone,
+            joined: status.joined,
+            called: status.called,
+            gone: status.gone,
             per_second,
-            lately: stands.lately,
+            lately: status.lately,
         }
     }
 }
 
-fn terms_of(row: &RoomRow) -> Terms {
-    Terms { opens_at: from_utc(row.opens_at), per_second: row.per_second.unsigned_abs() }
+fn settings_of(row: &RoomRow) -> RoomSettings {
+    RoomSettings { opens_at: from_utc(row.opens_at), per_second: row.per_second.unsigned_abs() }
 }
 
-/// All rooms that are on, by show.
+/// All active rooms, by show.
 pub struct Rooms {
     known: RwLock<HashMap<Uuid, Arc<Room>>>,
     prefix: String,
     pub(super) scripts: Scripts,
     pub(super) signer: Signer,
-    /// Numbers by room and visitor: one each, however often they ask.
+    /// Numbers by room and visitor, so that a visitor has one.
     pub(super) joins: Cache<(Uuid, String), u64>,
-    /// Who sells at the counter, and waits in no room.
+    /// Accounts that sell at the counter and need not wait.
     pub(super) sellers: Sellers,
 }
 
 impl Rooms {
-    /// Those that are on now. Nobody gets past a room because this replica has just started.
+    /// Loads the active rooms, so that a replica that has just started bypasses no room.
     ///
     /// # Errors
-    /// When the database fails.
+    /// If the database fails.
     pub async fn load(
         redis_prefix: &str,
         token_secrets: &[String],
@@ -273,18 +273,18 @@ impl Rooms {
             sellers: Sellers::default(),
         };
         rooms.reload(pg, now).await?;
-        // If Redis was started again together with all of us, nobody remembers its last moments.
-        rooms.all().iter().for_each(|room| room.doubt());
+        // If Redis restarted together with all replicas, none of them knows its last writes.
+        rooms.all().iter().for_each(|room| room.mark_suspect());
         Ok(rooms)
     }
 
-    /// The room of a show, if it is entered through one.
+    /// The active room of a show.
     #[must_use]
     pub fn of(&self, show: Uuid) -> Option<Arc<Room>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(&show).cloned()
     }
 
-    /// The same, for whoever asks about the room itself.
+    /// The active room of a show, or 404.
     pub(super) fn known(&self, show: Uuid) -> Result<Arc<Room>, Problem> {
         self.of(show).ok_or_else(|| Problem::not_found("waiting room"))
     }
@@ -293,14 +293,14 @@ impl Rooms {
         self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Reads which rooms are on.
+    /// Reads the active rooms.
     pub(super) async fn reload(&self, pg: &PgPool, now: Timestamp) -> Result<(), sqlx::Error> {
-        let rows = sql::all(pg, now, MAX_ROOMS).await?;
+        let rows = sql::load_active(pg, now, MAX_ROOMS).await?;
         let mut fresh = HashMap::with_capacity(rows.len());
         for row in &rows {
             let room = match self.of(row.show_id).filter(|room| room.id == row.id) {
                 Some(room) => {
-                    room.learn(row);
+                    room.apply_row(row);
                     room
                 }
                 None => Arc::new(Room::new(row, &self.prefix)?),

@@ -1,5 +1,5 @@
-//! What every replica does for waiting rooms: calls the next places, tells everybody how the room stands, and writes
-//! down what it would be built again from.
+//! The background loop of waiting rooms on every replica: calls the next places, publishes the state of each room, and
+//! records in Postgres what a rebuild needs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use http::Problem;
 use platform::background::Rounds;
 use seats::seat_locks::{MapSnapshot, with_map};
 
-/// How often places are called.
+/// Period of the loop.
 const CALL_EVERY: Duration = Duration::from_millis(250);
-/// Which rooms are on and how many seats are left is looked at in one round of so many.
+/// One of so many rounds also reads which rooms are on, and the unsold seats.
 const LOOK_EVERY: u32 = 4;
-/// Rooms served side by side.
+/// Rooms served concurrently.
 const AT_ONCE: usize = 16;
 
 /// Runs until the server stops.
@@ -34,14 +34,14 @@ pub async fn serve_forever(state: AdmissionState) {
         }
         let looks = round.is_multiple_of(LOOK_EVERY);
         if looks && let Err(cause) = state.waiting_rooms.reload(&state.pg, state.clock.now()).await {
-            // With what is known: nobody gets past a room because the database rests.
-            tracing::debug!(%cause, "which waiting rooms are on could not be read");
+            // The known rooms stay in force: a failing database must not bypass a room.
+            tracing::debug!(%cause, "read active waiting rooms failed");
         }
         let state = &state;
         futures::stream::iter(state.waiting_rooms.all())
             .for_each_concurrent(AT_ONCE, |room| async move {
                 if let Err(problem) = one_round(state, &room, looks).await {
-                    tracing::debug!(?problem, room = %room.id, "a waiting room could not be served");
+                    tracing::debug!(?problem, room = %room.id, "serve a waiting room failed");
                 }
             })
             .await;
@@ -57,40 +57,40 @@ async fn one_round(state: &AdmissionState, room: &Arc<Room>, looks: bool) -> Res
         let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
         let since = state.clock.now().plus_ms(-PASS_MS);
         let selling = read_demand(&state.pg, show.id, since).await?;
-        room.note_sale(unsold_seats(&snapshot) + selling.unsold_places(), selling.bought());
+        room.set_sale(unsold_seats(&snapshot) + selling.unsold_places(), selling.bought());
     }
     let (from, numbers) = room.next_numbers();
-    // Nobody is called to seats they cannot take: before the sale begins, and while it is paused.
+    // Nothing is called while seats cannot be taken: before the sale begins, and while it is paused.
     let limit = if catalogue::on_sale(&show, state.clock.now()).is_ok() { room.inside_limit() } else { 0 };
     report_used(state, room).await?;
     let claim = Claim { used_ms: CLAIM_MS, unused_ms: UNUSED_CLAIM_MS };
-    let Some(stands) = store::admit(state, room, limit, claim, (from, &numbers)).await? else {
+    let Some(status) = store::admit(state, room, limit, claim, (from, &numbers)).await? else {
         room.used_tickets.forget();
         return rebuild::rebuild(state, room).await;
     };
-    room.note_stands(stands);
-    // Nobody has a place before it is written down how many are drawn: then nothing can change it any more.
-    if let (Some(people), None) = (stands.drawn, room.people()) {
-        match sql::seal(&state.pg, room.id, people, stands.now).await? {
+    room.set_status(status);
+    // Places exist only after the number drawn is recorded: from then on it is final.
+    if let (Some(people), None) = (status.drawn, room.people()) {
+        match sql::record_drawn(&state.pg, room.id, people, status.now).await? {
             Some(people) => {
                 room.set_drawn(people);
                 tracing::info!(room = %room.id, people, "a waiting room has opened");
             }
             None => {
-                room.learn(&sql::one(&state.pg, room.id).await?);
+                room.apply_row(&sql::load_room(&state.pg, room.id).await?);
                 store::close(state, room).await?;
-                tracing::warn!(room = %room.id, "a server took a waiting room for open that opens later");
+                tracing::warn!(room = %room.id, "reverted the opening of a waiting room: it opens later");
             }
         }
     }
     state.hubs.tell_queue(room.show, room.queue());
     if looks {
-        sql::note(&state.pg, room.id, stands.joined, stands.called, stands.inside).await?;
+        sql::record_progress(&state.pg, room.id, status.joined, status.called, status.inside).await?;
     }
     Ok(())
 }
 
-/// Reports which tickets are in use, before places are called.
+/// Reports used tickets to Redis, before places are called.
 async fn report_used(state: &AdmissionState, room: &Room) -> Result<(), Problem> {
     loop {
         let numbers = room.used_tickets.take_pending();
@@ -101,7 +101,7 @@ async fn report_used(state: &AdmissionState, room: &Room) -> Result<(), Problem>
     }
 }
 
-/// Seats nobody has bought, held ones included: who holds them is inside.
+/// Unsold seats, held ones included: their owners are inside.
 fn unsold_seats(snapshot: &MapSnapshot) -> u64 {
     let is_unsold = |byte: &&u8| matches!(SeatState::from_byte(**byte), Some(SeatState::Available | SeatState::Locked));
     snapshot.map.iter().filter(is_unsold).count() as u64

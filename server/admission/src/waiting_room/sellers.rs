@@ -1,4 +1,5 @@
-//! Who sells at the counter of a show's theatre: they take seats for whoever stands in front of them, who waits in no room.
+//! Accounts that sell at the counter of a show's theatre: they take seats for customers at the counter, without
+//! waiting.
 
 use std::time::Duration;
 
@@ -11,14 +12,15 @@ use crate::AdmissionState;
 use catalogue::Show;
 use identity::accounts;
 
-/// Whether somebody sells there is known for so long…
+/// Time for which an answer is cached.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
-/// …of so many accounts and shows at a time.
+/// Maximum of cached answers, one per account and show.
 const MAX_KNOWN: u64 = 50_000;
-/// Accounts the database is asked about at once: those in a crowd that are signed in. Whoever comes beyond tries again.
+/// Maximum of concurrent queries, only for signed-in accounts; beyond it an account counts as no seller until its
+/// retry.
 const MAX_ASKED_ABOUT: usize = 8;
 
-/// Which accounts sell where a show is.
+/// Cached answers to the question if an account sells for a show.
 pub(super) struct Sellers {
     known: Cache<(Uuid, Uuid), bool>,
     asking: Semaphore,
@@ -33,8 +35,7 @@ impl Default for Sellers {
     }
 }
 
-/// Whether somebody is signed in who sells at the counter of the show's theatre. Of those who are not signed in nobody is
-/// asked.
+/// True if the account sells at the counter of the show's theatre. Visitors without an account cause no query.
 pub(super) async fn sells_there(state: &AdmissionState, show: &Show, account: Option<Uuid>) -> bool {
     let Some(account) = account else { return false };
     let sellers = &state.waiting_rooms.sellers;
@@ -47,7 +48,7 @@ pub(super) async fn sells_there(state: &AdmissionState, show: &Show, account: Op
     match sellers.known.try_get_with(asked, look).await {
         Ok(sells) => sells,
         Err(cause) => {
-            tracing::debug!(%cause, "nobody can say who sells there: everybody waits");
+            tracing::debug!(%cause, "read sellers of the theatre failed: the account must wait");
             false
         }
     }

@@ -8,7 +8,7 @@ use domain::waiting_room::draw::KEY_BYTES;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::store::{Start, gaps_of, in_words};
+use super::store::{RebuildStart, format_gaps, parse_gaps};
 use platform::clock::to_utc;
 
 /// A room that is on.
@@ -34,12 +34,12 @@ impl RoomRow {
         key.map_err(|_| sqlx::Error::Decode(format!("waiting_rooms.draw_key of {} is no key", self.id).into()))
     }
 
-    /// How many were drawn.
+    /// The number drawn, once recorded.
     pub(super) fn drawn(&self) -> Option<u64> {
         self.drawn.map(i64::unsigned_abs)
     }
 
-    /// No number from here on may be given out.
+    /// The mark: no number from here on may be given out.
     pub(super) const fn reserved(&self) -> u64 {
         self.reserved.unsigned_abs()
     }
@@ -49,21 +49,21 @@ impl RoomRow {
         self.joined.unsigned_abs()
     }
 
-    /// Places called, as of about a second ago.
+    /// Places called, up to a second old.
     pub(super) const fn called(&self) -> u64 {
         self.called.unsigned_abs()
     }
 
-    /// People inside, likewise.
+    /// People inside, up to a second old.
     pub(super) const fn inside(&self) -> u64 {
         self.inside.unsigned_abs()
     }
 
-    /// What a room that was lost goes on from, where the number `seen` was free the last time anybody looked.
-    pub(super) fn start(&self, seen: u64) -> Start {
-        Start {
+    /// The start of a rebuilt room; `seen` is the last number seen to be free.
+    pub(super) fn start(&self, seen: u64) -> RebuildStart {
+        RebuildStart {
             first: self.reserved(),
-            gaps: gaps_of(&self.gaps),
+            gaps: parse_gaps(&self.gaps),
             seen: seen.max(self.joined()),
             drawn: self.drawn(),
             called: self.called(),
@@ -84,7 +84,7 @@ macro_rules! rooms {
 }
 
 /// Rooms that are on, of shows that have not begun.
-pub(super) async fn all(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<RoomRow>, sqlx::Error> {
+pub(super) async fn load_active(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<RoomRow>, sqlx::Error> {
     sqlx::query_as(rooms!(
         "JOIN shows show ON show.id = room.show_id
          WHERE room.switched_off_at IS NULL AND show.starts_at > $1 ORDER BY room.opens_at LIMIT $2"
@@ -95,12 +95,12 @@ pub(super) async fn all(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<R
     .await
 }
 
-/// A room, on or off.
-pub(super) async fn one(pg: &PgPool, room: Uuid) -> Result<RoomRow, sqlx::Error> {
+/// A room, active or not.
+pub(super) async fn load_room(pg: &PgPool, room: Uuid) -> Result<RoomRow, sqlx::Error> {
     sqlx::query_as(rooms!("WHERE room.id = $1")).bind(room).fetch_one(pg).await
 }
 
-/// The room of a show, if one is on.
+/// The active room of a show.
 pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
     sqlx::query_as(rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL"))
         .bind(show)
@@ -108,7 +108,7 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, 
         .await
 }
 
-/// The room of a show, if one is on; nobody else changes it until the transaction ends.
+/// The active room of a show, locked until the transaction ends.
 pub(super) async fn lock_of_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
     sqlx::query_as(rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL FOR UPDATE"))
         .bind(show)
@@ -116,7 +116,7 @@ pub(super) async fn lock_of_show(tx: &mut PgConnection, show: Uuid) -> Result<Op
         .await
 }
 
-/// Moves the mark up to `upto` at least; where it is now.
+/// Raises the mark to at least `upto`; returns the mark.
 pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> Result<u64, sqlx::Error> {
     let mark: i64 = sqlx::query_scalar(
         "UPDATE waiting_rooms SET reserved = GREATEST(reserved, $2) WHERE id = $1 RETURNING reserved",
@@ -128,9 +128,14 @@ pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> Result<u64, s
     Ok(mark.unsigned_abs())
 }
 
-/// Writes down how many are drawn; whoever is first says it. How many they are; `None` when it is not time: a server
-/// that has not heard of a later opening may believe so. `now` is Redis' time, which decides when a room opens.
-pub(super) async fn seal(pg: &PgPool, room: Uuid, people: u64, now: Timestamp) -> Result<Option<u64>, sqlx::Error> {
+/// Records the number drawn, unless it is recorded. Returns the recorded number; `None` before the opening: the caller
+/// may not know a later opening time. `now` is Redis' time, which decides when a room opens.
+pub(super) async fn record_drawn(
+    pg: &PgPool,
+    room: Uuid,
+    people: u64,
+    now: Timestamp,
+) -> Result<Option<u64>, sqlx::Error> {
     let drawn: Option<i64> = sqlx::query_scalar(
         "UPDATE waiting_rooms SET drawn = COALESCE(drawn, $2), reserved = GREATEST(reserved, COALESCE(drawn, $2))
          WHERE id = $1 AND (drawn IS NOT NULL OR opens_at <= $3) RETURNING drawn",
@@ -143,8 +148,14 @@ pub(super) async fn seal(pg: &PgPool, room: Uuid, people: u64, now: Timestamp) -
     Ok(drawn.map(i64::unsigned_abs))
 }
 
-/// Notes how the room stands, for when Redis forgets it.
-pub(super) async fn note(pg: &PgPool, room: Uuid, joined: u64, called: u64, inside: u64) -> Result<(), sqlx::Error> {
+/// Records the progress of a room, for a rebuild.
+pub(super) async fn record_progress(
+    pg: &PgPool,
+    room: Uuid,
+    joined: u64,
+    called: u64,
+    inside: u64,
+) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE waiting_rooms
          SET joined = GREATEST(joined, $2), called = GREATEST(called, $3), inside = $4
@@ -159,17 +170,17 @@ pub(super) async fn note(pg: &PgPool, room: Uuid, joined: u64, called: u64, insi
     Ok(())
 }
 
-/// Notes more numbers that are nobody's.
-pub(super) async fn note_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> Result<(), sqlx::Error> {
+/// Records a gap of lost numbers.
+pub(super) async fn record_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_rooms SET gaps = concat_ws(',', NULLIF(gaps, ''), $2) WHERE id = $1")
         .bind(room)
-        .bind(in_words(&[gap]))
+        .bind(format_gaps(&[gap]))
         .execute(pg)
         .await?;
     Ok(())
 }
 
-/// Switches a room on; not when one of that show is on already.
+/// Switches a room on, unless the show has an active one.
 pub(super) async fn insert(
     tx: &mut PgConnection,
     (room, show): (Uuid, Uuid),
@@ -194,7 +205,7 @@ pub(super) async fn insert(
     Ok(done.rows_affected() == 1)
 }
 
-/// Changes one that is on.
+/// Changes an active room.
 pub(super) async fn change(
     tx: &mut PgConnection,
     room: Uuid,
@@ -213,8 +224,8 @@ pub(super) async fn change(
     Ok(())
 }
 
-/// Switches it off, for good.
-pub(super) async fn end(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+/// Switches a room off, finally.
+pub(super) async fn switch_off(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_rooms SET switched_off_at = $2 WHERE id = $1 AND switched_off_at IS NULL")
         .bind(room)
         .bind(to_utc(now))
@@ -223,7 +234,7 @@ pub(super) async fn end(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> Re
     Ok(())
 }
 
-/// Numbers of people are far below 2^63.
+/// Converts a number of people, which is far below 2^63.
 fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

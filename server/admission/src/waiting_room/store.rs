@@ -1,4 +1,4 @@
-//! What is kept in Redis of a waiting room, one function a script.
+//! Storage of a waiting room in Redis: one function per script.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::AdmissionState;
 use platform::redis_link::{Call, LuaScript};
 use seats::seat_locks::StoreError;
 
-/// The keys every script gets, in the order of `lua/join.lua`.
+/// The keys of a room for every script, in the order of `lua/join.lua`.
 const NAMES: [&str; 6] = ["room", "left", "inside", "entered", "lately", "present"];
 
 /// All scripts, hashed once.
@@ -47,25 +47,25 @@ pub(super) fn keys(prefix: &str, show: Uuid, room: Uuid) -> [String; NAMES.len()
     NAMES.map(|name| format!("{prefix}{{show:{show}}}:queue:{}:{name}", room.simple()))
 }
 
-/// What a script says of a room: `None` when it is not there, or older than what was seen of it. Then
-/// [`super::rebuild`] builds it.
-pub(super) type IfThere<T> = Result<Option<T>, StoreError>;
+/// The answer of a script; `None` if the room is missing, or older than this replica has seen. [`super::rebuild`] then
+/// builds it.
+pub(super) type IfLoaded<T> = Result<Option<T>, StoreError>;
 
-/// Numbers that were given out.
+/// A range of numbers given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct NumberRange {
     pub(super) first: u64,
     pub(super) count: u64,
-    /// The room is full.
+    /// True if the room is full.
     pub(super) is_full: bool,
 }
 
-/// How a room stands.
+/// The state of a room in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stands {
+pub(super) struct RoomStatus {
     pub(super) now: Timestamp,
     pub(super) joined: u64,
-    /// How many are drawn, whether that is written down or not; `None` before opening.
+    /// The number drawn, recorded in Postgres or not; `None` before opening.
     pub(super) drawn: Option<u64>,
     pub(super) called: u64,
     pub(super) gone: u64,
@@ -73,9 +73,9 @@ pub(super) struct Stands {
     pub(super) lately: u32,
 }
 
-/// What became of somebody who wants to come in.
+/// The result of an attempt to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entered {
+pub(super) enum EntryOutcome {
     Inside(Timestamp),
     NotYet,
     Late,
@@ -83,11 +83,11 @@ pub(super) enum Entered {
     Elsewhere,
 }
 
-/// What a room that was lost goes on from.
+/// The state from which a lost room is rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Start {
+pub(super) struct RebuildStart {
     pub(super) first: u64,
-    /// Numbers that are nobody's, or nearly, since earlier losses; the last of each not included.
+    /// Numbers of lost blocks, which hardly any visitor has.
     pub(super) gaps: Vec<Range<u64>>,
     /// The last number that was seen to be free.
     pub(super) seen: u64,
@@ -97,14 +97,14 @@ pub(super) struct Start {
 }
 
 /// Gives out numbers to so many people, as far as the mark allows.
-pub(super) async fn join(state: &AdmissionState, room: &Room, people: u64) -> IfThere<Given> {
+pub(super) async fn join(state: &AdmissionState, room: &Room, people: u64) -> IfLoaded<NumberRange> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.join.call(&room.keys);
-    call.arg(people).arg(room.least_free()).arg(room.reserved()).arg(room.setting().opens_at.0);
+    call.arg(people).arg(room.min_free()).arg(room.reserved()).arg(room.setting().opens_at.0);
     call.arg(MAX_WAITING).arg(MAX_TICKETS);
-    let Some([first, count, full]) = ask(state, room, &call).await? else { return Ok(None) };
-    let given = Given { first: positive(first)?, count: positive(count)?, is_full: full == 1 };
-    room.saw(given.first + given.count);
+    let Some([first, count, full]) = call_if_loaded(state, room, &call).await? else { return Ok(None) };
+    let given = NumberRange { first: positive(first)?, count: positive(count)?, is_full: full == 1 };
+    room.raise_seen(given.first + given.count);
     Ok(Some(given))
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn note_used(state: &AdmissionState, room: &Room, numbers: &[u6
     for number in numbers {
         call.arg(*number);
     }
-    words(state, room, &call).await.map(|_| ())
+    run_script(state, room, &call).await.map(|_| ())
 }
 
 /// Calls the next places; `numbers` are those at the drawn places from `from`.
@@ -133,21 +133,21 @@ pub(super) async fn admit(
     limit: u64,
     claim: Claim,
     (from, numbers): (u64, &[u64]),
-) -> IfThere<Stands> {
+) -> IfLoaded<RoomStatus> {
     let scripts = &state.waiting_rooms.scripts;
     let setting = room.setting();
     let mut call = scripts.admit.call(&room.keys);
-    call.arg(setting.opens_at.0).arg(room.least_free()).arg(or_none(room.people())).arg(setting.per_second);
+    call.arg(setting.opens_at.0).arg(room.min_free()).arg(or_minus_one(room.people())).arg(setting.per_second);
     call.arg(limit).arg(claim.used_ms).arg(claim.unused_ms).arg(from);
     for number in numbers {
         call.arg(*number);
     }
-    let Some([now, next, drawn, called, gone, inside, lately]) = ask(state, room, &call).await? else {
+    let Some([now, next, drawn, called, gone, inside, lately]) = call_if_loaded(state, room, &call).await? else {
         return Ok(None);
     };
     let joined = positive(next)?;
-    room.saw(joined);
-    Ok(Some(Stands {
+    room.raise_seen(joined);
+    Ok(Some(RoomStatus {
         now: Timestamp(now),
         joined,
         drawn: u64::try_from(drawn).ok(),
@@ -158,7 +158,7 @@ pub(super) async fn admit(
     }))
 }
 
-/// Somebody whose place was called comes in.
+/// Lets a visitor in whose place was called.
 pub(super) async fn enter(
     state: &AdmissionState,
     room: &Room,
@@ -167,73 +167,73 @@ pub(super) async fn enter(
     pass_ms: i64,
     limit: u64,
     devices: u32,
-) -> IfThere<Entered> {
+) -> IfLoaded<EntryOutcome> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.enter.call(&room.keys);
-    call.arg(number).arg(place).arg(owner).arg(pass_ms).arg(limit).arg(devices).arg(room.least_free());
+    call.arg(number).arg(place).arg(owner).arg(pass_ms).arg(limit).arg(devices).arg(room.min_free());
     call.arg(room.setting().per_second);
-    let answer = words(state, room, &call).await?;
+    let answer = run_script(state, room, &call).await?;
     match answer[..] {
         [0] => Ok(None),
-        [1, until] => Ok(Some(Entered::Inside(Timestamp(until)))),
-        [2, _] => Ok(Some(Entered::NotYet)),
-        [3, _] => Ok(Some(Entered::Late)),
-        [4, _] => Ok(Some(Entered::Over)),
-        [5, _] => Ok(Some(Entered::Elsewhere)),
-        _ => Err(nonsense(&answer)),
+        [1, until] => Ok(Some(EntryOutcome::Inside(Timestamp(until)))),
+        [2, _] => Ok(Some(EntryOutcome::NotYet)),
+        [3, _] => Ok(Some(EntryOutcome::Late)),
+        [4, _] => Ok(Some(EntryOutcome::Over)),
+        [5, _] => Ok(Some(EntryOutcome::Elsewhere)),
+        _ => Err(unexpected_answer(&answer)),
     }
 }
 
-/// Somebody leaves.
-pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64, place: Option<u64>) -> IfThere<()> {
+/// Gives a number back.
+pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64, place: Option<u64>) -> IfLoaded<()> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.leave.call(&room.keys);
-    call.arg(number).arg(or_none(place)).arg(room.least_free());
-    let answer: Option<[i64; 0]> = ask(state, room, &call).await?;
+    call.arg(number).arg(or_minus_one(place)).arg(room.min_free());
+    let answer: Option<[i64; 0]> = call_if_loaded(state, room, &call).await?;
     Ok(answer.map(|_| ()))
 }
 
-/// Whether a number was given back, or its time inside is over. A room that was lost has forgotten it.
+/// True if a number was given back or its pass has ended. A lost room has forgotten that.
 pub(super) async fn has_left(state: &AdmissionState, room: &Room, number: u64) -> Result<bool, StoreError> {
     let mut call = state.waiting_rooms.scripts.left.call(&room.keys);
     call.arg(number);
-    let answer: Option<[i64; 1]> = ask(state, room, &call).await?;
+    let answer: Option<[i64; 1]> = call_if_loaded(state, room, &call).await?;
     Ok(answer == Some([1]))
 }
 
-/// Takes back that the room has opened, unless it is time.
+/// Reverts an opening, unless it is due.
 pub(super) async fn close(state: &AdmissionState, room: &Room) -> Result<(), StoreError> {
     let mut call = state.waiting_rooms.scripts.close.call(&room.keys);
     call.arg(room.setting().opens_at.0);
-    words(state, room, &call).await.map(|_| ())
+    run_script(state, room, &call).await.map(|_| ())
 }
 
-/// Builds a room that was lost: which numbers are nobody's since then. `None` when somebody was faster.
+/// Builds a lost room. Returns the new gap; `None` if another replica has built the room.
 pub(super) async fn load(
     state: &AdmissionState,
     room: &Room,
-    start: &Start,
+    start: &RebuildStart,
     pass_ms: i64,
 ) -> Result<Option<Range<u64>>, StoreError> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.load.call(&room.keys);
-    call.arg(start.first).arg(or_none(start.drawn)).arg(start.called).arg(start.inside).arg(pass_ms);
-    let nobodys: u64 = start.gaps.iter().map(|gap| gap.end - gap.start).sum();
-    call.arg(room.least_free()).arg(in_words(&start.gaps)).arg(nobodys).arg(start.seen);
-    let answer = words(state, room, &call).await?;
+    call.arg(start.first).arg(or_minus_one(start.drawn)).arg(start.called).arg(start.inside).arg(pass_ms);
+    let lost: u64 = start.gaps.iter().map(|gap| gap.end - gap.start).sum();
+    call.arg(room.min_free()).arg(format_gaps(&start.gaps)).arg(lost).arg(start.seen);
+    let answer = run_script(state, room, &call).await?;
     match answer[..] {
         [1, built, lost] => Ok((built == 1).then_some(positive(lost)?..start.first)),
-        _ => Err(nonsense(&answer)),
+        _ => Err(unexpected_answer(&answer)),
     }
 }
 
-/// Gaps as Postgres and the scripts have them: `from-to,from-to`.
-pub(super) fn in_words(gaps: &[Range<u64>]) -> String {
+/// Formats gaps as in Postgres and the scripts: `from-to,from-to`.
+pub(super) fn format_gaps(gaps: &[Range<u64>]) -> String {
     gaps.iter().map(|gap| format!("{}-{}", gap.start, gap.end)).collect::<Vec<_>>().join(",")
 }
 
-/// The same, read back; what is no gap is none.
-pub(super) fn gaps_of(words: &str) -> Vec<Range<u64>> {
+/// Parses gaps; malformed ones are skipped.
+pub(super) fn parse_gaps(words: &str) -> Vec<Range<u64>> {
     let gap = |word: &str| {
         let (start, end) = word.split_once('-')?;
         Some(start.parse().ok()?..end.parse().ok()?).filter(|gap| !gap.is_empty())
@@ -241,31 +241,31 @@ pub(super) fn gaps_of(words: &str) -> Vec<Range<u64>> {
     words.split(',').filter_map(gap).collect()
 }
 
-fn or_none(value: Option<u64>) -> i64 {
+fn or_minus_one(value: Option<u64>) -> i64 {
     value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 fn positive(value: i64) -> Result<u64, StoreError> {
-    u64::try_from(value).map_err(|_| nonsense(&value))
+    u64::try_from(value).map_err(|_| unexpected_answer(&value))
 }
 
-/// The words after the code of an answer that is one.
-async fn ask<const N: usize>(state: &AdmissionState, room: &Room, call: &Call<'_>) -> IfThere<[i64; N]> {
-    let answer = words(state, room, call).await?;
+/// Runs a script; returns the values after its code, or `None` if the room is missing.
+async fn call_if_loaded<const N: usize>(state: &AdmissionState, room: &Room, call: &Call<'_>) -> IfLoaded<[i64; N]> {
+    let answer = run_script(state, room, call).await?;
     match answer.split_first() {
         Some((0, [])) => Ok(None),
-        Some((1, rest)) => rest.try_into().map(Some).map_err(|_| nonsense(&answer)),
-        _ => Err(nonsense(&answer)),
+        Some((1, rest)) => rest.try_into().map(Some).map_err(|_| unexpected_answer(&answer)),
+        _ => Err(unexpected_answer(&answer)),
     }
 }
 
-async fn words(state: &AdmissionState, room: &Room, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
+async fn run_script(state: &AdmissionState, room: &Room, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
     let answer = state.redis.eval(call).await.map_err(|cause| {
-        // Whoever answers next may have taken over without its last moments.
-        room.doubt();
+        // A failover may have lost the last writes.
+        room.mark_suspect();
         StoreError::Unavailable(cause)
     })?;
-    read(&answer.value).ok_or_else(|| nonsense(&answer.value))
+    read(&answer.value).ok_or_else(|| unexpected_answer(&answer.value))
 }
 
 fn read(answer: &Value) -> Option<Vec<i64>> {
@@ -273,7 +273,7 @@ fn read(answer: &Value) -> Option<Vec<i64>> {
     parts.iter().map(|part| if let Value::Int(number) = part { Some(*number) } else { None }).collect()
 }
 
-fn nonsense(answer: &impl std::fmt::Debug) -> StoreError {
+fn unexpected_answer(answer: &impl std::fmt::Debug) -> StoreError {
     StoreError::Nonsense(format!("{answer:?} about a waiting room"))
 }
 
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_are_those_the_scripts_declare_in_their_order() {
+    fn the_keys_match_the_declarations_in_join_lua_in_order() {
         let declared: Vec<&str> = include_str!("lua/join.lua")
             .lines()
             .skip_while(|line| !line.starts_with("-- KEYS:"))
@@ -300,13 +300,13 @@ mod tests {
     #[test]
     fn gaps_are_read_back_as_they_were_written() {
         for gaps in [vec![], vec![6..256, 300..512]] {
-            assert_eq!(gaps_of(&in_words(&gaps)), gaps);
+            assert_eq!(parse_gaps(&format_gaps(&gaps)), gaps);
         }
-        assert_eq!(gaps_of("7-7,x,9,5-3"), Vec::<Range<u64>>::new());
+        assert_eq!(parse_gaps("7-7,x,9,5-3"), Vec::<Range<u64>>::new());
     }
 
     #[test]
-    fn all_keys_of_a_room_lie_with_those_of_its_show() {
+    fn all_keys_of_a_room_are_in_the_slot_of_its_show() {
         let (show, room) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let tag = format!("{{show:{show}}}");
         assert!(keys("p:", show, room).iter().all(|key| key.starts_with("p:") && key.contains(&tag)));

@@ -1,4 +1,4 @@
-//! Switching a room on and off: what staff decide.
+//! Switches a room on and off, and changes it, for staff.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use domain::waiting_room::draw::KEY_BYTES;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::room::Terms;
+use super::room::RoomSettings;
 use super::sql::{self, RoomRow};
 use crate::AdmissionState;
 use catalogue::Show;
@@ -23,27 +23,27 @@ use identity::audit::{self, Entry};
 use platform::clock::from_utc;
 use platform::ids;
 
-/// An opening that is nearer than this stays, milliseconds: some replica may be counting those who are drawn.
-const SETTLED_MS: i64 = 10_000;
+/// An opening nearer than this cannot change, milliseconds: a replica may have counted those who are drawn.
+const OPENING_FIXED_MS: i64 = 10_000;
 
-/// Why a room stays as it is. Programs are told as a problem; a page says it beside the form, in its reader's language.
+/// The reason for which a room was not changed: a problem for programs; a page shows it beside the form, translated.
 #[derive(Clone, Debug)]
 pub enum Refused {
-    /// Nobody says why it is asked for, or in more than a line.
+    /// The reason is missing, or longer than a line.
     Reason,
-    /// When it opens is not said, or cannot be read.
+    /// The opening is missing or malformed.
     Opening,
-    /// How many are let in a second is not said, or is more than can be.
+    /// The rate is missing or out of range.
     Pace,
-    /// The opening would be over already.
+    /// The opening is in the past.
     Past,
-    /// Booking would be closed by the opening.
+    /// Booking closes before the opening.
     TooLate,
     /// It has opened, or is about to.
     Opened,
-    /// It is another than whoever asks has seen.
+    /// It differs from the version that the request names.
     Changed,
-    /// What is no matter of the room alone: booking is closed, a store is away.
+    /// Not about the room itself: booking is closed, or a store is unavailable.
     Other(Problem),
 }
 
@@ -54,7 +54,7 @@ impl<E: Into<Problem>> From<E> for Refused {
 }
 
 impl Refused {
-    /// The same for programs.
+    /// Converts it to a problem for programs.
     #[must_use]
     pub fn problem(self) -> Problem {
         let malformed = |detail: String| Problem::new(Code::Malformed, detail);
@@ -77,19 +77,19 @@ impl Refused {
     }
 }
 
-/// A show of that theatre, whose staff decide about its room.
+/// A show, if it belongs to that theatre, whose staff control its room.
 ///
 /// # Errors
-/// 404 for another theatre's.
+/// 404 for a show of another theatre.
 pub async fn show_at(state: &AdmissionState, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
     let show = state.catalogue.known_show(show).await?;
     if show.theatre_id == theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }
 
-/// [`set_up`], once for each key; `seen` as there.
+/// Runs [`set_up`] once per idempotency key; `seen` as there.
 ///
 /// # Errors
-/// As [`set_up`]; and when the key was used for another request, or that one is still running.
+/// As [`set_up`]; and if the key was used for another request, or that one is still running.
 pub async fn switch(
     state: &AdmissionState,
     show: &Show,
@@ -109,17 +109,17 @@ pub async fn switch(
     set_up(&mut tx, show, Some(staff.session.account), request, seen, now).await?;
     let answer = Answer::no_content();
     let answer = intent.commit(tx, answer, now).await?;
-    // The others know within a second.
+    // Other replicas reload within a second.
     state.waiting_rooms.reload(&state.pg, now).await?;
     Ok(answer)
 }
 
-/// Does what is asked for, and writes down who asked for it and why. What is so already stays so. One that has opened
-/// keeps its draw: its pace may change, its opening not. Whoever decided on a room they saw says which ([`mark`]), and
-/// decides about no other.
+/// Applies the request, and audits its actor and reason. A setting that is already so stays so. A room that has opened
+/// keeps its draw: its rate may change, its opening not. `seen` is the version ([`version_of`]) that the caller has
+/// seen; another version is refused.
 ///
 /// # Errors
-/// When it cannot be read, booking is closed, the room has opened, or is another than was seen.
+/// If the request is malformed, booking is closed, the room has opened, or has another version.
 pub async fn set_up(
     tx: &mut PgConnection,
     show: &Show,
@@ -130,23 +130,23 @@ pub async fn set_up(
 ) -> Result<(), Refused> {
     let reason = reason_of(&request.reason).map_err(|_| Refused::Reason)?;
     let known = sql::lock_of_show(tx, show.id).await?;
-    if seen.is_some_and(|seen| seen != mark(known.as_ref())) {
+    if seen.is_some_and(|seen| seen != version_of(known.as_ref())) {
         return Err(Refused::Changed);
     }
     let act = match (known, request.on) {
         (None, false) => return Ok(()),
         (Some(row), false) => {
-            sql::end(tx, row.id, now).await?;
+            sql::switch_off(tx, row.id, now).await?;
             "waiting_room_off"
         }
         (known, true) => {
             sales_open(show, now)?;
-            let terms = terms_of(request)?;
-            if known.as_ref().map(|row| from_utc(row.opens_at)) != Some(terms.opens_at) {
+            let settings = settings_of(request)?;
+            if known.as_ref().map(|row| from_utc(row.opens_at)) != Some(settings.opens_at) {
                 let is_settled = known.as_ref().is_some_and(|row| is_settled(row, now));
-                check_opening(show, terms.opens_at, is_settled, now)?;
+                check_opening(show, settings.opens_at, is_settled, now)?;
             }
-            switch_on(tx, show.id, known, terms, now).await?
+            switch_on(tx, show.id, known, settings, now).await?
         }
     };
     let subject = format!("show {}", show.id);
@@ -158,30 +158,30 @@ async fn switch_on(
     tx: &mut PgConnection,
     show: Uuid,
     known: Option<RoomRow>,
-    terms: Terms,
+    settings: RoomSettings,
     now: Timestamp,
 ) -> Result<&'static str, Refused> {
-    let Terms { opens_at, per_second } = terms;
+    let RoomSettings { opens_at, per_second } = settings;
     if let Some(row) = known {
         sql::change(tx, row.id, opens_at, per_second).await?;
         return Ok("waiting_room_changed");
     }
     let is_first = sql::insert(tx, (ids::new_id(), show), opens_at, per_second, &new_key(), now).await?;
-    // There was no row to lock: somebody else may have switched one on meanwhile.
+    // There was no row to lock, so a concurrent request may have switched one on.
     if is_first { Ok("waiting_room_on") } else { Err(Refused::Changed) }
 }
 
-/// What a room is known by to those who decide about it: another when anything of it has changed that they decide.
-pub(super) fn mark(known: Option<&RoomRow>) -> String {
+/// The version of a room for optimistic locking: changes with everything that staff control.
+pub(super) fn version_of(known: Option<&RoomRow>) -> String {
     known.map_or_else(String::new, |row| format!("{}.{}.{}", row.id.simple(), from_utc(row.opens_at).0, row.per_second))
 }
 
-/// Whether its opening stays: it has opened, or is about to.
+/// True if its opening cannot change: it has opened, or is about to.
 pub(super) fn is_settled(row: &RoomRow, now: Timestamp) -> bool {
-    row.drawn().is_some() || from_utc(row.opens_at) <= now.plus_ms(SETTLED_MS)
+    row.drawn().is_some() || from_utc(row.opens_at) <= now.plus_ms(OPENING_FIXED_MS)
 }
 
-/// An opening that people can prepare for, and before booking closes.
+/// Checks that an opening is in the future, before booking closes, and may still change.
 fn check_opening(show: &Show, opens_at: Timestamp, is_settled: bool, now: Timestamp) -> Result<(), Refused> {
     if is_settled {
         return Err(Refused::Opened);
@@ -192,14 +192,14 @@ fn check_opening(show: &Show, opens_at: Timestamp, is_settled: bool, now: Timest
     sales_open(show, opens_at).map_err(|_| Refused::TooLate)
 }
 
-fn terms_of(request: &WaitingRoomRequest) -> Result<Terms, Refused> {
+fn settings_of(request: &WaitingRoomRequest) -> Result<RoomSettings, Refused> {
     let opens_at = request.opens_at.as_deref().and_then(|text| DateTime::parse_from_rfc3339(text.trim()).ok());
     let opens_at = from_utc(opens_at.ok_or(Refused::Opening)?.to_utc());
     let per_second = request.per_second.filter(|pace| (1..=MAX_PER_SECOND).contains(pace)).ok_or(Refused::Pace)?;
-    Ok(Terms { opens_at, per_second })
+    Ok(RoomSettings { opens_at, per_second })
 }
 
-/// A key nobody can guess.
+/// A random key of the draw.
 fn new_key() -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     for half in key.chunks_exact_mut(16) {

@@ -1,24 +1,24 @@
-//! Tickets and passes: numbers and instants, signed. Nobody need look anything up to believe one.
+//! Tickets and passes: signed numbers and expiry times, which are verified without a store.
 //!
-//! A ticket says "number 4711 in this room"; whoever has it stands there. A pass says "this visitor may take seats
-//! until then". Both are bound to the room, and a room that is switched on again is another.
+//! A ticket is a number in this room; its bearer has that place. A pass allows a visitor to take seats
+//! until its expiry. Both are bound to the room, and a room that is switched on again is another one.
 
 use domain::time::Timestamp;
 use uuid::Uuid;
 
 use platform::signed_words::{Keys, plain};
 
-/// What the key for these is derived with from the secret that signs tokens, so that neither is ever the other.
+/// Derivation label of the key, which differs from the keys of other tokens with the same secrets.
 const PURPOSE: &[u8] = b"rowlock waiting room 1";
-/// Longest text looked at, bytes.
+/// Maximum length of a ticket or pass, bytes.
 const MAX_BYTES: usize = 128;
 
-/// Signs and reads them.
+/// Signs and verifies tickets and passes.
 pub(super) struct Signer {
     keys: Keys,
 }
 
-/// What a genuine pass says.
+/// The content of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pass {
     pub(super) number: u64,
@@ -26,41 +26,41 @@ pub(super) struct Pass {
 }
 
 impl Signer {
-    /// From the secrets that sign tokens.
+    /// Derives its keys from the secrets that sign tokens.
     pub(super) fn new(secrets: &[String]) -> Self {
         Self { keys: Keys::derived(secrets, PURPOSE) }
     }
 
-    /// A ticket.
+    /// Signs a ticket.
     pub(super) fn ticket(&self, room: Uuid, number: u64) -> String {
-        format!("{number}-{}", self.keys.sign(&said("ticket", room, number, 0, "")))
+        format!("{number}-{}", self.keys.sign(&signed_bytes("ticket", room, number, 0, "")))
     }
 
-    /// The number of a genuine ticket of this room.
+    /// The number of a ticket, if its signature is valid for this room.
     pub(super) fn read_ticket(&self, room: Uuid, text: &str) -> Option<u64> {
-        let (number, signature) = short(text)?.split_once('-')?;
+        let (number, signature) = within_limit(text)?.split_once('-')?;
         let number = plain(number)?;
-        self.keys.is_genuine(&said("ticket", room, number, 0, ""), signature).then_some(number)
+        self.keys.is_genuine(&signed_bytes("ticket", room, number, 0, ""), signature).then_some(number)
     }
 
-    /// A pass for a visitor.
+    /// Signs a pass for a visitor.
     pub(super) fn pass(&self, room: Uuid, owner: &str, pass: Pass) -> String {
         let Pass { number, until } = pass;
-        format!("{number}-{}-{}", until.0, self.keys.sign(&said("pass", room, number, until.0, owner)))
+        format!("{number}-{}-{}", until.0, self.keys.sign(&signed_bytes("pass", room, number, until.0, owner)))
     }
 
-    /// What a genuine pass of this room for this visitor says.
+    /// The content of a pass, if its signature is valid for this room and visitor.
     pub(super) fn read_pass(&self, room: Uuid, owner: &str, text: &str) -> Option<Pass> {
-        let mut parts = short(text)?.splitn(3, '-');
+        let mut parts = within_limit(text)?.splitn(3, '-');
         let (number, until, signature) = (plain(parts.next()?)?, plain(parts.next()?)?, parts.next()?);
         let until = i64::try_from(until).ok()?;
-        let genuine = self.keys.is_genuine(&said("pass", room, number, until, owner), signature);
+        let genuine = self.keys.is_genuine(&signed_bytes("pass", room, number, until, owner), signature);
         genuine.then_some(Pass { number, until: Timestamp(until) })
     }
 }
 
-/// What is signed: every part has one length or stands last.
-fn said(kind: &str, room: Uuid, number: u64, until: i64, owner: &str) -> Vec<u8> {
+/// The signed bytes: every part has a fixed length or is the last.
+fn signed_bytes(kind: &str, room: Uuid, number: u64, until: i64, owner: &str) -> Vec<u8> {
     let mut message = Vec::with_capacity(MAX_BYTES);
     message.extend_from_slice(kind.as_bytes());
     message.push(0);
@@ -71,7 +71,7 @@ fn said(kind: &str, room: Uuid, number: u64, until: i64, owner: &str) -> Vec<u8>
     message
 }
 
-fn short(text: &str) -> Option<&str> {
+fn within_limit(text: &str) -> Option<&str> {
     (text.len() <= MAX_BYTES).then_some(text)
 }
 
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_says_its_number_in_its_own_room_only() {
+    fn a_ticket_is_valid_only_with_its_number_and_room() {
         let signer = signer(&["one"]);
         let ticket = signer.ticket(ROOM, 4_711);
         assert_eq!(signer.read_ticket(ROOM, &ticket), Some(4_711));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_its_visitors_and_no_ticket() {
+    fn a_pass_is_valid_only_for_its_visitor_and_is_no_ticket() {
         let signer = signer(&["one"]);
         let pass = signer.pass(ROOM, "ann", PASS);
         assert_eq!(signer.read_pass(ROOM, "ann", &pass), Some(PASS));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_replaced_without_a_gap() {
+    fn tickets_of_the_previous_secret_are_valid_during_rotation() {
         let ticket = signer(&["old"]).ticket(ROOM, 5);
         assert_eq!(signer(&["new", "old"]).read_ticket(ROOM, &ticket), Some(5));
         assert_eq!(signer(&["new"]).read_ticket(ROOM, &ticket), None);

@@ -1,18 +1,18 @@
 //! Tickets in use: those whose holders have sent a request since they joined.
 //!
-//! An unused ticket is called like any other, but keeps a place inside for seconds instead of minutes
-//! (`entry::UNUSED_CLAIM_MS`), so that tickets taken in bulk do not delay others. A ticket has a bit here, so that it is
-//! reported once, and one in Redis, where the places are called (`lua/present.lua`). After the loss of either the holder's
-//! next request sets it again.
+//! An unused ticket is called like any other, but reserves a place inside for seconds instead of minutes
+//! (`entry::UNUSED_CLAIM_MS`), so that tickets taken in bulk do not delay others. A used ticket has a bit here, so that
+//! it is reported once, and one in Redis, where the places are called (`lua/present.lua`). After the loss of either,
+//! the holder's next request sets it again.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Tickets reported in one call.
+/// Tickets reported per call.
 const MAX_PER_CALL: usize = 2_000;
-/// Tickets that wait to be reported; beyond, a ticket is noted with the next request of its holder.
+/// Maximum of tickets to be reported; beyond, a ticket is recorded with the next request of its holder.
 const MAX_PENDING: usize = 200_000;
 
-/// Tickets seen in use at this replica, and those not reported to Redis yet.
+/// Used tickets known to this replica, and those not reported to Redis yet.
 #[derive(Default)]
 pub(super) struct UsedTickets(Mutex<Seen>);
 
@@ -23,7 +23,7 @@ struct Seen {
 }
 
 impl UsedTickets {
-    /// Notes a request of this ticket's holder. The number is of a genuine ticket, which bounds the memory.
+    /// Records a request of this ticket's holder. The number is of a genuine ticket, which bounds the memory.
     pub(super) fn note(&self, number: u64) {
         let Ok(word) = usize::try_from(number / 64) else { return };
         let mut seen = self.lock();
@@ -40,14 +40,14 @@ impl UsedTickets {
         }
     }
 
-    /// Takes up to [`MAX_PER_CALL`] tickets that are to be reported.
+    /// Takes up to [`MAX_PER_CALL`] tickets to be reported.
     pub(super) fn take_pending(&self) -> Vec<u64> {
         let mut seen = self.lock();
         let left = seen.pending.len().saturating_sub(MAX_PER_CALL);
         seen.pending.split_off(left)
     }
 
-    /// Forgets all: Redis may not have them. Each is reported again with the next request of its holder.
+    /// Clears all, because Redis may have lost them. Each is reported again with the next request of its holder.
     pub(super) fn forget(&self) {
         *self.lock() = Seen::default();
     }

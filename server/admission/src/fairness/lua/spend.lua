@@ -1,8 +1,8 @@
--- Takes what a server gave out from a bucket that fills by itself. It is given out already, so it is taken whether there
--- is as much or not; whoever goes on and on owes one whole bucket at most.
+-- Takes a lot that a replica has granted already from a token bucket. The lot is therefore taken even if the bucket has
+-- too few tokens; the debt of a caller is limited to one whole bucket.
 --
 -- KEYS: 1 bucket  string: when it will be full again, ms; none: it is full
--- ARGV: 1 how much it holds, 2 how long each takes to come back, ms, 3 how many were given out
+-- ARGV: 1 its size in tokens, 2 ms to refill one token, 3 tokens to take
 -- Answers for how many ms it is empty; 0: it is not
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

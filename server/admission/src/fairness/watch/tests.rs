@@ -8,72 +8,72 @@ const NOW: Timestamp = Timestamp(5_000_000);
 
 fn with(owner: &str, act: impl Fn(&Trying<'_>)) {
     let address = ClientAddress("203.0.113.7".to_owned());
-    act(&Trying { show: SHOW, owner, account: None, address: &address, is_free: false });
+    act(&Trying { show: SHOW, owner, account: None, address: &address, is_exempt: false });
 }
 
-fn told(watches: &Watches, now: Timestamp) -> Vec<(Kind, Subject, u32, u32)> {
-    let mut told: Vec<_> = watches
+fn unwritten(watches: &Watches, now: Timestamp) -> Vec<(Kind, Subject, u32, u32)> {
+    let mut sightings: Vec<_> = watches
         .unusual(now, 0, 100)
         .into_iter()
-        .map(|one| (one.kind, one.whose.subject, one.total, one.news))
+        .map(|one| (one.kind, one.key.subject, one.total, one.unwritten))
         .collect();
-    told.sort_unstable();
-    told
+    sightings.sort_unstable();
+    sightings
 }
 
 #[test]
-fn what_is_unusual_is_told_once_and_again_when_there_is_more() {
+fn an_unusual_count_is_reported_once_and_again_after_it_grew() {
     let watches = Watches::default();
-    let hold = || with("ann", |ann| watches.held(ann, NOW));
+    let hold = || with("ann", |ann| watches.record_hold(ann, NOW));
     (0..5).for_each(|_| hold());
-    assert_eq!(told(&watches, NOW), []);
+    assert_eq!(unwritten(&watches, NOW), []);
     hold();
-    assert_eq!(told(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)]);
+    assert_eq!(unwritten(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)]);
     let found = watches.unusual(NOW, 0, 100);
     assert_eq!(found[0].owners, ["ann"]);
     watches.written(found.iter());
-    assert_eq!(told(&watches, NOW), []);
+    assert_eq!(unwritten(&watches, NOW), []);
     hold();
-    assert_eq!(told(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 7, 1)]);
-    watches.bought(&found[0].whose);
-    assert_eq!(told(&watches, NOW), []);
+    assert_eq!(unwritten(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 7, 1)]);
+    watches.record_purchase(&found[0].key);
+    assert_eq!(unwritten(&watches, NOW), []);
 }
 
 #[test]
-fn nobody_is_said_to_have_bought_nothing_before_they_could_have() {
+fn never_bought_is_not_reported_before_a_payment_could_have_ended() {
     let watches = Watches::default();
-    (0..6).for_each(|_| with("ann", |ann| watches.held(ann, NOW)));
-    let told = |ms| watches.unusual(NOW.plus_ms(ms), NEVER_BOUGHT_AFTER_MS, 100).len();
-    assert_eq!((told(NEVER_BOUGHT_AFTER_MS - 1), told(NEVER_BOUGHT_AFTER_MS)), (0, 1));
+    (0..6).for_each(|_| with("ann", |ann| watches.record_hold(ann, NOW)));
+    let count_after = |ms| watches.unusual(NOW.plus_ms(ms), NEVER_BOUGHT_AFTER_MS, 100).len();
+    assert_eq!((count_after(NEVER_BOUGHT_AFTER_MS - 1), count_after(NEVER_BOUGHT_AFTER_MS)), (0, 1));
 }
 
 #[test]
-fn whoever_is_written_down_is_asked_about_until_they_buy() {
+fn a_written_visitor_is_checked_for_purchases_until_they_buy() {
     let watches = Watches::default();
-    let hold = || (0..6).for_each(|_| with("ann", |ann| watches.held(ann, NOW)));
+    let hold = || (0..6).for_each(|_| with("ann", |ann| watches.record_hold(ann, NOW)));
     hold();
     assert!(watches.without_purchase(100).is_empty(), "nothing is written down");
     watches.written(watches.unusual(NOW, 0, 100).iter());
     let known = watches.without_purchase(100);
     assert_eq!((known.len(), known[0].owners.as_slice()), (1, ["ann".to_owned()].as_slice()));
-    watches.bought(&known[0].whose);
+    watches.record_purchase(&known[0].key);
     assert!(watches.without_purchase(100).is_empty());
     hold();
-    assert_eq!(told(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)], "and begins anew");
+    assert_eq!(unwritten(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)], "and begins anew");
 }
 
 #[test]
-fn of_many_who_bought_nothing_everybody_is_asked_about_in_turn() {
+fn written_visitors_are_checked_for_purchases_in_turn() {
     let watches = Watches::default();
     for who in ["ann", "ben", "cem", "dot", "eve"] {
-        (0..6).for_each(|_| with(who, |trying| watches.held(trying, NOW)));
+        (0..6).for_each(|_| with(who, |trying| watches.record_hold(trying, NOW)));
     }
     let visitors = |found: Vec<Sighting>| -> Vec<String> {
-        let visitors = found.into_iter().filter(|one| one.whose.subject == Subject::Visitor);
-        visitors.map(|one| one.whose.name).collect()
+        let visitors = found.into_iter().filter(|one| one.key.subject == Subject::Visitor);
+        visitors.map(|one| one.key.name).collect()
     };
     let found = watches.unusual(NOW, 0, 100);
-    watches.written(found.iter().filter(|one| one.whose.subject == Subject::Visitor));
+    watches.written(found.iter().filter(|one| one.key.subject == Subject::Visitor));
     let mut asked = Vec::new();
     for _ in 0..3 {
         let some = visitors(watches.without_purchase(2));
@@ -83,19 +83,21 @@ fn of_many_who_bought_nothing_everybody_is_asked_about_in_turn() {
     asked.sort_unstable();
     asked.dedup();
     assert_eq!(asked, ["ann", "ben", "cem", "dot", "eve"]);
-    assert_eq!(watches.without_purchase(100).len(), 5, "nobody twice at once");
+    assert_eq!(watches.without_purchase(100).len(), 5, "each once per call");
 }
 
 #[test]
-fn refusals_make_nobody_known() {
+fn refused_attempts_create_no_watch() {
     let watches = Watches::default();
-    with("ann", |ann| watches.tried_in_vain(ann, NOW));
-    assert!(watches.lock().by_whose.is_empty());
+    with("ann", |ann| watches.record_refused_attempt(ann, NOW));
+    assert!(watches.lock().by_key.is_empty());
     for time in 0..30 {
         let at = NOW.plus_ms(500 * time);
-        with("program", |one| if time == 0 { watches.tried(one, at) } else { watches.tried_in_vain(one, at) });
+        with("program", |one| {
+            if time == 0 { watches.record_attempt(one, at) } else { watches.record_refused_attempt(one, at) }
+        });
     }
-    assert_eq!(told(&watches, NOW), [(Kind::Timing, Subject::Visitor, 10, 10)]);
+    assert_eq!(unwritten(&watches, NOW), [(Kind::Timing, Subject::Visitor, 10, 10)]);
 }
 
 #[test]
@@ -104,41 +106,41 @@ fn visitors_of_an_address_are_counted_once_each() {
     for visitor in 0..70 {
         for again in 0..3 {
             let at = NOW.plus_ms(1_000 * visitor + 300 * again);
-            with(&format!("visitor {visitor}"), |one| watches.tried(one, at));
+            with(&format!("visitor {visitor}"), |one| watches.record_attempt(one, at));
         }
     }
-    assert_eq!(told(&watches, NOW), [(Kind::ManyVisitors, Subject::Address, 70, 70)]);
+    assert_eq!(unwritten(&watches, NOW), [(Kind::ManyVisitors, Subject::Address, 70, 70)]);
 }
 
 #[test]
-fn a_clock_at_work_is_seen() {
+fn attempts_at_regular_intervals_are_detected() {
     let watches = Watches::default();
     for time in 0..30 {
-        with("program", |one| watches.tried(one, NOW.plus_ms(500 * time)));
+        with("program", |one| watches.record_attempt(one, NOW.plus_ms(500 * time)));
     }
-    assert_eq!(told(&watches, NOW), [(Kind::Timing, Subject::Visitor, 10, 10)]);
+    assert_eq!(unwritten(&watches, NOW), [(Kind::Timing, Subject::Visitor, 10, 10)]);
 }
 
 #[test]
-fn half_an_hour_later_everything_begins_anew_and_nobody_is_kept_for_longer() {
+fn a_watch_is_reset_after_the_window_and_dropped_without_new_observations() {
     let watches = Watches::default();
     for _ in 0..6 {
-        with("ann", |ann| watches.puzzled(ann, NOW));
+        with("ann", |ann| watches.record_wrong_solution(ann, NOW));
     }
-    assert_eq!(told(&watches, NOW).len(), 2);
+    assert_eq!(unwritten(&watches, NOW).len(), 2);
     let later = NOW.plus_ms(UNUSUAL_WINDOW_MS);
-    with("ann", |ann| watches.puzzled(ann, later));
-    assert_eq!(told(&watches, later), []);
-    assert_eq!(told(&watches, later.plus_ms(UNUSUAL_WINDOW_MS)), []);
-    assert!(watches.lock().by_whose.is_empty());
+    with("ann", |ann| watches.record_wrong_solution(ann, later));
+    assert_eq!(unwritten(&watches, later), []);
+    assert_eq!(unwritten(&watches, later.plus_ms(UNUSUAL_WINDOW_MS)), []);
+    assert!(watches.lock().by_key.is_empty());
 }
 
 #[test]
-fn no_more_are_watched_than_there_is_room_for() {
+fn the_number_of_watches_is_bounded() {
     let watches = Watches::default();
-    let hold = |who: usize, now| with(&who.to_string(), |one| watches.held(one, now));
+    let hold = |who: usize, now| with(&who.to_string(), |one| watches.record_hold(one, now));
     (0..MAX_WATCHED + 10).for_each(|who| hold(who, NOW));
-    assert_eq!(watches.lock().by_whose.len(), MAX_WATCHED);
+    assert_eq!(watches.lock().by_key.len(), MAX_WATCHED);
     hold(MAX_WATCHED + 11, NOW.plus_ms(QUIET_MS));
-    assert_eq!(watches.lock().by_whose.len(), 2, "the new one, and their address");
+    assert_eq!(watches.lock().by_key.len(), 2, "the new one, and their address");
 }

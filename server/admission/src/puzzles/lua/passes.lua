@@ -1,5 +1,5 @@
--- Whether a visitor passes: they solved a puzzle of this show a while ago.
+-- Returns if a visitor is exempt because of an earlier solution for this show.
 --
--- KEYS: 1 passed  string: there while they are asked for no other
--- Answers 1 when they do, 0 when not
+-- KEYS: 1 passed  string: exists while they are exempt
+-- Answers 1 if they are, else 0
 return redis.call('EXISTS', KEYS[1])

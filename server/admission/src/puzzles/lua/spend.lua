@@ -1,10 +1,10 @@
--- Uses a solution for a request, and lets its visitor pass for a while. The same request may come again: perhaps its
+-- Spends a solution on a request, and exempts its visitor for a while. The same request may come again, if its
 -- answer was lost.
 --
--- KEYS: 1 spent   string: the request the solution was used for
---       2 passed  string: there while its visitor is asked for no other
--- ARGV: 1 the request, 2 how long a solution is remembered, ms, 3 how long its visitor passes, ms
--- Answers 1 when it is this request's, 0 when it was used for another
+-- KEYS: 1 spent   string: the request the solution was spent on
+--       2 passed  string: exists while its visitor is exempt
+-- ARGV: 1 the request, 2 lifetime of the spent key, ms, 3 lifetime of the exemption, ms
+-- Answers 1 if it was spent on this request, 0 if on another
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   redis.call('SET', KEYS[2], '1', 'PX', ARGV[3])
   return 1

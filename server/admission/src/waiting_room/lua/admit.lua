@@ -1,15 +1,15 @@
--- Ends what ran out inside, then calls the next places: so many a second, and while there is room. Any replica may
--- call it at any time; what one has called no other calls again.
+-- Ends passes that ran out, then calls the next places at the set rate while there is room inside. Any replica may
+-- run it at any time; a place is called once, whichever replica calls it.
 --
 -- KEYS: as join.lua
--- ARGV: 1 when the room opens, ms, 2 no number below this is free, 3 how many were drawn; -1: not written down yet,
---       4 people a second, 5 people inside at most, 6 how long somebody has to come in, ms, 7 the same for a ticket
---       whose holder never asked again, ms,
+-- ARGV: 1 when the room opens, ms, 2 no number below this is free, 3 how many were drawn; -1: not recorded yet,
+--       4 people per second, 5 people inside at most, 6 time to enter after a call, ms, 7 the same for an unused
+--       ticket, ms,
 --       8 a place, 9… the numbers at this and the following places, as far as they were drawn
 -- Answers {1, now ms, next, drawn or -1, called, gone, inside, let in within a minute} or {0}, as join.lua
-local MOST_ENDED = 1000   -- people whose time inside ends in one call
-local MOST_CALLED = 1000  -- places in one call
-local KEPT_MS = 172800000 -- a room nobody cares for any more goes by itself: two days
+local MOST_ENDED = 1000   -- passes and calls that end in one run
+local MOST_CALLED = 1000  -- places called in one run
+local KEPT_MS = 172800000 -- time to live of an unused room: two days
 local TENTH_MS = 10000
 local TENTHS = 6
 
@@ -27,7 +27,7 @@ if not drawn and now >= tonumber(ARGV[1]) then
   redis.call('HSET', KEYS[1], 'drawn', drawn)
 end
 local called, gone = tonumber(known[3] or 0), tonumber(known[6] or 0)
--- Those who were inside when Redis lost them.
+-- People who were inside when Redis lost the room.
 local ghosts = tonumber(known[7] or 0)
 if now >= tonumber(known[8] or 0) then
   ghosts = 0
@@ -36,7 +36,7 @@ end
 local absent = 0
 for _, number in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, MOST_ENDED)) do
   redis.call('ZREM', KEYS[3], number)
-  -- Who never came in may still come; who did had their time.
+  -- A holder that has not entered may still come late; the ticket of one that did is used up.
   if redis.call('HDEL', KEYS[4], number) == 1 then
     redis.call('SETBIT', KEYS[2], number, 1)
   else
@@ -44,7 +44,7 @@ for _, number in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT
   end
 end
 
--- Nobody comes for these, or hardly anybody: they keep no room, and who does come comes late.
+-- Numbers of lost blocks have hardly any holders: they take no room, and a holder that does come enters late.
 local gaps = {}
 for from, to in string.gmatch(known[9] or '', '(%d+)-(%d+)') do
   gaps[#gaps + 1] = {tonumber(from), tonumber(to)}
@@ -63,8 +63,8 @@ local inside = redis.call('ZCARD', KEYS[3]) + ghosts
 local tenth = math.floor(now / TENTH_MS)
 if people >= 0 then
   local rate = tonumber(ARGV[4])
-  -- In thousandths of a person. At most half a second is made up for: a pause is no reason for a rush.
-  -- An unanswered call goes to the next place: the pace counts people, not tickets.
+  -- In thousandths of a person. At most half a second is carried over, so that a pause is not followed by a burst.
+  -- An unanswered call goes to the next place: the rate counts people, not tickets.
   local credit = tonumber(known[4] or 0) + math.max(0, now - tonumber(known[5] or now)) * rate + absent * 1000
   credit = math.min(credit, math.max(1000, rate * 500))
   local limit, from = tonumber(ARGV[5]), tonumber(ARGV[8])

@@ -1,4 +1,4 @@
--- Takes back that the room has opened, which a server said that had not heard of its later opening.
+-- Reverts an opening that a server recorded because it did not know the later opening time.
 --
 -- KEYS: as join.lua
 -- ARGV: 1 when the room opens, ms

@@ -1,11 +1,11 @@
--- Somebody whose place was called comes in. Asking again gives the same time, never a later one.
+-- Lets a visitor in whose place was called. A repeat gets the same end of the pass, never a later one.
 --
 -- KEYS: as join.lua
--- ARGV: 1 number, 2 place, 3 owner, 4 how long one is inside, ms, 5 people inside at most,
---       6 devices one ticket is good for, 7 no number below this is free, 8 people a second
--- Answers {code, until ms}: 1 inside, 2 not called yet, 3 called and missed: no room just now, 4 used up or given
+-- ARGV: 1 number, 2 place, 3 owner, 4 length of a pass, ms, 5 people inside at most,
+--       6 devices per ticket, 7 no number below this is free, 8 people per second
+-- Answers {code, until ms}: 1 inside, 2 not called yet, 3 called and missed: no room now, 4 used up or given
 -- back, 5 inside on other devices; or {0}, as join.lua
-local SPARE = 10 -- one in so many places inside is kept for those who come late
+local SPARE = 10 -- one of so many places inside is reserved for late visitors
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -39,7 +39,7 @@ if entry then
   return {1, until_ms}
 end
 if until_ms <= now then
-  -- Late: before whoever would be called next, who waits for as long as that takes; a second's worth at most.
+  -- A late visitor enters before the next call, which waits accordingly; at most a second's worth of calls.
   local ghosts = tonumber(known[4] or 0)
   if now >= tonumber(known[5] or 0) then
     ghosts = 0

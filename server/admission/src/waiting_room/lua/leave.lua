@@ -1,4 +1,4 @@
--- Somebody leaves, before their turn or inside: they make room.
+-- Gives a number back, before its turn or inside, which makes room.
 --
 -- KEYS: as join.lua
 -- ARGV: 1 number, 2 place; -1: there are no places yet, 3 no number below this is free

@@ -1,4 +1,4 @@
--- Whether a number was given back, or its time inside is over.
+-- Returns if a number was given back or its pass has ended.
 --
 -- KEYS: as join.lua
 -- ARGV: 1 number

@@ -1,13 +1,13 @@
--- Builds the room from what Postgres knows, unless somebody was faster. Numbers that may have been given out are
--- not given out again. What is still here of a room that lost its last moments stays.
+-- Builds the room from Postgres, unless another replica has built it. Numbers that may have been given out are
+-- not given out again. Data that survived a loss of the last writes stays.
 --
 -- KEYS: as join.lua
--- ARGV: 1 first number that is certainly free, 2 how many were drawn; -1: not written down, 3 places called,
+-- ARGV: 1 first number that is certainly free, 2 how many were drawn; -1: not recorded, 3 places called,
 --       4 people who were inside, 5 how long they still may be, ms, 6 no number below this is free,
---       7 numbers that are nobody's (gaps) since earlier losses, 8 how many those are,
+--       7 gaps of earlier losses, 8 how many numbers they have,
 --       9 the last number that was seen to be free
--- Answers {1, 1 if it was built, 0 if somebody was faster, from which number on, to the first, numbers are nobody's}
-local MOST_GAPS = 64 -- beyond, places that are nobody's keep room until their time is over
+-- Answers {1, 1 if it was built, 0 if another replica had, start of the new gap, which ends at the first number}
+local MOST_GAPS = 64 -- beyond, places of lost numbers take room until their calls end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -26,7 +26,7 @@ if lost < first and count < MOST_GAPS then
 else
   lost = first
 end
--- Whoever is still known to be inside is counted by that.
+-- Those still known to be inside are counted there.
 local ghosts = math.max(0, tonumber(ARGV[4]) - redis.call('ZCARD', KEYS[3]))
 redis.call('HSET', KEYS[1], 'next', first, 'called', called, 'credit', 0, 'at', now,
   'ghosts', ghosts, 'ghosts_until', now + tonumber(ARGV[5]), 'gaps', gaps, 'gone', gone)
