@@ -45,7 +45,7 @@ const PROOFS: [Proof; 3] = [
         name: "free-places",
         about: "[500] times in each commit mode, a hold is checked out twice at once at two replicas while its places go",
         runner: ProofRunner::Test {
-            test: "free_places::concurrent_checkouts_sell_no_place_that_is_not_paid_for",
+            test: "free_places::concurrent_checkouts_sell_no_unpaid_place",
             variable: "ROWLOCK_FREE_PLACES",
             default: "500",
         },
@@ -54,7 +54,7 @@ const PROOFS: [Proof; 3] = [
         name: "interleavings",
         about: "[all] schedules with up to two preemptions of two or three actions on one booking; 25m of them, 20 a pair, or by name",
         runner: ProofRunner::Test {
-            test: "interleavings::schedules_of_two_actions_on_one_booking_leave_the_books_right",
+            test: "interleavings::concurrent_actions_on_a_booking_keep_the_books_balanced",
             variable: "ROWLOCK_INTERLEAVINGS",
             default: "all",
         },

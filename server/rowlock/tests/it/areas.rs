@@ -1,32 +1,32 @@
-//! General admission: places in an area are held, paid for and given back like seats, and never too many.
+//! General admission: places of an area are held, paid for and released like seats, and never oversold.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{CHECK_VIOLATION, PRICE, Visitor, World, refused_with, text, until};
+use crate::world::{CHECK_VIOLATION, PRICE, Visitor, World, assert_refused, text, wait_until};
 
-/// A world with a floor of so many places.
-async fn with_floor(servers: usize, capacity: i32) -> World {
+/// A world whose show has a standing area with `capacity` places.
+async fn world_with_area(servers: usize, capacity: i32) -> World {
     let world = World::start(servers, &[]).await;
     world.open_floor(capacity).await;
     world
 }
 
-async fn checked_out(visitor: &Visitor, quantity: u32) -> (Value, Value) {
-    let (status, hold) = visitor.stand(quantity).await;
+async fn check_out(visitor: &Visitor, quantity: u32) -> (Value, Value) {
+    let (status, hold) = visitor.hold_places(quantity).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let (status, booking) = visitor.book(&hold).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");
     (hold, booking)
 }
 
-/// Places being paid for, and sold.
+/// Claimed and sold places.
 async fn stock(world: &World) -> (i32, i32) {
     sqlx::query_as("SELECT claimed, sold FROM area_stock").fetch_one(&world.pg).await.expect("a row")
 }
 
-/// The books: what the stock says is what the claims add up to.
-async fn the_books_agree(world: &World) {
+/// Checks that the area's stock is the sum of its claims.
+async fn stock_matches_claims(world: &World) {
     let claims: (i64, i64) = sqlx::query_as(
         "SELECT coalesce(sum(quantity) FILTER (WHERE state = 'claimed'), 0),
                 coalesce(sum(quantity) FILTER (WHERE state = 'sold'), 0) FROM area_claims",
@@ -39,8 +39,8 @@ async fn the_books_agree(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn places_become_a_ticket_each_beside_seats() {
-    let world = with_floor(1, 5).await;
+async fn each_place_becomes_a_ticket_beside_seats() {
+    let world = world_with_area(1, 5).await;
     let ann = world.visitor();
     let (_, plan) = ann.get(&format!("/api/v1/shows/{}/plan", world.show)).await;
     assert_eq!((&plan["areas"][0]["name"], &plan["areas"][0]["capacity"]), (&json!("Floor"), &json!(5)));
@@ -50,7 +50,7 @@ async fn places_become_a_ticket_each_beside_seats() {
     let line = json!([{ "area": 0, "label": "Floor", "category": "Gold", "quantity": 3,
                         "price": { "minor": PRICE, "currency": "EUR" } }]);
     assert_eq!(hold["places"], line);
-    until("everyone sees it", || async { ann.places_left().await == 2 }).await;
+    wait_until("the map shows two places left", || async { ann.places_left().await == 2 }).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!((&booking["places"], &booking["total"]["minor"]), (&line, &json!(4 * PRICE)));
     let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
@@ -58,8 +58,8 @@ async fn places_become_a_ticket_each_beside_seats() {
     assert_eq!(stock(&world).await, (0, 3));
     assert_eq!(world.count("SELECT count(*) FROM place_tickets").await, 3);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
-    until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    assert_eq!((ann.places_left().await, &ann.states().await[7..8]), (json!(2), "2"));
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    assert_eq!((ann.places_left().await, &ann.seat_states().await[7..8]), (json!(2), "2"));
     let (_, page) = ann.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await;
     assert_eq!(page.matches("data-testid=\"ticket\"").count(), 4, "one ticket a seat or place");
     let (_, listed) = ann.get(&format!("/api/v1/shows/{}", world.show)).await;
@@ -68,11 +68,11 @@ async fn places_become_a_ticket_each_beside_seats() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_twelve_at_once_five_get_a_place_and_the_others_hear_what_is_left() {
-    let world = with_floor(2, 5).await;
+async fn five_of_twelve_concurrent_holds_get_a_place_and_others_get_the_count_left() {
+    let world = world_with_area(2, 5).await;
     let answers = futures::future::join_all((0..12).map(|number| {
         let visitor = world.visitor_at(number % 2);
-        async move { visitor.stand(1).await }
+        async move { visitor.hold_places(1).await }
     }))
     .await;
     let refused: Vec<_> = answers.iter().filter(|(status, _)| *status == StatusCode::CONFLICT).collect();
@@ -85,8 +85,8 @@ async fn of_twelve_at_once_five_get_a_place_and_the_others_hear_what_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wish_for_places_is_read_as_strictly_as_one_for_seats() {
-    let world = with_floor(1, 50).await;
+async fn holds_of_places_are_validated_like_holds_of_seats() {
+    let world = world_with_area(1, 50).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/holds", world.show);
     for (body, code) in [
@@ -103,7 +103,7 @@ async fn a_wish_for_places_is_read_as_strictly_as_one_for_seats() {
         let (status, problem) = ann.call(Method::POST, &path, body.clone()).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, code), "{body}");
     }
-    let (_, hold) = ann.stand(6).await;
+    let (_, hold) = ann.hold_places(6).await;
     let own = format!("{path}/{}", text(&hold["id"]));
     let twice = json!({ "add_places": [{ "area": 0, "quantity": 1 }, { "area": 0, "quantity": 1 }] });
     assert_eq!(ann.call(Method::PATCH, &own, twice).await.1["code"], "seat_twice");
@@ -115,47 +115,47 @@ async fn a_wish_for_places_is_read_as_strictly_as_one_for_seats() {
     assert_eq!((status, &changed["places"][0]["quantity"]), (StatusCode::OK, &json!(2)));
     let rest = json!({ "remove": [4], "remove_places": [{ "area": 0, "quantity": 2 }] });
     assert_eq!(ann.call(Method::PATCH, &own, rest).await.0, StatusCode::NO_CONTENT);
-    until("all are back", || async { ann.places_left().await == 50 }).await;
+    wait_until("all places are free again", || async { ann.places_left().await == 50 }).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn places_bought_count_towards_what_one_person_may_have() {
-    let world = with_floor(1, 50).await;
+async fn bought_places_count_towards_the_person_limit() {
+    let world = world_with_area(1, 50).await;
     let ann = world.visitor();
-    let (_, booking) = checked_out(&ann, 8).await;
+    let (_, booking) = check_out(&ann, 8).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    assert_eq!(ann.stand(3).await.0, StatusCode::TOO_MANY_REQUESTS);
-    world.forget_redis().await;
-    assert_eq!(ann.stand(3).await.0, StatusCode::TOO_MANY_REQUESTS, "Postgres knows it as well");
-    assert_eq!(ann.stand(2).await.0, StatusCode::CREATED);
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    assert_eq!(ann.hold_places(3).await.0, StatusCode::TOO_MANY_REQUESTS);
+    world.delete_redis_keys().await;
+    assert_eq!(ann.hold_places(3).await.0, StatusCode::TOO_MANY_REQUESTS, "Postgres counts them too");
+    assert_eq!(ann.hold_places(2).await.0, StatusCode::CREATED);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn places_kept_through_a_declined_card_come_back_when_they_are_let_go() {
-    let world = with_floor(1, 5).await;
+async fn places_kept_after_a_declined_card_are_freed_on_release() {
+    let world = world_with_area(1, 5).await;
     let ann = world.visitor();
-    let (_, booking) = checked_out(&ann, 4).await;
+    let (_, booking) = check_out(&ann, 4).await;
     let (_, declined) = ann.pay(&booking, Some("tok_declined")).await;
     assert_eq!(declined["state"], "CANCELLED", "{declined}");
-    until("no place is claimed", || async { stock(&world).await == (0, 0) }).await;
-    assert_eq!(ann.places_left().await, 1, "they are held for another card");
-    ann.lets_kept_hold_go(&declined).await;
-    until("they are back", || async { ann.places_left().await == 5 }).await;
+    wait_until("no place is claimed", || async { stock(&world).await == (0, 0) }).await;
+    assert_eq!(ann.places_left().await, 1, "the places are held for another payment attempt");
+    ann.release_kept_hold(&declined).await;
+    wait_until("the places are free again", || async { ann.places_left().await == 5 }).await;
     assert_eq!(stock(&world).await, (0, 0));
-    the_books_agree(&world).await;
+    stock_matches_claims(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_who_pay_at_once_for_the_last_places_get_theirs() {
-    let world = with_floor(2, 8).await;
+async fn concurrent_payments_for_the_last_places_all_succeed() {
+    let world = world_with_area(2, 8).await;
     let sold = futures::future::join_all((0..8).map(|number| {
         let visitor = world.visitor_at(number % 2);
         async move {
-            let (_, booking) = checked_out(&visitor, 1).await;
+            let (_, booking) = check_out(&visitor, 1).await;
             visitor.pay(&booking, Some("tok_paid")).await
         }
     }))
@@ -164,61 +164,61 @@ async fn all_who_pay_at_once_for_the_last_places_get_theirs() {
         assert_eq!((status, text(&answer["state"])), (StatusCode::OK, "CONFIRMED"), "{answer}");
     }
     assert_eq!(stock(&world).await, (0, 8));
-    the_books_agree(&world).await;
+    stock_matches_claims(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_map_is_built_again_with_what_is_sold_and_being_paid_for() {
-    let world = with_floor(1, 10).await;
+async fn lost_map_is_rebuilt_from_sold_and_claimed_places() {
+    let world = world_with_area(1, 10).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let (_, sold) = checked_out(&ann, 3).await;
+    let (_, sold) = check_out(&ann, 3).await;
     assert_eq!(ann.pay(&sold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    let (_, pending) = checked_out(&bob, 4).await;
+    let (_, pending) = check_out(&bob, 4).await;
     assert_eq!(bob.pay(&pending, None).await.1["state"], "PAYMENT_PENDING");
     assert_eq!(stock(&world).await, (4, 3));
-    until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await <= 1 }).await;
-    world.forget_redis().await;
-    let (status, problem) = world.visitor().stand(4).await;
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await <= 1 }).await;
+    world.delete_redis_keys().await;
+    let (status, problem) = world.visitor().hold_places(4).await;
     assert_eq!((status, &problem["areas"][0]["left"]), (StatusCode::CONFLICT, &json!(3)), "{problem}");
-    assert_eq!(world.visitor().stand(3).await.0, StatusCode::CREATED);
+    assert_eq!(world.visitor().hold_places(3).await.0, StatusCode::CREATED);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn places_granted_twice_after_a_loss_are_charged_once_and_the_map_learns_it() {
-    let world = with_floor(1, 5).await;
+async fn places_granted_twice_after_a_loss_are_charged_once_and_the_map_is_repaired() {
+    let world = world_with_area(1, 5).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let (_, pending) = checked_out(&ann, 4).await;
+    let (_, pending) = check_out(&ann, 4).await;
     assert_eq!(ann.pay(&pending, None).await.1["state"], "PAYMENT_PENDING");
-    world.forget_holds(5).await;
-    let (hold, booking) = checked_out(&bob, 4).await;
+    world.delete_holds(5).await;
+    let (hold, booking) = check_out(&bob, 4).await;
     let (status, refusal) = bob.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "seats_taken"), "{refusal}");
     assert_eq!(refusal["areas"], json!([{ "area": 0, "label": "Floor", "left": 1 }]));
-    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nobody was charged for nothing");
-    // The map tells the truth again, and one of the four is still his to buy.
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "the refused payment is not charged");
+    // The map is correct again, and one of the four places is still free for him.
     let own = format!("/api/v1/shows/{}/holds/{}", world.show, text(&hold["id"]));
     let fewer = json!({ "remove_places": [{ "area": 0, "quantity": 3 }] });
     assert_eq!(bob.call(Method::PATCH, &own, fewer).await.0, StatusCode::OK);
-    assert_eq!(world.visitor().stand(1).await.0, StatusCode::CONFLICT);
+    assert_eq!(world.visitor().hold_places(1).await.0, StatusCode::CONFLICT);
     let (_, revised) = bob.book(&hold).await;
     assert_eq!(bob.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
     assert_eq!(stock(&world).await, (4, 1));
-    the_books_agree(&world).await;
+    stock_matches_claims(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_that_ran_out_long_ago_is_taken_over_and_its_late_money_goes_back() {
-    let world = with_floor(1, 5).await;
+async fn expired_claim_is_taken_over_and_its_late_payment_is_refunded() {
+    let world = world_with_area(1, 5).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let (_, booking) = checked_out(&ann, 4).await;
+    let (_, booking) = check_out(&ann, 4).await;
     let (_, pending) = ann.pay(&booking, None).await;
     let long_ago = "UPDATE area_claims SET expires_at = now() - interval '2 minutes'";
-    sqlx::query(long_ago).execute(&world.pg).await.expect("time passes");
-    world.forget_holds(5).await;
-    let (_, taken) = checked_out(&bob, 5).await;
+    sqlx::query(long_ago).execute(&world.pg).await.expect("the claim has expired");
+    world.delete_holds(5).await;
+    let (_, taken) = check_out(&bob, 5).await;
     assert_eq!(bob.pay(&taken, Some("tok_paid")).await.1["state"], "CONFIRMED");
     let paid = ann
         .client
@@ -229,16 +229,16 @@ async fn a_claim_that_ran_out_long_ago_is_taken_over_and_its_late_money_goes_bac
         .await
         .expect("the gateway answers");
     assert_eq!(paid.status(), StatusCode::SEE_OTHER);
-    let lost = ann.sees_booking(&booking, "CANCELLED").await;
+    let lost = ann.wait_for_booking(&booking, "CANCELLED").await;
     assert!(matches!(text(&lost["money"]), "REFUNDING" | "REFUNDED"), "{lost}");
     assert_eq!(stock(&world).await, (0, 5));
-    the_books_agree(&world).await;
+    stock_matches_claims(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_table_itself_refuses_too_many_too_few_and_a_skipped_version() {
-    let world = with_floor(0, 5).await;
+async fn area_stock_table_rejects_overselling_negatives_and_skipped_versions() {
+    let world = world_with_area(0, 5).await;
     let (stock, step) = ("area_stock_check", "area_stock must step from version 1 to 2");
     for (wrong, why) in [
         ("UPDATE area_stock SET version = version + 1, sold = 6", stock),
@@ -247,9 +247,9 @@ async fn the_table_itself_refuses_too_many_too_few_and_a_skipped_version() {
         ("UPDATE area_stock SET sold = 1", step),
         ("UPDATE area_stock SET version = version + 2, sold = 1", step),
     ] {
-        refused_with(wrong, sqlx::query(wrong).execute(&world.pg).await, CHECK_VIOLATION, why);
+        assert_refused(wrong, sqlx::query(wrong).execute(&world.pg).await, CHECK_VIOLATION, why);
     }
     let right = "UPDATE area_stock SET version = version + 1, sold = 5";
     assert!(sqlx::query(right).execute(&world.pg).await.is_ok());
-    world.end_despite(&["0 claimed and 5 sold, where its claims are 0 and 0"]).await;
+    world.end_with_known_findings(&["0 claimed and 5 sold, where its claims are 0 and 0"]).await;
 }

@@ -1,12 +1,12 @@
-//! Bad input at every door: the documented problem, never a 500, nothing lost.
+//! Invalid input on every route: the documented problem, never a 500, and no change.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::world::{Visitor, World, insert_show, text};
 
-/// Sends raw bytes and checks that the answer is this problem, in its own media type.
-async fn refused(visitor: &Visitor, method: Method, path: &str, body: &str, expected: (u16, &str)) {
+/// Sends raw bytes and asserts this problem, in its own media type.
+async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &str, expected: (u16, &str)) {
     let answer = visitor
         .client
         .request(method.clone(), format!("{}{path}", visitor.base))
@@ -26,7 +26,7 @@ async fn refused(visitor: &Visitor, method: Method, path: &str, body: &str, expe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn holds_refuse_what_cannot_be_held() {
+async fn invalid_holds_are_refused() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let holds = format!("/api/v1/shows/{}/holds", world.show);
@@ -48,29 +48,29 @@ async fn holds_refuse_what_cannot_be_held() {
         (&*seats("[4294967295]"), (400, "unknown_seat")),
     ];
     for (body, expected) in cases {
-        refused(&ann, Method::POST, &holds, body, expected).await;
+        assert_refused(&ann, Method::POST, &holds, body, expected).await;
     }
     let big = seats(&format!("[{}]", "1,".repeat(20_000) + "1"));
-    refused(&ann, Method::POST, &holds, &big, (413, "too_large")).await;
+    assert_refused(&ann, Method::POST, &holds, &big, (413, "too_large")).await;
     let nowhere = format!("/api/v1/shows/{}/holds", platform::ids::derived_id(&["no show"]));
-    refused(&ann, Method::POST, &nowhere, &seats("[1]"), (404, "not_found")).await;
-    refused(&ann, Method::POST, "/api/v1/shows/C7/holds", &seats("[1]"), (404, "not_found")).await;
-    refused(&ann, Method::PUT, &holds, "{}", (405, "method_not_allowed")).await;
-    refused(&ann, Method::GET, "/api/v1/nothing", "", (404, "not_found")).await;
+    assert_refused(&ann, Method::POST, &nowhere, &seats("[1]"), (404, "not_found")).await;
+    assert_refused(&ann, Method::POST, "/api/v1/shows/C7/holds", &seats("[1]"), (404, "not_found")).await;
+    assert_refused(&ann, Method::PUT, &holds, "{}", (405, "method_not_allowed")).await;
+    assert_refused(&ann, Method::GET, "/api/v1/nothing", "", (404, "not_found")).await;
     let (_, hold) = ann.hold(&[1]).await;
     let own = format!("{holds}/{}", text(&hold["id"]));
-    refused(&ann, Method::PATCH, &own, "{\"add\": [2, 2]}", (400, "seat_twice")).await;
-    refused(&ann, Method::PATCH, &own, "{\"add\": [900]}", (400, "unknown_seat")).await;
+    assert_refused(&ann, Method::PATCH, &own, "{\"add\": [2, 2]}", (400, "seat_twice")).await;
+    assert_refused(&ann, Method::PATCH, &own, "{\"add\": [900]}", (400, "unknown_seat")).await;
     let eve = world.visitor();
-    refused(&eve, Method::PATCH, &own, "{\"add\": [2]}", (410, "hold_expired")).await;
-    assert_eq!(eve.let_go(&hold).await, StatusCode::NO_CONTENT, "she does not have it");
-    assert_eq!(ann.states().await.matches('1').count(), 1, "nothing was lost and nothing taken");
-    assert!(ann.holds_something().await, "it stays whose it is");
+    assert_refused(&eve, Method::PATCH, &own, "{\"add\": [2]}", (410, "hold_expired")).await;
+    assert_eq!(eve.release_hold(&hold).await, StatusCode::NO_CONTENT, "not her hold");
+    assert_eq!(ann.seat_states().await.matches('1').count(), 1, "no seat changed");
+    assert!(ann.has_hold().await, "the owner keeps the hold");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_asked_for_and_read() {
+async fn idempotency_keys_are_required_and_validated() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let id = platform::ids::derived_id(&["no booking"]);
@@ -98,7 +98,7 @@ async fn keys_are_asked_for_and_read() {
         let (status, _) = ann.raw(method, &path, body, &"k".repeat(256)).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
     }
-    // The alias counts as well.
+    // The header's alias works too.
     let url = format!("{}/api/v1/shows/{}/holds", ann.base, world.show);
     let request = ann.client.post(url).header("x-idempotency-key", "alias").json(&json!({ "seats": [1] }));
     assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::CREATED);
@@ -106,7 +106,7 @@ async fn keys_are_asked_for_and_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_names_are_kept_as_written_or_refused_and_a_reused_key_is_told() {
+async fn hostile_names_are_stored_verbatim_or_refused_and_reused_keys_conflict() {
     let world = World::start(1, &[]).await;
     for (place, name) in
         ["José «Ñ» Ünïcödé", "مريم אבג", "🎬👩‍👩‍👧", "<script>alert(1)</script>", "'; DROP TABLE bookings; --"]
@@ -135,10 +135,10 @@ async fn hostile_names_are_kept_as_written_or_refused_and_a_reused_key_is_told()
         [("", "a@b.cd"), ("a\nb", "a@b.cd"), (&*long, "a@b.cd"), ("A", "a"), ("A", "a@b.cd\r\nBcc: x@y.z")]
     {
         let body = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": name, "email": email } });
-        refused(&visitor, Method::POST, "/api/v1/bookings", &body.to_string(), (400, "person_invalid")).await;
+        assert_refused(&visitor, Method::POST, "/api/v1/bookings", &body.to_string(), (400, "person_invalid")).await;
     }
     let null = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "a\u{0}b", "email": "a@b.cd" } });
-    refused(&visitor, Method::POST, "/api/v1/bookings", &null.to_string(), (400, "person_invalid")).await;
+    assert_refused(&visitor, Method::POST, "/api/v1/bookings", &null.to_string(), (400, "person_invalid")).await;
     world.end().await;
 }
 
@@ -182,7 +182,7 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sales_close_five_minutes_before_the_start_and_other_sites_change_nothing() {
+async fn sales_close_five_minutes_before_the_start_and_cross_site_requests_change_nothing() {
     let world = World::start(1, &[]).await;
     let soon = insert_show(&world.pg, 300_000, 4 * 60).await;
     let ann = Visitor { show: soon, ..world.visitor() };
@@ -199,7 +199,7 @@ async fn sales_close_five_minutes_before_the_start_and_other_sites_change_nothin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_and_searches_answer_nonsense_kindly() {
+async fn pages_and_searches_answer_invalid_parameters_without_errors() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     for (path, status) in [

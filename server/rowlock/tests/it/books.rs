@@ -1,15 +1,16 @@
-//! The books: what the gateways and the tills took against what was sold, over the whole database, the
-//! gateways' ledgers and the map in Redis. Every finding is a sentence with ids in it.
+//! The books: compares the money that gateways and tills took with what was sold, over the whole database, the
+//! gateways' ledgers and the seat map in Redis. Every finding is a sentence with ids in it.
 //!
 //! money in = tickets of confirmed bookings + refunds + cancellation fees + what is still pending
 //! total of a booking = sum of its lines
-//! seats sold = claims sold = tickets; no seat twice; nothing left to be done; the map shows the claims
+//! seats sold = claims sold = tickets; no seat twice; the outbox is empty; the map shows the claims
 //! places sold = claims sold = tickets; stock of an area = sum of its claims
 //!
-//! [`World::end`] looks at them at the end of every test ([`Books::close`]). A test fails if what one transaction writes
-//! together differs (totals and lines, stocks and claims, what a sold booking has), or if a booking of which nothing is
-//! under way is wrong (the money at gateways and tills, claims of bookings that are over). A test that breaks them on
-//! purpose ends with [`World::end_despite`]. One that wants all of it done asks for [`Books::balance`].
+//! [`World::end`] checks them at the end of every test ([`Books::check_at_end`]). A test fails if rows that one
+//! transaction writes together differ: totals and lines, stocks and claims, the rows of a sold booking. It fails too if a
+//! booking without pending effects is wrong: its money at gateways and tills, or claims of a finished booking. A test that
+//! breaks the books on purpose ends with [`World::end_with_known_findings`]. A test that needs every effect finished
+//! calls [`Books::wait_until_balanced`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -22,26 +23,26 @@ use simulator::payment::{Payment, Status};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::world::{PATIENCE, World};
+use crate::world::{TEST_TIMEOUT, World};
 
-/// Findings told at once; more would hide the first.
-const TOLD: usize = 30;
-/// How long the end of a test waits for what is under way, where nothing is wrong.
-const SETTLES_WITHIN: Duration = Duration::from_secs(2);
-/// How often it looks meanwhile.
-const LOOKS_EVERY: Duration = Duration::from_millis(50);
+/// Findings listed in a failure; more would hide the first.
+const MAX_LISTED: usize = 30;
+/// The end of a test waits this long for pending effects when nothing is wrong.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval of the checks meanwhile.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What is compared with what.
+/// Stores and gateways that are compared.
 pub struct Books<'a> {
     pub pg: &'a PgPool,
-    /// Where Redis is; past any proxy.
+    /// URL of Redis itself, past any proxy.
     pub redis_url: &'a str,
     pub redis_prefix: &'a str,
     /// Every gateway that may have taken money.
     pub gateways: Vec<&'a Simulator>,
 }
 
-/// The sums, minor units.
+/// Sums in minor units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub bookings: usize,
@@ -54,26 +55,26 @@ pub struct Totals {
     pub pending: i64,
 }
 
-/// What is not as it should be.
+/// Differences between the stores and gateways.
 #[derive(Default)]
 pub struct Findings {
-    /// What is never so, at any instant: one transaction writes both sides.
+    /// Rows that one transaction writes together differ. Never valid, at any instant.
     pub broken: Vec<String>,
-    /// What no later step can put right.
+    /// Differences that no later step can repair.
     pub wrong: Vec<String>,
-    /// What is still to be done, or of a booking of which something is.
-    pub under_way: Vec<String>,
+    /// Pending effects, and differences of bookings with pending effects.
+    pub pending: Vec<String>,
 }
 
 impl Findings {
-    /// All of it, what is under way first.
+    /// All findings, pending ones first.
     pub fn all(self) -> Vec<String> {
-        [self.under_way, self.wrong, self.broken].concat()
+        [self.pending, self.wrong, self.broken].concat()
     }
 
-    /// Something about a booking.
+    /// Adds a finding about a booking.
     fn of(&mut self, booking: &Booking, what: String) {
-        if booking.is_under_way { self.under_way.push(what) } else { self.wrong.push(what) }
+        if booking.is_pending { self.pending.push(what) } else { self.wrong.push(what) }
     }
 }
 
@@ -85,26 +86,26 @@ struct Booking {
     state: String,
     money: String,
     total_minor: i64,
-    /// What its seats and places cost.
+    /// Price of its seats and places.
     lines_minor: i64,
     is_overdue: bool,
     was_cancelled_by_buyer: bool,
-    /// Something of it is in the outbox, a gateway has accepted its refund and not sent it, or the refund waits at the
-    /// counter where it was paid.
-    is_under_way: bool,
-    /// The code made it; a test that writes rows of its own tells no story.
-    has_story: bool,
+    /// Has an effect in the outbox, an accepted refund that the gateway has not sent, or a refund that waits at the
+    /// counter.
+    is_pending: bool,
+    /// Created by the server. Rows that a test inserts have no events.
+    has_events: bool,
     seats: Vec<i32>,
     tickets: Vec<i32>,
-    /// Its places as `area: number`, of lines, claims that are sold, and tickets.
+    /// Its places as `area: number`, from its lines, its sold claims, and its tickets.
     places: Vec<String>,
     places_sold: Vec<String>,
     place_tickets: Vec<String>,
-    /// What its tickets cost, seats and places.
+    /// Price of its tickets, seats and places.
     tickets_minor: i64,
-    /// The booking that its money pays for, having come too late or its seats having been exchanged.
+    /// The booking that got its money, because the payment was late or the seats were exchanged.
     moved_to: Option<Uuid>,
-    /// What tills took for it, and what they paid out.
+    /// Money that tills took for it, and that they paid out.
     till_in: i64,
     till_out: i64,
 }
@@ -148,7 +149,7 @@ impl Booking {
         self.state == "CANCELLED" || self.state == "EXPIRED"
     }
 
-    /// Rounded up: the fee is rounded in the buyer's favour, per booking or per seat.
+    /// The highest valid fee, rounded up. The fee itself is rounded in the buyer's favour, per booking or per seat.
     fn highest_fee(&self, charged: i64) -> i64 {
         if self.was_cancelled_by_buyer { (charged * CANCELLATION_FEE_PERCENT + 99) / 100 } else { 0 }
     }
@@ -163,7 +164,7 @@ struct Claim {
     state: String,
 }
 
-/// An area, and what the claims on it that are not released come to.
+/// An area, and the sums of its claims that are not released.
 #[derive(sqlx::FromRow)]
 struct Stock {
     show_id: Uuid,
@@ -173,7 +174,7 @@ struct Stock {
     sold: i32,
     sum_claimed: i64,
     sum_sold: i64,
-    /// Claims by bookings that are neither being paid for nor sold.
+    /// Bookings with claims that are neither being paid for nor sold.
     strays: Vec<Uuid>,
 }
 
@@ -197,7 +198,7 @@ struct Leftover {
     parked_why: Option<String>,
 }
 
-/// What the gateways and the tills say of one booking.
+/// Money of one booking at the gateways and tills.
 #[derive(Default)]
 struct Taken {
     charged: i64,
@@ -209,12 +210,13 @@ struct Taken {
 }
 
 impl Books<'_> {
-    /// Everything that is not as it should be, and the sums.
+    /// Compares everything once. Returns the findings and the sums.
     ///
     /// # Errors
     /// When Postgres or Redis cannot be read.
     pub async fn findings(&self) -> anyhow::Result<(Findings, Totals)> {
-        // One instant of the database. The gateways are asked before: what they did since is news to nobody.
+        // One snapshot of the database. The gateways are read before it, so a later payment is not missed in the
+        // database.
         let payments: Vec<Payment> = self.gateways.iter().flat_map(|gateway| gateway.ledger.all()).collect();
         let mut tx = self.pg.begin().await?;
         sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").execute(&mut *tx).await?;
@@ -229,48 +231,55 @@ impl Books<'_> {
         let stocks: Vec<Stock> = sqlx::query_as(STOCKS).fetch_all(&mut *tx).await?;
         tx.commit().await?;
 
-        let mut findings = Findings { under_way: leftovers.iter().map(told).collect(), ..Findings::default() };
+        let mut findings =
+            Findings { pending: leftovers.iter().map(describe_leftover).collect(), ..Findings::default() };
         let bookings: BTreeMap<Uuid, Booking> = bookings.into_iter().map(|booking| (booking.id, booking)).collect();
-        let totals = money(&bookings, &payments, &mut findings);
-        lines(&bookings, &mut findings);
-        seats(&bookings, &claims, &mut findings);
-        places(&bookings, &stocks, &mut findings);
-        // What Redis shows is no money: it may be told of a sale again, or be away.
-        if let Err(cause) = self.map(&claims, &mut findings.under_way).await {
-            findings.under_way.push(format!("the map cannot be read: {cause:#}"));
+        let totals = check_money(&bookings, &payments, &mut findings);
+        check_lines(&bookings, &mut findings);
+        check_seats(&bookings, &claims, &mut findings);
+        check_places(&bookings, &stocks, &mut findings);
+        // The seat map holds no money. It may lag behind a sale, or Redis may be down.
+        if let Err(cause) = self.check_map(&claims, &mut findings.pending).await {
+            findings.pending.push(format!("the map cannot be read: {cause:#}"));
         }
         Ok((findings, totals))
     }
 
-    /// Checks the books at the end of a test. A finding that the test does not know of fails it: what is broken at once, what
-    /// is wrong if it stays until patience is over. Where servers work, waits a moment for what is still under way.
-    pub async fn close(&self, servers_work: bool, knows_of: &[&str]) {
+    /// Checks the books at the end of a test. A finding that contains none of `known_findings` fails it: a broken one
+    /// at once, a wrong one if it stays until [`TEST_TIMEOUT`]. With running servers, waits a moment for pending
+    /// effects.
+    pub async fn check_at_end(&self, is_any_server_running: bool, known_findings: &[&str]) {
         let began = tokio::time::Instant::now();
-        let mut again = tokio::time::interval(LOOKS_EVERY);
-        let is_news = |finding: &String| !knows_of.iter().any(|known| finding.contains(known));
-        let news: Vec<String> = loop {
+        let mut again = tokio::time::interval(CHECK_INTERVAL);
+        let is_unknown = |finding: &String| !known_findings.iter().any(|known| finding.contains(known));
+        let unknown: Vec<String> = loop {
             again.tick().await;
-            let is_over = began.elapsed() >= PATIENCE;
+            let is_over = began.elapsed() >= TEST_TIMEOUT;
             match self.findings().await {
-                Ok((Findings { broken, wrong, under_way }, _)) => {
-                    let is_broken = broken.iter().any(is_news);
-                    let news: Vec<String> = broken.into_iter().chain(wrong).filter(is_news).collect();
-                    let may_settle = servers_work && began.elapsed() < SETTLES_WITHIN && !under_way.is_empty();
-                    if is_over || is_broken || (news.is_empty() && !may_settle) {
-                        break news;
+                Ok((Findings { broken, wrong, pending }, _)) => {
+                    let is_broken = broken.iter().any(is_unknown);
+                    let unknown: Vec<String> = broken.into_iter().chain(wrong).filter(is_unknown).collect();
+                    let may_settle = is_any_server_running && began.elapsed() < SETTLE_TIMEOUT && !pending.is_empty();
+                    if is_over || is_broken || (unknown.is_empty() && !may_settle) {
+                        break unknown;
                     }
                 }
-                // Connections that a test cut are found out one by one.
+                // Connections that a test closed fail one by one.
                 Err(cause) if is_over => break vec![format!("the books could not be read: {cause:#}")],
                 Err(_) => {}
             }
         };
-        assert!(news.is_empty(), "the books do not balance at the end, {} findings:{}", news.len(), listed(&news));
+        assert!(
+            unknown.is_empty(),
+            "the books do not balance at the end, {} findings:{}",
+            unknown.len(),
+            list_findings(&unknown)
+        );
     }
 
-    /// Waits until there is no finding, and returns the sums; fails with the findings that stay.
-    pub async fn balance(&self) -> Totals {
-        let mut last = vec!["nothing could be read".to_owned()];
+    /// Waits until there is no finding, and returns the sums. Fails with the findings that stay.
+    pub async fn wait_until_balanced(&self) -> Totals {
+        let mut last = vec!["the books were not read yet".to_owned()];
         let mut again = tokio::time::interval(std::time::Duration::from_millis(200));
         let balanced = async {
             loop {
@@ -282,12 +291,13 @@ impl Books<'_> {
                 }
             }
         };
-        let balanced = tokio::time::timeout(PATIENCE, balanced).await;
-        balanced.unwrap_or_else(|_| panic!("the books do not balance, {} findings:{}", last.len(), listed(&last)))
+        let balanced = tokio::time::timeout(TEST_TIMEOUT, balanced).await;
+        balanced
+            .unwrap_or_else(|_| panic!("the books do not balance, {} findings:{}", last.len(), list_findings(&last)))
     }
 
-    /// The map shows as sold what is sold, and as taken nothing that nobody holds.
-    async fn map(&self, claims: &[Claim], findings: &mut Vec<String>) -> anyhow::Result<()> {
+    /// Checks that the map shows exactly the sold claims as sold, and no held seat without a hold.
+    async fn check_map(&self, claims: &[Claim], findings: &mut Vec<String>) -> anyhow::Result<()> {
         let mut redis = redis::Client::open(self.redis_url)?.get_multiplexed_async_connection().await?;
         let mut sold: BTreeMap<Uuid, BTreeSet<usize>> = BTreeMap::new();
         for claim in claims {
@@ -299,7 +309,7 @@ impl Books<'_> {
         for (show, sold) in sold {
             let [map, holds, ..] = &Keys::of(self.redis_prefix, show).0;
             let map: Option<Vec<u8>> = redis::cmd("GET").arg(map).query_async(&mut redis).await?;
-            // Not loaded: whoever asks first builds it from the claims.
+            // Not loaded: the next request builds it from the claims.
             let Some(map) = map else { continue };
             let holds: u64 = redis::cmd("HLEN").arg(holds).query_async(&mut redis).await?;
             let in_state = |state: SeatState| {
@@ -323,29 +333,29 @@ impl Books<'_> {
 }
 
 impl World {
-    /// The books of this world, with the money at this gateway.
+    /// Books of this world, with this gateway.
     pub fn books<'a>(&'a self, redis_url: &'a str, gateway: &'a Simulator) -> Books<'a> {
         Books { pg: &self.pg, redis_url, redis_prefix: self.setting("REDIS_PREFIX"), gateways: vec![gateway] }
     }
 }
 
-fn listed(findings: &[String]) -> String {
-    findings.iter().take(TOLD).map(|finding| format!("\n  - {finding}")).collect()
+fn list_findings(findings: &[String]) -> String {
+    findings.iter().take(MAX_LISTED).map(|finding| format!("\n  - {finding}")).collect()
 }
 
-fn told(leftover: &Leftover) -> String {
+fn describe_leftover(leftover: &Leftover) -> String {
     let Leftover { booking_id, effect, attempts, parked_why } = leftover;
-    let whose = booking_id.map_or_else(|| "nobody".to_owned(), |id| id.to_string());
+    let whose = booking_id.map_or_else(|| "none".to_owned(), |id| id.to_string());
     match parked_why {
-        Some(why) => format!("booking {whose}: {effect} is parked for a person after {attempts} tries: {why}"),
-        None => format!("booking {whose}: {effect} is still to be done, after {attempts} tries"),
+        Some(why) => format!("booking {whose}: {effect} is parked after {attempts} attempts: {why}"),
+        None => format!("booking {whose}: {effect} is pending after {attempts} attempts"),
     }
 }
 
-/// The booking that has the money of this one now: money may move on more than once.
-fn where_it_is(bookings: &BTreeMap<Uuid, Booking>, booking: &Booking) -> Uuid {
+/// Returns the booking that has this booking's money now. Money may move several times.
+fn booking_with_money(bookings: &BTreeMap<Uuid, Booking>, booking: &Booking) -> Uuid {
     let mut at = booking;
-    // No longer than there are bookings, should it ever go in a circle.
+    // Bounded, in case the moves form a cycle.
     for _ in 0..bookings.len() {
         let Some(next) = at.moved_to.and_then(|next| bookings.get(&next)) else { break };
         at = next;
@@ -353,8 +363,8 @@ fn where_it_is(bookings: &BTreeMap<Uuid, Booking>, booking: &Booking) -> Uuid {
     at.id
 }
 
-/// What every gateway and every till took against what every booking says.
-fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mut Findings) -> Totals {
+/// Compares the money of every gateway and till with every booking.
+fn check_money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mut Findings) -> Totals {
     let mut taken: HashMap<Uuid, Taken> = HashMap::new();
     for payment in payments {
         let reference = &payment.asked.reference;
@@ -364,7 +374,7 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
                 .push(format!("payment {}: the gateway has it for {reference}, which is no booking", payment.id));
             continue;
         };
-        let of_booking = taken.entry(where_it_is(bookings, booking)).or_default();
+        let of_booking = taken.entry(booking_with_money(bookings, booking)).or_default();
         match payment.status {
             Status::Succeeded => {
                 of_booking.charged += payment.amount_minor();
@@ -376,7 +386,7 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
         }
     }
     for booking in bookings.values().filter(|booking| booking.till_in + booking.till_out > 0) {
-        let of_booking = taken.entry(where_it_is(bookings, booking)).or_default();
+        let of_booking = taken.entry(booking_with_money(bookings, booking)).or_default();
         of_booking.charged += booking.till_in;
         of_booking.refunded += booking.till_out;
     }
@@ -395,12 +405,12 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
         } else {
             totals.pending += kept;
         }
-        if booking.has_story {
+        if booking.has_events {
             let wrong = money_of(booking, &of_booking).map(|what| format!("booking {}: {what}", booking.id));
             wrong.for_each(|what| findings.of(booking, what));
         }
         if booking.is_overdue && !booking.is_final() && !booking.is_confirmed() {
-            findings.under_way.push(format!("booking {}: {}, and its time is over", booking.id, booking.state));
+            findings.pending.push(format!("booking {}: {}, and it has expired", booking.id, booking.state));
         }
     }
     let Totals { money_in, tickets, refunds, fees, pending, .. } = totals;
@@ -410,7 +420,7 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
     totals
 }
 
-/// What is wrong with the money of one booking.
+/// Returns the differences in the money of one booking.
 fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
     let Booking { state, money, total_minor, .. } = booking;
     let Taken { charged, refunded, kept_by, undecided } = taken;
@@ -440,7 +450,7 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
         let right = match booking.moved_to {
             Some(_) => &["MOVED"][..],
             None if *charged > 0 => &["REFUNDED"],
-            // A guest's seats for nothing: paid, and nothing to pay back.
+            // Guest seats at price 0: paid, and nothing to refund.
             None if *total_minor == 0 => &["NONE", "FAILED", "REFUNDED"],
             None => &["NONE", "FAILED"],
         };
@@ -451,7 +461,7 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
         wrong.push("paid, and neither sold nor refunded".to_owned());
     } else if state == "PAYMENT_PENDING" {
         if *undecided == 0 {
-            wrong.push(format!("PAYMENT_PENDING, and nothing is to be decided: {charged} of {total_minor} were taken"));
+            wrong.push(format!("PAYMENT_PENDING, and no payment is undecided: {charged} of {total_minor} were taken"));
         }
     } else if *charged > 0 {
         wrong.push(format!("{state}, and {charged} were taken"));
@@ -459,8 +469,8 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
     wrong.into_iter()
 }
 
-/// Every booking costs what its lines cost, at any time.
-fn lines(bookings: &BTreeMap<Uuid, Booking>, findings: &mut Findings) {
+/// Checks that every booking's total is the sum of its lines.
+fn check_lines(bookings: &BTreeMap<Uuid, Booking>, findings: &mut Findings) {
     for Booking { id, state, total_minor, lines_minor, .. } in bookings.values() {
         if total_minor != lines_minor {
             findings.broken.push(format!("booking {id}: {state}, costs {total_minor}, and its lines {lines_minor}"));
@@ -468,9 +478,9 @@ fn lines(bookings: &BTreeMap<Uuid, Booking>, findings: &mut Findings) {
     }
 }
 
-/// Places sold = claims sold = tickets, and the stock of every area is the sum of its claims.
-fn places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: &mut Findings) {
-    for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_story) {
+/// Checks places sold = claims sold = tickets, and the stock of every area = the sum of its claims.
+fn check_places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: &mut Findings) {
+    for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_events) {
         let Booking { id, places, places_sold, place_tickets, .. } = booking;
         if places != places_sold || places != place_tickets {
             findings.broken.push(format!(
@@ -482,13 +492,13 @@ fn places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: &mut F
         let area = format!("area {area_no} of show {show_id}");
         if (i64::from(*claimed), i64::from(*sold)) != (*sum_claimed, *sum_sold) {
             findings.broken.push(format!(
-                "{area}: {claimed} claimed and {sold} sold, where its claims are {sum_claimed} and {sum_sold}"
+                "{area}: {claimed} claimed and {sold} sold, but its claims sum up to {sum_claimed} and {sum_sold}"
             ));
         }
         if i64::from(*capacity) < sum_claimed + sum_sold {
-            findings
-                .broken
-                .push(format!("{area}: has {capacity} places, of which {sum_claimed} + {sum_sold} are gone"));
+            findings.broken.push(format!(
+                "{area}: has {capacity} places, of which {sum_claimed} + {sum_sold} are claimed or sold"
+            ));
         }
         for stray in strays.iter().filter_map(|id| bookings.get(id)) {
             findings.of(stray, format!("{area}: places are claimed by {}, which is {}", stray.id, stray.state));
@@ -496,12 +506,12 @@ fn places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: &mut F
     }
 }
 
-/// Seats sold = claims sold = tickets, and none of them twice.
-fn seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &mut Findings) {
+/// Checks seats sold = claims sold = tickets, and no seat twice.
+fn check_seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &mut Findings) {
     let claims: HashMap<(Uuid, i32), &Claim> =
         claims.iter().map(|claim| ((claim.show_id, claim.seat_no), claim)).collect();
     let mut sold: HashMap<(Uuid, i32), Uuid> = HashMap::new();
-    for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_story) {
+    for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_events) {
         let Booking { id, show_id, seats, tickets, .. } = booking;
         if seats != tickets {
             findings.broken.push(format!("booking {id}: CONFIRMED with seats {seats:?} and tickets for {tickets:?}"));
@@ -515,13 +525,13 @@ fn seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &mut Fi
                 Some(Claim { state, booking_id, fence, .. }) => findings.broken.push(format!(
                     "booking {id}: has a ticket for seat {seat}, whose claim is {state} by {booking_id} with fence {fence}"
                 )),
-                None => findings.broken.push(format!("booking {id}: has a ticket for seat {seat}, which nobody claimed")),
+                None => findings.broken.push(format!("booking {id}: has a ticket for seat {seat}, which has no claim")),
             }
         }
     }
     for claim in claims.values() {
         let Claim { show_id, seat_no, booking_id, state, .. } = claim;
-        let Some(booking) = bookings.get(booking_id).filter(|booking| booking.has_story) else { continue };
+        let Some(booking) = bookings.get(booking_id).filter(|booking| booking.has_events) else { continue };
         let wrong = match state.as_str() {
             "sold" => sold.get(&(*show_id, *seat_no)) != Some(booking_id),
             "claimed" => booking.state != "PAYMENT_PENDING",

@@ -1,5 +1,5 @@
-//! A buyer who does not give up: whatever dies, the same request is sent again with the same key, to
-//! this server or to another.
+//! A buyer who repeats each request with the same idempotency key, at the same server or the next one, until a final
+//! answer arrives.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use uuid::Uuid;
 
 use crate::world::text;
 
-/// One request may take this long; a charge takes ten seconds at most.
+/// Timeout of one request; a charge takes ten seconds at most.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
-/// A request is given up after this long, unless the test sets another time.
-const PERSISTENCE: Duration = Duration::from_secs(40);
-/// A request that died with its server keeps its key for minutes: after so many answers that it is still
-/// running, the same wish is sent with a new one.
-const STILL_RUNNING_AT_MOST: u32 = 5;
-/// First pause, milliseconds; doubles a few times, with full jitter.
-const FIRST_PAUSE_MS: u64 = 40;
+/// A request is retried for this long, unless the test sets another deadline.
+const RETRY_FOR: Duration = Duration::from_secs(40);
+/// A request that died with its server keeps its key for minutes. After this many `still_running` answers, the body is
+/// sent with a new key.
+const MAX_STILL_RUNNING: u32 = 5;
+/// First back-off, in milliseconds; doubles up to three times, with full jitter.
+const FIRST_BACKOFF_MS: u64 = 40;
 
-/// Somebody with a browser's cookie and a mail address.
+/// A buyer with a browser's cookie and a mail address.
 #[derive(Clone)]
 pub struct Buyer {
     client: reqwest::Client,
@@ -28,16 +28,16 @@ pub struct Buyer {
     cookie: String,
     pub email: String,
     pub show: Uuid,
-    /// What they say at checkout about money that comes too late.
+    /// `if_late` of the checkout: what happens to a payment that arrives too late.
     if_late: Option<&'static str>,
-    /// The time after which a request is given up.
-    persistence: Duration,
+    /// A request is retried for this long.
+    retry_for: Duration,
 }
 
-/// Status and JSON, or why there is none.
-pub type Told = Result<(StatusCode, Value), String>;
+/// Status and JSON of an answer, or the cause of a failed request.
+pub type RequestResult = Result<(StatusCode, Value), String>;
 
-/// What buyers ask with.
+/// HTTP client of buyers.
 pub fn client() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().timeout(ANSWER_WITHIN).no_proxy();
@@ -45,7 +45,7 @@ pub fn client() -> reqwest::Client {
 }
 
 impl Buyer {
-    /// One whom nobody has seen.
+    /// A buyer with a new cookie.
     pub fn new(client: &reqwest::Client, servers: &Arc<[String]>, show: Uuid, email: String) -> Self {
         let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
         Self {
@@ -55,48 +55,55 @@ impl Buyer {
             email,
             show,
             if_late: None,
-            persistence: PERSISTENCE,
+            retry_for: RETRY_FOR,
         }
     }
 
-    /// The same buyer with requests repeated without a deadline: the test has its own.
-    pub fn without_end(self) -> Self {
-        Self { persistence: Duration::MAX, ..self }
+    /// The same buyer with retries without a deadline, for tests that have their own.
+    pub fn without_deadline(self) -> Self {
+        Self { retry_for: Duration::MAX, ..self }
     }
 
-    /// The same, saying this about money that comes too late.
-    pub fn with_late_wish(self, if_late: Option<&'static str>) -> Self {
+    /// The same buyer with this choice for a late payment.
+    pub fn with_late_payment_choice(self, if_late: Option<&'static str>) -> Self {
         Self { if_late, ..self }
     }
 
-    /// Asks until there is an answer that will not pass.
-    pub async fn ask(&self, method: Method, path: &str, body: &Value) -> Told {
+    /// Sends a request until the answer is final.
+    pub async fn send_with_retries(&self, method: Method, path: &str, body: &Value) -> RequestResult {
         let began = Instant::now();
         let (mut key, mut still_running) = (platform::ids::new_id(), 0);
         let mut attempt = 0;
         loop {
-            let told = self.ask_once(&method, path, body, key, attempt).await;
-            let is_running = matches!(&told, Ok((_, answer)) if answer["code"] == "still_running");
-            match &told {
-                Ok((status, _)) if !is_running && !is_passing(*status) => return told,
-                Ok((status, answer)) if began.elapsed() > self.persistence => {
-                    return Err(format!("{method} {path}: for too long {status} {answer}"));
+            let result = self.send_once(&method, path, body, key, attempt).await;
+            let is_running = matches!(&result, Ok((_, answer)) if answer["code"] == "still_running");
+            match &result {
+                Ok((status, _)) if !is_running && !is_retryable(*status) => return result,
+                Ok((status, answer)) if began.elapsed() > self.retry_for => {
+                    return Err(format!("{method} {path}: retries exhausted, last answer {status} {answer}"));
                 }
-                Err(cause) if began.elapsed() > self.persistence => return Err(format!("{method} {path}: {cause}")),
+                Err(cause) if began.elapsed() > self.retry_for => return Err(format!("{method} {path}: {cause}")),
                 _ => {}
             }
             still_running += u32::from(is_running);
-            if still_running == STILL_RUNNING_AT_MOST {
+            if still_running == MAX_STILL_RUNNING {
                 (key, still_running) = (platform::ids::new_id(), 0);
             }
-            let pause = platform::ids::jitter(FIRST_PAUSE_MS << attempt.min(3));
-            tokio::time::sleep(Duration::from_millis(pause)).await;
+            let backoff_ms = platform::ids::jitter(FIRST_BACKOFF_MS << attempt.min(3));
+            tokio::time::sleep(Duration::from_millis(backoff_ms)).await;
             attempt += 1;
         }
     }
 
-    /// Asks the next server once.
-    pub async fn ask_once(&self, method: &Method, path: &str, body: &Value, key: Uuid, attempt: usize) -> Told {
+    /// Sends a request once, to the server whose turn it is at this attempt.
+    pub async fn send_once(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &Value,
+        key: Uuid,
+        attempt: usize,
+    ) -> RequestResult {
         let server = &self.servers[attempt % self.servers.len()];
         let mut request = self.client.request(method.clone(), format!("{server}{path}"));
         request = request.header("cookie", &self.cookie).header("idempotency-key", key.to_string());
@@ -113,54 +120,55 @@ impl Buyer {
         body.map(|body| (status, body)).map_err(|_| format!("{status} {}", String::from_utf8_lossy(&bytes)))
     }
 
-    pub async fn hold(&self, seats: &[u32]) -> Told {
-        self.ask(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), &json!({ "seats": seats })).await
+    pub async fn hold(&self, seats: &[u32]) -> RequestResult {
+        self.send_with_retries(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), &json!({ "seats": seats }))
+            .await
     }
 
-    fn wish(&self, hold: &Value) -> Value {
+    fn checkout_body(&self, hold: &Value) -> Value {
         let buyer = json!({ "name": "Ann Example", "email": self.email });
-        let mut wish = json!({ "show": self.show, "hold": hold["id"], "buyer": buyer });
+        let mut body = json!({ "show": self.show, "hold": hold["id"], "buyer": buyer });
         if let Some(if_late) = self.if_late {
-            wish["if_late"] = if_late.into();
+            body["if_late"] = if_late.into();
         }
-        wish
+        body
     }
 
-    pub async fn book(&self, hold: &Value) -> Told {
-        self.ask(Method::POST, "/api/v1/bookings", &self.wish(hold)).await
+    pub async fn book(&self, hold: &Value) -> RequestResult {
+        self.send_with_retries(Method::POST, "/api/v1/bookings", &self.checkout_body(hold)).await
     }
 
-    /// What checks out a hold and pays for it in one request.
-    pub fn order(&self, hold: &Value, token: Option<&str>) -> Value {
-        let mut order = self.wish(hold);
-        order["pay"] = json!({ "total_minor": hold["total"]["minor"] });
+    /// Body of a request that checks out a hold and pays for it.
+    pub fn purchase_body(&self, hold: &Value, token: Option<&str>) -> Value {
+        let mut body = self.checkout_body(hold);
+        body["pay"] = json!({ "total_minor": hold["total"]["minor"] });
         if let Some(token) = token {
-            order["pay"]["payment_token"] = token.into();
+            body["pay"]["payment_token"] = token.into();
         }
-        order
+        body
     }
 
     /// Checks out and pays in one request.
-    pub async fn buy(&self, hold: &Value, token: Option<&str>) -> Told {
-        self.ask(Method::POST, "/api/v1/bookings", &self.order(hold, token)).await
+    pub async fn buy(&self, hold: &Value, token: Option<&str>) -> RequestResult {
+        self.send_with_retries(Method::POST, "/api/v1/bookings", &self.purchase_body(hold, token)).await
     }
 
-    pub async fn pay(&self, booking: Uuid, token: Option<&str>) -> Told {
+    pub async fn pay(&self, booking: Uuid, token: Option<&str>) -> RequestResult {
         let body = token.map_or_else(|| json!({}), |token| json!({ "payment_token": token }));
-        self.ask(Method::POST, &format!("/api/v1/bookings/{booking}/confirm"), &body).await
+        self.send_with_retries(Method::POST, &format!("/api/v1/bookings/{booking}/confirm"), &body).await
     }
 
-    /// Their booking as it stands.
+    /// Reads a booking.
     pub async fn booking(&self, booking: Uuid) -> Result<Value, String> {
-        match self.ask(Method::GET, &format!("/api/v1/bookings/{booking}"), &Value::Null).await? {
+        match self.send_with_retries(Method::GET, &format!("/api/v1/bookings/{booking}"), &Value::Null).await? {
             (StatusCode::OK, found) => Ok(found),
             (status, problem) => Err(format!("booking {booking}: {status} {problem}")),
         }
     }
 }
 
-/// Whether it is worth asking again.
-fn is_passing(status: StatusCode) -> bool {
+/// Returns whether a request with this answer is retried.
+fn is_retryable(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::TOO_MANY_REQUESTS
@@ -170,7 +178,7 @@ fn is_passing(status: StatusCode) -> bool {
     )
 }
 
-/// The id in an answer.
+/// Returns the id in an answer.
 pub fn id_of(answer: &Value) -> Uuid {
     Uuid::parse_str(text(&answer["id"])).expect("an id")
 }

@@ -1,13 +1,13 @@
-//! Giving seats back: in time, in part, once; by staff in full.
+//! Cancellation by the buyer: before the deadline, in part, once. By staff: in full.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{PRICE, Visitor, World, insert_show, text, until};
+use crate::world::{PRICE, Visitor, World, insert_show, text, wait_until};
 
-/// Money in is tickets, refunds, fees and what is under way; and seats sold are claims.
-pub async fn books_balance(world: &World) {
-    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+/// Waits until money in = tickets + refunds + fees + pending, and sold seats = claims.
+pub async fn wait_until_books_balance(world: &World) {
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
     let charged = world
         .count("SELECT coalesce(sum(amount_minor), 0)::bigint FROM payments WHERE state = 'succeeded' AND moved_to IS NULL")
         .await;
@@ -16,7 +16,7 @@ pub async fn books_balance(world: &World) {
     let back = world
         .count("SELECT coalesce(sum(amount_minor + fee_minor), 0)::bigint FROM refunds WHERE state = 'settled'")
         .await;
-    assert_eq!(charged, sold + back, "the books");
+    assert_eq!(charged, sold + back, "the money balances");
     let seats = "SELECT count(*) FROM booking_seats JOIN bookings ON id = booking_id WHERE state = 'CONFIRMED'";
     let tickets = "SELECT count(*) FROM tickets WHERE revoked_at IS NULL";
     let claims = "SELECT count(*) FROM seat_claims WHERE state <> 'released'";
@@ -24,16 +24,16 @@ pub async fn books_balance(world: &World) {
     assert_eq!((tickets, claims), (seats, seats), "tickets and claims of the seats that are sold");
 }
 
-async fn story(visitor: &Visitor, booking: &Value) -> Vec<String> {
-    let (_, story) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
-    story.as_array().expect("a list").iter().map(|event| text(&event["event"]).to_owned()).collect()
+async fn booking_events(visitor: &Visitor, booking: &Value) -> Vec<String> {
+    let (_, events) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+    events.as_array().expect("a list").iter().map(|event| text(&event["event"]).to_owned()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_time_the_price_comes_back_less_the_fee_and_the_seats_are_free() {
+async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_frees_seats() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = ann.bought(&[46, 47], "tok_paid").await;
+    let booking = ann.buy_seats(&[46, 47], "tok_paid").await;
     let read = ann.booking(&booking).await;
     assert!(read["cancel_until_ms"].is_i64(), "{read}");
     let address = format!("/bookings/{}", text(&booking["id"]));
@@ -44,11 +44,11 @@ async fn in_time_the_price_comes_back_less_the_fee_and_the_seats_are_free() {
     let path = format!("/api/v1{address}/cancel");
     let first = ann.raw(Method::POST, &path, Value::Null, "one").await;
     assert_eq!(first.0, StatusCode::OK, "{}", first.1);
-    assert_eq!(ann.raw(Method::POST, &path, Value::Null, "one").await, first, "the same key, the same answer");
+    assert_eq!(ann.raw(Method::POST, &path, Value::Null, "one").await, first, "the same key gets the same answer");
     let (status, refusal) = ann.cancel(&booking, None).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
 
-    let seen = ann.sees_money(&booking, "REFUNDED").await;
+    let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED");
     assert_eq!(seen["cancel_until_ms"], Value::Null);
     let back = 2 * PRICE - 2 * PRICE / 10;
@@ -58,26 +58,26 @@ async fn in_time_the_price_comes_back_less_the_fee_and_the_seats_are_free() {
     assert_eq!(steps, ["paying", "paid", "issued", "cancelled", "refunding", "refunded"]);
     let (_, page) = ann.raw(Method::GET, &address, Value::Null, "page").await;
     assert!(page.contains("€22.50 refunded, €2.50 kept as a fee.") && page.contains("€22.50 paid back"), "{page}");
-    assert!(!page.contains("cancel-open"), "there is nothing left to cancel");
-    ann.sees(46, '0').await;
-    books_balance(&world).await;
-    until("both mails are there", || async { world.mails().len() == 2 }).await;
+    assert!(!page.contains("cancel-open"), "nothing is left to cancel");
+    ann.wait_for_seat(46, '0').await;
+    wait_until_books_balance(&world).await;
+    wait_until("both mails are sent", || async { world.mails().len() == 2 }).await;
     let notice = world.mails().into_iter().find(|mail| mail.contains("Subject: You cancelled")).expect("a notice");
     assert!(notice.contains("ann@example.org"), "{notice}");
-    // The seat is somebody else's to buy.
+    // The seat can be bought by another visitor.
     let bob = world.visitor();
-    assert_eq!(bob.bought(&[46], "tok_paid").await["state"], "CONFIRMED");
-    books_balance(&world).await;
+    assert_eq!(bob.buy_seats(&[46], "tok_paid").await["state"], "CONFIRMED");
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_money_goes_back_although_the_map_cannot_be_told() {
+async fn refund_does_not_wait_for_the_seat_map() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let (whole, parted) = (ann.bought(&[46, 47], "tok_paid").await, bob.bought(&[10, 11], "tok_paid").await);
-    until("the map knows of both", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    // As while the lock store is away: what is for the map is put off and put off.
+    let (whole, parted) = (ann.buy_seats(&[46, 47], "tok_paid").await, bob.buy_seats(&[10, 11], "tok_paid").await);
+    wait_until("the map shows both seats", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    // As while Redis is down: effects for the seat map are postponed.
     for statement in [
         "CREATE FUNCTION put_off() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN NEW.run_after := NEW.run_after + interval '1 hour'; RETURN NEW; END $$",
@@ -88,79 +88,87 @@ async fn the_money_goes_back_although_the_map_cannot_be_told() {
     }
     assert_eq!(ann.cancel(&whole, None).await.0, StatusCode::OK);
     assert_eq!(bob.cancel(&parted, Some(&[11])).await.0, StatusCode::OK);
-    ann.sees_money(&whole, "REFUNDED").await;
-    until("the part is paid back", || async {
+    ann.wait_for_money(&whole, "REFUNDED").await;
+    wait_until("the part is paid back", || async {
         world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 2
     })
     .await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect LIKE 'release%'").await, 2, "the map waits");
-    assert_eq!((&ann.states().await[46..48], &ann.states().await[10..12]), ("22", "22"), "as it was");
+    assert_eq!(
+        (&ann.seat_states().await[46..48], &ann.seat_states().await[10..12]),
+        ("22", "22"),
+        "the map is unchanged"
+    );
     for statement in
         ["DROP TRIGGER put_off ON outbox", "UPDATE outbox SET run_after = now() WHERE effect LIKE 'release%'"]
     {
-        sqlx::query(statement).execute(&world.pg).await.expect("time passes");
+        sqlx::query(statement).execute(&world.pg).await.expect("the effects are due");
     }
-    ann.sees(46, '0').await;
-    ann.sees(11, '0').await;
-    books_balance(&world).await;
+    ann.wait_for_seat(46, '0').await;
+    ann.wait_for_seat(11, '0').await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_go_one_by_one_and_the_others_stay_sold() {
+async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let booking = ann.bought(&[10, 11, 30], "tok_paid").await;
+    let booking = ann.buy_seats(&[10, 11, 30], "tok_paid").await;
     let (status, smaller) = ann.cancel(&booking, Some(&[11])).await;
     assert_eq!((status, &smaller["state"], &smaller["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
     assert_eq!(smaller["total"]["minor"], 2 * PRICE);
     assert_eq!(smaller["seats"].as_array().expect("seats").len(), 2);
-    ann.sees(11, '0').await;
-    assert_eq!(&ann.states().await[10..12], "20", "the neighbour stays sold");
-    books_balance(&world).await;
-    assert_eq!(bob.bought(&[11], "tok_paid").await["state"], "CONFIRMED");
+    ann.wait_for_seat(11, '0').await;
+    assert_eq!(&ann.seat_states().await[10..12], "20", "the neighbouring seat stays sold");
+    wait_until_books_balance(&world).await;
+    assert_eq!(bob.buy_seats(&[11], "tok_paid").await["state"], "CONFIRMED");
 
     let (status, refusal) = ann.cancel(&booking, Some(&[11])).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "unknown_seat"), "it is not hers any more");
+    assert_eq!(
+        (status, text(&refusal["code"])),
+        (StatusCode::BAD_REQUEST, "unknown_seat"),
+        "the seat is cancelled already"
+    );
     assert_eq!(ann.cancel(&booking, Some(&[10])).await.0, StatusCode::OK);
-    // The last one is the whole booking.
+    // The last seat cancels the whole booking.
     let (_, over) = ann.cancel(&booking, Some(&[30])).await;
     assert_eq!(over["state"], "CANCELLED");
-    let seen = ann.sees_money(&booking, "REFUNDED").await;
-    until("every part is settled", || async {
+    let seen = ann.wait_for_money(&booking, "REFUNDED").await;
+    wait_until("every part is settled", || async {
         world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 3
     })
     .await;
     let numbers: Vec<_> = seen["refunds"].as_array().expect("refunds").iter().map(|refund| &refund["number"]).collect();
     assert_eq!(numbers, [&json!(1), &json!(2), &json!(0)]);
     assert_eq!(seen["refunds"][0]["seats"], json!(["A12"]));
-    let names = story(&ann, &booking).await;
+    let names = booking_events(&ann, &booking).await;
     assert_eq!(names.iter().filter(|name| *name == "part_cancelled_by_buyer").count(), 2);
     assert_eq!(names.iter().filter(|name| *name == "part_refund_settled").count(), 2);
-    ann.sees(30, '0').await;
-    books_balance(&world).await;
-    // Every effect once more, as after a crash between doing it and noting that it was done.
+    ann.wait_for_seat(30, '0').await;
+    wait_until_books_balance(&world).await;
+    // Every effect runs again, as after a crash before it was marked done.
     let mails = world.mails().len();
     let again = "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
                  SELECT booking_id, effect, amount_minor, number, now(), now() FROM refunds,
                         unnest(CASE number WHEN 0 THEN ARRAY['release_seats', 'refund', 'send_notice']
                                ELSE ARRAY['release_part', 'refund_part', 'send_notice'] END) AS effect";
-    sqlx::query(again).execute(&world.pg).await.expect("they are to be done again");
-    books_balance(&world).await;
-    assert_eq!(&ann.states().await[10..12], "02", "Bob's seat is Bob's");
-    assert_eq!(world.mails().len(), mails, "a notice sent twice is one");
-    let names = story(&ann, &booking).await;
+    sqlx::query(again).execute(&world.pg).await.expect("the effects are in the outbox again");
+    wait_until_books_balance(&world).await;
+    assert_eq!(&ann.seat_states().await[10..12], "02", "Bob keeps his seat");
+    assert_eq!(world.mails().len(), mails, "a repeated notice is sent once");
+    let names = booking_events(&ann, &booking).await;
     assert_eq!(names.iter().filter(|name| *name == "part_refund_settled").count(), 2);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn within_two_hours_of_the_show_only_staff_cancel() {
+async fn within_two_hours_of_the_start_only_staff_cancel() {
     let world = World::start(1, &[]).await;
     let show = insert_show(&world.pg, 300_000, 2 * 3600 - 60).await;
     let ann = Visitor { show, ..world.visitor() };
-    let booking = ann.bought(&[1, 2], "tok_paid").await;
-    assert_eq!(ann.booking(&booking).await["cancel_until_ms"], Value::Null, "the page offers nothing");
+    let booking = ann.buy_seats(&[1, 2], "tok_paid").await;
+    assert_eq!(ann.booking(&booking).await["cancel_until_ms"], Value::Null, "the page offers no cancellation");
     for seats in [None, Some(&[1][..])] {
         let (status, refusal) = ann.cancel(&booking, seats).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "too_late_to_cancel"));
@@ -170,19 +178,21 @@ async fn within_two_hours_of_the_show_only_staff_cancel() {
     let seat = ["cancel-booking", &reference, "--seat", "a2", "--reason", "Seat A2 is broken."];
     let (well, said) = world.command(&seat).await;
     assert!(well && said.contains("€12.50"), "{said}");
-    ann.sees(1, '0').await;
+    ann.wait_for_seat(1, '0').await;
     let (well, said) = world.command(&["cancel-booking", &reference, "--reason", "The projector is broken."]).await;
     assert!(well && said.contains("€12.50"), "{said}");
-    let seen = ann.sees_money(&booking, "REFUNDED").await;
+    let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     let sum: i64 =
         seen["refunds"].as_array().expect("refunds").iter().filter_map(|r| r["amount"]["minor"].as_i64()).sum();
     assert_eq!(sum, 2 * PRICE, "in full: {seen}");
-    books_balance(&world).await;
-    until("she is told why", || async { world.mails().iter().any(|mail| mail.contains("The projector is broken.")) })
-        .await;
+    wait_until_books_balance(&world).await;
+    wait_until("the reason is mailed", || async {
+        world.mails().iter().any(|mail| mail.contains("The projector is broken."))
+    })
+    .await;
     for (arguments, words) in [
         (["cancel-booking", reference.as_str(), "--reason", "Again."], "over already"),
-        (["cancel-booking", "2222-2222", "--reason", "Nobody's."], "no such booking"),
+        (["cancel-booking", "2222-2222", "--reason", "Unknown."], "no such booking"),
         (["cancel-booking", reference.as_str(), "--reason", " "], "Say why"),
     ] {
         let (well, said) = world.command(&arguments).await;
@@ -192,10 +202,10 @@ async fn within_two_hours_of_the_show_only_staff_cancel() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wishes_that_make_no_sense_change_nothing() {
+async fn invalid_cancellations_change_nothing() {
     let world = World::start(1, &[]).await;
     let (ann, eve) = (world.visitor(), world.visitor());
-    let booking = ann.bought(&[5, 6], "tok_paid").await;
+    let booking = ann.buy_seats(&[5, 6], "tok_paid").await;
     let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
     for (body, code) in [
         (json!({ "seats": [] }), "malformed"),
@@ -211,7 +221,7 @@ async fn wishes_that_make_no_sense_change_nothing() {
     assert_eq!(eve.cancel(&booking, None).await.0, StatusCode::NOT_FOUND);
     let keyless = ann.client.post(format!("{}{path}", ann.base)).header("cookie", &ann.cookie).send().await;
     assert_eq!(keyless.expect("an answer").status(), StatusCode::BAD_REQUEST);
-    // A key belongs to its request.
+    // A key belongs to one request.
     let one = ann.call_with_key(Method::POST, &path, json!({ "seats": [5] }), "a-key").await;
     assert_eq!(one.0, StatusCode::OK, "{}", one.1);
     let other = ann.call_with_key(Method::POST, &path, json!({ "seats": [6] }), "a-key").await;
@@ -221,49 +231,49 @@ async fn wishes_that_make_no_sense_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_clicks_at_two_servers_cancel_once() {
+async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    let booking = ann.bought(&[60, 61, 62], "tok_paid").await;
-    // Some want all of it gone and some a part; whoever comes first, the books balance.
+    let booking = ann.buy_seats(&[60, 61, 62], "tok_paid").await;
+    // Some cancel all seats and some a part. The books balance in any order.
     let answers = futures::future::join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.cancel(&booking, if number % 4 == 0 { Some(&[61]) } else { None })
     }))
     .await;
     let well = answers.iter().filter(|(status, _)| *status == StatusCode::OK).count();
-    assert!(well == 1 || well == 2, "all, or a part and then the rest: {well}");
+    assert!(well == 1 || well == 2, "all seats, or a part and then the rest: {well}");
     for (status, answer) in &answers {
         assert!([StatusCode::OK, StatusCode::CONFLICT, StatusCode::BAD_REQUEST].contains(status), "{status} {answer}");
     }
-    ann.sees_money(&booking, "REFUNDED").await;
-    books_balance(&world).await;
+    ann.wait_for_money(&booking, "REFUNDED").await;
+    wait_until_books_balance(&world).await;
     assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 3 * PRICE);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_not_paid_yet_walks_away_for_nothing() {
+async fn unpaid_booking_is_cancelled_without_a_fee() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[70]).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(ann.cancel(&booking, None).await.1["state"], "CANCELLED");
-    ann.sees(70, '0').await;
+    ann.wait_for_seat(70, '0').await;
     let (_, hold) = ann.hold(&[71]).await;
     let (_, booking) = ann.book(&hold).await;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING");
     assert_eq!(ann.cancel(&booking, Some(&[71])).await.1["state"], "CANCELLED");
-    let seen = ann.sees_money(&booking, "FAILED").await;
+    let seen = ann.wait_for_money(&booking, "FAILED").await;
     assert_eq!(seen["state"], "CANCELLED");
-    ann.sees(71, '0').await;
-    // The gateway's page takes nothing any more.
+    ann.wait_for_seat(71, '0').await;
+    // The gateway's page takes no payment any more.
     let page = text(&pending["pay_url"]);
     let form = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
     form.send().await.expect("the gateway answers");
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 0);
-    books_balance(&world).await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }

@@ -1,4 +1,4 @@
-//! A show that will not take place.
+//! Cancelled shows.
 
 use reqwest::StatusCode;
 use selling::bookings::{Batch, call_off, call_off_in, undo_batch};
@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::postgres::PgQueryResult;
 
-use crate::by_mail::addresses_open_without_a_cookie;
-use crate::cancel::books_balance;
-use crate::sql_guards::{booking_in, pay_for};
-use crate::totals::WAITING;
-use crate::world::{PATIENCE, PRICE, World, refused_with, text, until};
+use crate::booking_totals::WAITING;
+use crate::cancel::wait_until_books_balance;
+use crate::mailed_links::assert_mails_link_without_cookie;
+use crate::sql_guards::{insert_booking, insert_payment};
+use crate::world::{PRICE, TEST_TIMEOUT, World, assert_refused, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
+async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     let world = World::start(2, &[]).await;
     let show = world.show.to_string();
     let (ann, ben, cem, dan, eva) =
         (world.visitor(), world.visitor_at(1), world.visitor(), world.visitor_at(1), world.visitor());
-    let sold = ann.bought(&[1, 2], "tok_paid").await;
-    let part = ben.bought(&[3, 4], "tok_paid").await;
+    let sold = ann.buy_seats(&[1, 2], "tok_paid").await;
+    let part = ben.buy_seats(&[3, 4], "tok_paid").await;
     ben.cancel(&part, Some(&[3])).await;
-    // In the middle of a payment, before one, and only choosing.
+    // One buyer is paying, one has checked out, and one has a hold.
     let (_, hold) = cem.hold(&[5]).await;
     let (_, paying) = cem.book(&hold).await;
     assert_eq!(cem.pay(&paying, None).await.1["state"], "PAYMENT_PENDING");
@@ -31,31 +31,31 @@ async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
 
     let (well, said) = world.command(&["cancel-show", &show, "--reason", "The projector is broken."]).await;
     assert!(well && said.contains("called off"), "{said}");
-    assert_eq!(ann.sees_money(&sold, "REFUNDED").await["state"], "CANCELLED");
+    assert_eq!(ann.wait_for_money(&sold, "REFUNDED").await["state"], "CANCELLED");
     assert_eq!(ann.booking(&sold).await["refunds"][0]["amount"]["minor"], 2 * PRICE);
-    let seen = ben.sees_money(&part, "REFUNDED").await;
-    assert_eq!(seen["refunds"][1]["amount"]["minor"], PRICE, "the rest in full: {seen}");
-    assert_eq!(cem.sees_money(&paying, "FAILED").await["state"], "CANCELLED");
-    dan.sees_booking(&locked, "CANCELLED").await;
-    // Nobody holds or sells a seat of it any more, at any server.
+    let seen = ben.wait_for_money(&part, "REFUNDED").await;
+    assert_eq!(seen["refunds"][1]["amount"]["minor"], PRICE, "the rest is refunded in full: {seen}");
+    assert_eq!(cem.wait_for_money(&paying, "FAILED").await["state"], "CANCELLED");
+    dan.wait_for_booking(&locked, "CANCELLED").await;
+    // No server grants or sells a seat of the show any more.
     for visitor in [&eva, &dan] {
-        until("no more holds", || async { visitor.hold(&[8]).await.1["code"] == "sales_closed" }).await;
+        wait_until("holds are refused", || async { visitor.hold(&[8]).await.1["code"] == "sales_closed" }).await;
     }
-    until("it is done with", || async {
+    wait_until("every booking is cancelled", || async {
         world.count("SELECT count(*) FROM show_cancellations WHERE finished_at IS NOT NULL").await == 1
     })
     .await;
     let released = "SELECT count(*) FROM show_cancellations WHERE holds_released_at IS NOT NULL";
-    assert_eq!(world.count(released).await, 1, "the lock store has let every hold go");
-    books_balance(&world).await;
-    until("they are told", || async {
+    assert_eq!(world.count(released).await, 1, "every hold is released in Redis");
+    wait_until_books_balance(&world).await;
+    wait_until("the mails are sent", || async {
         world.mails().iter().filter(|mail| mail.contains("The projector is broken.")).count() >= 3
     })
     .await;
-    addresses_open_without_a_cookie(&world);
+    assert_mails_link_without_cookie(&world);
     let (_, listed) = ann.get("/api/v1/shows?movie=tide").await;
-    assert!(!listed.to_string().contains(&show), "it is not offered: {listed}");
-    // Again: nothing more happens.
+    assert!(!listed.to_string().contains(&show), "the show is not listed: {listed}");
+    // A second cancellation changes nothing.
     let (well, said) = world.command(&["cancel-show", &show, "--reason", "Again."]).await;
     assert!(well && said.contains("0 bookings undone"), "{said}");
     let (well, said) = world.command(&["cancel-show", &platform::ids::new_id().to_string(), "--reason", "None."]).await;
@@ -64,7 +64,7 @@ async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_that_was_called_off_is_offered_nowhere() {
+async fn cancelled_show_is_listed_nowhere() {
     let world = World::start(2, &[]).await;
     let show = world.show;
     let (ann, ben) = (world.visitor(), world.visitor_at(1));
@@ -72,58 +72,61 @@ async fn a_show_that_was_called_off_is_offered_nowhere() {
     let (_, detail) = ann.get(&address).await;
     assert_eq!((text(&detail["status"]), text(&detail["availability"])), ("on_sale", "available"), "{detail}");
     assert_eq!(ann.get(&format!("{address}/best?count=2")).await.0, StatusCode::OK);
-    ann.bought(&[1, 2], "tok_paid").await;
+    ann.buy_seats(&[1, 2], "tok_paid").await;
 
     let (well, said) = world.command(&["cancel-show", &show.to_string(), "--reason", "The projector is broken."]).await;
     assert!(well, "{said}");
     for visitor in [&ann, &ben] {
-        until("every server says so", || async { visitor.get(&address).await.1["status"] == "called_off" }).await;
+        wait_until("the server reports the cancellation", || async {
+            visitor.get(&address).await.1["status"] == "called_off"
+        })
+        .await;
         let (_, detail) = visitor.get(&address).await;
         assert_eq!((&detail["seats_left"], text(&detail["availability"])), (&json!(0), "sold_out"), "{detail}");
         let (status, refusal) = visitor.get(&format!("{address}/best?count=2")).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{refusal}");
-        assert_eq!(visitor.states().await, "3".repeat(300), "no seat is for sale");
-        let (status, refusal) = visitor.wait_for(1).await;
+        assert_eq!(visitor.seat_states().await, "3".repeat(300), "no seat is for sale");
+        let (status, refusal) = visitor.join_waiting_list(1).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{refusal}");
         let page = visitor.client.get(format!("{}/shows/{show}", visitor.base)).header("cookie", &visitor.cookie);
         let page = page.send().await.expect("a page").text().await.expect("a text");
         assert!(page.contains("This show will not take place"), "{page}");
-        assert!(page.contains("on its way back"), "what to do: {page}");
+        assert!(page.contains("on its way back"), "the page explains the refund: {page}");
         assert!(!page.contains("seat-map"), "no map: {page}");
     }
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_does_not_know_yet_takes_no_payment_and_any_server_finishes() {
+async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation() {
     let world = World::start(1, &[]).await;
     let (ann, ben) = (world.visitor(), world.visitor());
-    let sold = ann.bought(&[1], "tok_paid").await;
+    let sold = ann.buy_seats(&[1], "tok_paid").await;
     let (_, hold) = ben.hold(&[2]).await;
     let (_, booking) = ben.book(&hold).await;
-    // Whoever called it off died at once: the mark is there, and nothing is undone.
+    // The cancelling process died at once: the show is marked, and no booking is cancelled.
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let (status, refusal) = ben.pay(&booking, Some("tok_paid")).await;
     assert!(status == StatusCode::CONFLICT || status == StatusCode::GONE, "{status} {refusal}");
-    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nobody else was charged");
-    ann.sees_money(&sold, "REFUNDED").await;
-    ben.sees_booking(&booking, "CANCELLED").await;
-    books_balance(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "no other booking is charged");
+    ann.wait_for_money(&sold, "REFUNDED").await;
+    ben.wait_for_booking(&booking, "CANCELLED").await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bookings_are_undone_in_batches_once_by_however_many_and_after_any_stop() {
+async fn bookings_are_cancelled_in_batches_once_by_concurrent_workers_after_a_crash() {
     let world = World::start(0, &[]).await;
     for _ in 0..130 {
-        let booking = booking_in(&world.pg, world.show, "CONFIRMED").await;
-        pay_for(&world.pg, booking, 0).await;
+        let booking = insert_booking(&world.pg, world.show, "CONFIRMED").await;
+        insert_payment(&world.pg, booking, 0).await;
     }
     let now = platform::clock::now;
     assert!(call_off(&world.pg, world.show, "Storm.", now()).await.expect("called off"));
     assert!(!call_off(&world.pg, world.show, "Storm.", now()).await.expect("still called off"));
     assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(64));
-    // Here the first one stops for good, and three others go on.
+    // The first worker stops here, and three others continue.
     let rest = async || {
         let mut undone = 0;
         loop {
@@ -144,31 +147,31 @@ async fn bookings_are_undone_in_batches_once_by_however_many_and_after_any_stop(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_comes_after_a_show_was_called_off_goes_back() {
+async fn payment_after_the_cancellation_of_the_show_is_refunded() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[1]).await;
     let (_, booking) = ann.book(&hold).await;
     let (_, pending) = ann.pay(&booking, None).await;
-    // The gateway has the money and cannot be told to stop; it tells us late.
+    // The gateway charges and cannot be voided; its webhook is late.
     let form = |card: &str| {
         let page = ann.client.post(text(&pending["pay_url"]));
         page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}")).send()
     };
     form("late_webhook").await.expect("the gateway answers");
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
-    let seen = ann.sees_money(&booking, "REFUNDED").await;
+    let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
-    books_balance(&world).await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
-/// Begins to pay for a booking as it makes it, for no seat and no money, past the code.
-pub async fn begin_to_pay(world: &World, tx: &mut PgConnection) -> Result<PgQueryResult, sqlx::Error> {
+/// Inserts a booking without seats and money that starts its payment in the same transaction.
+pub async fn insert_pending_payment(world: &World, tx: &mut PgConnection) -> Result<PgQueryResult, sqlx::Error> {
     sqlx::query(
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
-         VALUES ($1, $1::text, $2, 'nobody', $1, 1, 'PAYMENT_PENDING', 'PENDING', 0, 'EUR', '', '', '', '',
+         VALUES ($1, $1::text, $2, 'no-owner', $1, 1, 'PAYMENT_PENDING', 'PENDING', 0, 'EUR', '', '', '', '',
                  now() + interval '1 day', now(), now())",
     )
     .bind(platform::ids::new_id())
@@ -178,52 +181,52 @@ pub async fn begin_to_pay(world: &World, tx: &mut PgConnection) -> Result<PgQuer
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_begins_as_its_show_is_called_off_is_refused_or_undone_and_never_escapes() {
+async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
     let world = World::start(0, &[]).await;
     let now = platform::clock::now;
-    // Begun before: calling the show off waits for it, and then finds it.
+    // Started before: the cancellation waits for the payment's transaction and then finds the booking.
     let mut buyer = world.pg.begin().await.expect("a transaction");
-    begin_to_pay(&world, &mut buyer).await.expect("the show is on");
+    insert_pending_payment(&world, &mut buyer).await.expect("the show is not cancelled");
     let (pg, show) = (world.pg.clone(), world.show);
     let called_off = tokio::spawn(async move { call_off(&pg, show, "Storm.", now()).await });
-    until("the mark waits for it", || async { world.count(WAITING).await == 1 }).await;
+    wait_until("the cancellation waits for the lock", || async { world.count(WAITING).await == 1 }).await;
     buyer.commit().await.expect("the payment has begun");
-    assert!(called_off.await.expect("it was called off").expect("called off"));
+    assert!(called_off.await.expect("the task ends").expect("called off"));
     assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::Undone(1));
     assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::NoneLeft);
 
-    // Begun after: it waits for the transaction that calls the show off, and is refused.
-    sqlx::query("UPDATE shows SET called_off = false").execute(&world.pg).await.expect("it is on again");
+    // Started after: the payment waits for the cancelling transaction and is refused.
+    sqlx::query("UPDATE shows SET called_off = false").execute(&world.pg).await.expect("the show is restored");
     let mut organiser = world.pg.begin().await.expect("a transaction");
     call_off_in(&mut organiser, show, "Storm.", now()).await.expect("called off");
     let begun = async {
         let mut buyer = world.pg.acquire().await.expect("a connection");
-        begin_to_pay(&world, &mut buyer).await
+        insert_pending_payment(&world, &mut buyer).await
     };
     let marked = async {
-        until("it waits for the mark", || async { world.count(WAITING).await == 1 }).await;
-        organiser.commit().await.expect("it is called off");
+        wait_until("the payment waits for the lock", || async { world.count(WAITING).await == 1 }).await;
+        organiser.commit().await.expect("the show is cancelled");
     };
     let (begun, ()) = tokio::join!(begun, marked);
-    refused_with("it is called off", begun, "RL001", "was called off");
-    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE is_open").await, 0, "nothing has escaped");
+    assert_refused("the show is cancelled", begun, "RL001", "was called off");
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE is_open").await, 0, "no booking has escaped");
     world.end().await;
 }
 
-/// As while a show is sold without a pause: a booking of it is always being written.
+/// As during a continuous sale: a transaction with a booking of the show is always open.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_is_called_off_also_while_bookings_are_written_without_a_pause_and_none_escapes() {
+async fn show_is_cancelled_during_continuous_sales_and_no_booking_escapes() {
     let world = World::start(0, &[]).await;
     let now = platform::clock::now;
     let mut buyer = world.pg.begin().await.expect("a transaction");
-    begin_to_pay(&world, &mut buyer).await.expect("the show is on");
-    // It is not waited for without end, and sales end.
+    insert_pending_payment(&world, &mut buyer).await.expect("the show is not cancelled");
+    // The cancellation does not wait forever, and sales end.
     let called_off = call_off(&world.pg, world.show, "Storm.", now());
-    let called_off = tokio::time::timeout(PATIENCE, called_off).await.expect("soon");
+    let called_off = tokio::time::timeout(TEST_TIMEOUT, called_off).await.expect("the cancellation ends in time");
     assert!(called_off.expect("called off"));
-    let begun = begin_to_pay(&world, &mut world.pg.acquire().await.expect("a connection")).await;
-    refused_with("it is called off", begun, "RL001", "was called off");
-    // No batch reports that none is left while one is being written.
+    let begun = insert_pending_payment(&world, &mut world.pg.acquire().await.expect("a connection")).await;
+    assert_refused("the show is cancelled", begun, "RL001", "was called off");
+    // No batch reports that nothing is left while a booking is being written.
     assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Busy);
     buyer.commit().await.expect("the payment has begun");
     assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(1));
@@ -232,7 +235,7 @@ async fn a_show_is_called_off_also_while_bookings_are_written_without_a_pause_an
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_is_settled_after_its_show_was_called_off_and_undone_goes_back() {
+async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
     for mode in ["batched", "interactive"] {
         let world = World::start(1, &[("COMMITS", mode)]).await;
         let (ann, eva) = (world.visitor(), world.visitor());
@@ -240,21 +243,22 @@ async fn a_payment_that_is_settled_after_its_show_was_called_off_and_undone_goes
         let (_, booking) = ann.book(&hold).await;
         let (_, pending) = ann.pay(&booking, None).await;
         assert_eq!(pending["state"], "PAYMENT_PENDING", "{mode}: {pending}");
-        // As if it had been overlooked: the show is called off and done with, and this booking stands.
+        // As if this booking had been missed: the show is cancelled and finished, and the booking remains.
         for statement in [
             "UPDATE shows SET called_off = true",
             "INSERT INTO show_cancellations (show_id, reason, requested_at, holds_released_at, finished_at)
              SELECT id, 'Storm.', now(), now(), now() FROM shows",
         ] {
-            sqlx::query(statement).execute(&world.pg).await.expect("it is called off");
+            sqlx::query(statement).execute(&world.pg).await.expect("the show is cancelled");
         }
-        until("the server knows", || async { eva.hold(&[8]).await.1["code"] == "sales_closed" }).await;
+        wait_until("the server sees the cancellation", || async { eva.hold(&[8]).await.1["code"] == "sales_closed" })
+            .await;
         let page = ann.client.post(text(&pending["pay_url"]));
         let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
         form.send().await.expect("the gateway answers");
-        let seen = ann.sees_money(&booking, "REFUNDED").await;
+        let seen = ann.wait_for_money(&booking, "REFUNDED").await;
         assert_eq!(seen["state"], "CANCELLED", "{mode}: {seen}");
-        assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "{mode}: all of it: {seen}");
+        assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "{mode}: the full price is refunded: {seen}");
         assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0, "{mode}");
         world.end().await;
     }

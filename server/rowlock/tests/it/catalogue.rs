@@ -1,18 +1,18 @@
-//! Browsing and searching: what is listed, what is hidden, what may be kept.
+//! Listings and search: visible shows, hidden shows, and caching.
 
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::world::{World, insert_show, text, until};
+use crate::world::{World, insert_show, text, wait_until};
 
-async fn found(world: &World, query: &str) -> usize {
+async fn count_results(world: &World, query: &str) -> usize {
     let (status, body) = world.visitor().get(&format!("/api/v1/shows?{query}")).await;
     assert_eq!(status, StatusCode::OK, "{query}: {body}");
     body["shows"].as_array().map_or(0, Vec::len)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_of_the_six_fields_narrows_a_search_and_what_has_begun_is_hidden() {
+async fn each_of_six_filters_narrows_the_search_and_started_shows_are_hidden() {
     let world = World::start(1, &[]).await;
     insert_show(&world.pg, 300_000, -60).await;
     let (_, all) = world.visitor().get("/api/v1/shows").await;
@@ -40,13 +40,13 @@ async fn each_of_the_six_fields_narrows_a_search_and_what_has_begun_is_hidden() 
         (format!("q=tide&city=lisbon&date={day}&theatre=aurora&language=English&format=2D").as_str(), 1),
         ("q=&city=&date=&theatre=&language=&format=", 1),
     ] {
-        assert_eq!(found(&world, query).await, shows, "{query}");
+        assert_eq!(count_results(&world, query).await, shows, "{query}");
     }
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_finds_titles_without_their_accents_case_and_special_letters() {
+async fn search_ignores_accents_case_and_special_letters() {
     let world = World::start(1, &[]).await;
     for (title, queries) in [
         ("Sátántangó", ["satantango", "S%C3%81T%C3%81N"]),
@@ -59,15 +59,15 @@ async fn a_search_finds_titles_without_their_accents_case_and_special_letters() 
     ] {
         sqlx::query("UPDATE films SET title = $1").bind(title).execute(&world.pg).await.expect("renamed");
         for query in queries {
-            until(query, || async { found(&world, &format!("q={query}")).await == 1 }).await;
+            wait_until(query, || async { count_results(&world, &format!("q={query}")).await == 1 }).await;
         }
     }
-    assert_eq!(found(&world, "q=ebb").await, 0);
+    assert_eq!(count_results(&world, "q=ebb").await, 0);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sold_seat_is_no_longer_left_and_a_show_without_seats_is_sold_out() {
+async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let listed = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0].clone() };
@@ -76,33 +76,33 @@ async fn a_sold_seat_is_no_longer_left_and_a_show_without_seats_is_sold_out() {
     let (_, hold) = ann.hold(&[0, 1]).await;
     let (_, booking) = ann.book(&hold).await;
     ann.pay(&booking, Some("tok_paid")).await;
-    ann.sees_booking(&booking, "CONFIRMED").await;
-    until("two seats fewer are left", || async { listed().await["seats_left"] == 298 }).await;
+    ann.wait_for_booking(&booking, "CONFIRMED").await;
+    wait_until("two seats fewer are left", || async { listed().await["seats_left"] == 298 }).await;
 
     let house = "UPDATE shows SET blocked = (SELECT array_agg(seat) FROM generate_series(2, 299) AS seat)";
-    sqlx::query(house).execute(&world.pg).await.expect("the house keeps the rest");
-    until("the show is sold out", || async { listed().await["availability"] == "sold_out" }).await;
+    sqlx::query(house).execute(&world.pg).await.expect("the other seats are blocked");
+    wait_until("the show is sold out", || async { listed().await["availability"] == "sold_out" }).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_seat_that_is_paid_for_is_left_again_only_when_it_may_be_claimed() {
+async fn claimed_seat_counts_as_free_only_after_its_claim_expired_for_long_enough() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let left = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0]["seats_left"].clone() };
     let claim = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
                  VALUES ($1, 7, gen_random_uuid(), 1, 'claimed', now() - interval '20 seconds')";
     sqlx::query(claim).bind(world.show).execute(&world.pg).await.expect("the claim is written");
-    until("a claim that ran out just now still has its seat", || async { left().await == 299 }).await;
+    wait_until("a claim that has just expired still counts", || async { left().await == 299 }).await;
 
     let later = "UPDATE seat_claims SET expires_at = now() - interval '2 minutes' WHERE show_id = $1";
-    sqlx::query(later).bind(world.show).execute(&world.pg).await.expect("time passes");
-    until("the seat is anyone's", || async { left().await == 300 }).await;
+    sqlx::query(later).bind(world.show).execute(&world.pg).await.expect("the claim expired long ago");
+    wait_until("the seat is free", || async { left().await == 300 }).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_is_named_by_its_content_and_a_page_for_everyone_sets_no_cookie() {
+async fn plan_url_is_its_content_hash_and_public_pages_set_no_cookie() {
     let world = World::start(1, &[]).await;
     let client = &world.visitor().client;
     let base = &world.servers[0].url;
@@ -122,7 +122,7 @@ async fn a_plan_is_named_by_its_content_and_a_page_for_everyone_sets_no_cookie()
         assert_eq!(page.headers()["cache-control"], http::caching::SHARED, "{path}");
         assert!(!page.headers().contains_key("set-cookie"), "{path}");
         let html = page.text().await.expect("text");
-        // The one that says who is signed in, where caches keep the page.
+        // The script that fills in the signed-in account on cached pages.
         let scripts = html.matches("<script").count();
         assert!(scripts == 1 && html.contains("/pkg/account.js"), "{path} ships {scripts} scripts");
     }
@@ -130,7 +130,7 @@ async fn a_plan_is_named_by_its_content_and_a_page_for_everyone_sets_no_cookie()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_dots_of_a_room_are_its_seats_where_the_plan_says_they_are() {
+async fn dots_of_a_layout_are_its_seats_at_their_positions() {
     let world = World::start(1, &[]).await;
     let client = &world.visitor().client;
     let show = format!("{}/api/v1/shows/{}", world.servers[0].url, world.show);

@@ -1,4 +1,4 @@
-//! Thousands of checkouts of one hold: no other buyer waits or is refused because of them.
+//! Thousands of checkouts of one hold do not delay or refuse other buyers.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::idempotency::{Told, post};
-use crate::totals::WAITING;
-use crate::world::{Visitor, World, text, until};
+use crate::booking_totals::WAITING;
+use crate::idempotency::{RawAnswer, post};
+use crate::world::{Visitor, World, text, wait_until};
 
 const BOOKINGS: &str = "/api/v1/bookings";
-/// Checkouts of one hold at one time.
+/// Concurrent checkouts of one hold.
 const FLOOD: usize = 2_000;
-/// Steps of sales that may wait at the server: fewer than the flood.
+/// Sale steps that may queue at the server: fewer than the flood.
 const QUEUE: usize = 1_000;
-/// The sale of another buyer takes this long at most.
+/// Time limit for another buyer's sale.
 const SALE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Checks out a hold again, with another key.
-fn check_out(visitor: &Visitor, body: &str, key: &str) -> JoinHandle<Told> {
+fn check_out(visitor: &Visitor, body: &str, key: &str) -> JoinHandle<RawAnswer> {
     let (visitor, body, key) = (visitor.clone(), body.to_owned(), key.to_owned());
     tokio::spawn(async move { post(&visitor, BOOKINGS, &key, &body, &[]).await })
 }
 
 /// Holds a seat, checks it out and pays.
-async fn buys(visitor: &Visitor, seat: u32, how: &str) -> Value {
+async fn complete_sale(visitor: &Visitor, seat: u32, how: &str) -> Value {
     let (status, hold) = visitor.hold(&[seat]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let (status, paid) = match how {
@@ -36,9 +36,9 @@ async fn buys(visitor: &Visitor, seat: u32, how: &str) -> Value {
             assert_eq!(status, StatusCode::CREATED, "{how}: {booking}");
             visitor.pay(&booking, Some("tok_paid")).await
         }
-        // A choice for late money is written in a separate transaction.
+        // A choice for late payments needs a separate transaction.
         _ => {
-            let mut order = visitor.order(&hold, Some("tok_paid"));
+            let mut order = visitor.purchase_body(&hold, Some("tok_paid"));
             order["if_late"] = json!("refund");
             visitor.call(reqwest::Method::POST, BOOKINGS, order).await
         }
@@ -48,42 +48,42 @@ async fn buys(visitor: &Visitor, seat: u32, how: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_another_sale() {
+async fn flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_other_sales() {
     let queue = QUEUE.to_string();
     let world = World::start(1, &[("COMMIT_QUEUE", &queue)]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[0]).await;
     let (status, booking) = ann.book(&hold).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");
-    // No checkout of this hold ends before the test says so.
+    // No checkout of this hold ends before the test releases the lock.
     let mut keeper = world.pg.begin().await.expect("a transaction");
     sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
         .bind(text(&booking["id"]))
         .execute(&mut *keeper)
         .await
         .expect("the booking is locked");
-    let body = ann.wish(&hold).to_string();
+    let body = ann.checkout_body(&hold).to_string();
     let shared = [check_out(&ann, &body, "shared"), check_out(&ann, &body, "shared")];
-    until("the first checkout waits for the booking", || async { world.count(WAITING).await == 1 }).await;
+    wait_until("the first checkout waits for the row lock", || async { world.count(WAITING).await == 1 }).await;
     let flood: Vec<_> = (0..FLOOD).map(|number| check_out(&ann, &body, &number.to_string())).collect();
     let answered = || flood.iter().filter(|request| request.is_finished()).count();
-    until("the flood has come", || async { answered() >= FLOOD - QUEUE }).await;
+    wait_until("the flood has arrived", || async { answered() >= FLOOD - QUEUE }).await;
 
     let ways = [(5, "in one request"), (6, "in two requests"), (7, "by itself")];
     let sales = ways.map(|(seat, how)| {
         let ben = world.visitor();
-        async move { tokio::time::timeout(SALE_WITHIN, buys(&ben, seat, how)).await.map(|paid| (how, paid)) }
+        async move { tokio::time::timeout(SALE_WITHIN, complete_sale(&ben, seat, how)).await.map(|paid| (how, paid)) }
     });
     for sale in join_all(sales).await {
         let (how, paid) = sale.unwrap_or_else(|_| panic!("a sale takes longer than {SALE_WITHIN:?}"));
         assert_eq!(paid["state"], "CONFIRMED", "{how}: {paid}");
     }
-    assert!(!shared[0].is_finished() && answered() < FLOOD, "the flood is still under way");
+    assert!(!shared[0].is_finished() && answered() < FLOOD, "the flood is still running");
 
     keeper.rollback().await.expect("the booking is unlocked");
     let mut revised = 0;
     for request in flood {
-        let answer = request.await.expect("it was sent");
+        let answer = request.await.expect("the task ends");
         match answer.status {
             StatusCode::CREATED => revised += 1,
             StatusCode::CONFLICT => {
@@ -93,9 +93,9 @@ async fn a_flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_another_sal
             _ => panic!("{answer:?}"),
         }
     }
-    assert!(revised <= 1, "one waited, the others were asked to send theirs again");
+    assert!(revised <= 1, "one waited, and the others got a retryable answer");
     let [one, other] = shared;
-    let (one, other) = (one.await.expect("it was sent"), other.await.expect("it was sent"));
+    let (one, other) = (one.await.expect("the task ends"), other.await.expect("the task ends"));
     assert_eq!(one.status, StatusCode::CREATED, "{one:?}");
     assert_eq!(one.body, other.body, "the same key shares the answer");
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 4);
@@ -103,7 +103,7 @@ async fn a_flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_another_sal
 }
 
 /// Checks out holds that do not exist until a limit refuses. Returns the number of checkouts before, and the refusal.
-async fn until_refused(next: impl Fn() -> Visitor, from: &str) -> (usize, Told) {
+async fn until_refused(next: impl Fn() -> Visitor, from: &str) -> (usize, RawAnswer) {
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     for accepted in 0..100 {
         let visitor = next();
@@ -119,7 +119,7 @@ async fn until_refused(next: impl Fn() -> Visitor, from: &str) -> (usize, Told) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn checkouts_of_a_visitor_and_of_an_address_are_limited_and_others_are_not_affected() {
+async fn checkouts_are_limited_per_visitor_and_per_address_without_affecting_others() {
     for (setting, policy) in [
         ("HOLDS_PER_VISITOR_MIN", "\"checkout-visitor\";q=12;w=60"),
         ("HOLDS_PER_ADDRESS_MIN", "\"checkout-address\";q=12;w=60"),
@@ -133,8 +133,8 @@ async fn checkouts_of_a_visitor_and_of_an_address_are_limited_and_others_are_not
         assert_eq!(refusal.json()["code"], "too_many_attempts", "{refusal:?}");
         assert_eq!(refusal.header("ratelimit-policy"), policy);
         assert!(refusal.header("retry-after").parse::<u32>().is_ok_and(|wait| (1..=60).contains(&wait)));
-        // Ben comes without a proxy's word: from the address of the test.
-        buys(&world.visitor(), 5, "in two requests").await;
+        // Ben's request has no proxy header: it comes from the test's address.
+        complete_sale(&world.visitor(), 5, "in two requests").await;
         world.end().await;
     }
 }

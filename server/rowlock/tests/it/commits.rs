@@ -1,4 +1,4 @@
-//! The commit pipeline: many in one transaction, and nobody's trouble another's.
+//! The commit pipeline: many sales in one transaction, and isolated failures.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::world::{Answer, Visitor, World, text, until};
+use crate::world::{Answer, Visitor, World, text, wait_until};
 
-/// Requests that are sent together are committed together: the first of them waits this long.
-pub const GATHERING: (&str, &str) = ("COMMIT_GATHER_MS", "300");
+/// Gather time of a batch: requests sent together are committed together.
+pub const SLOW_GATHER: (&str, &str) = ("COMMIT_GATHER_MS", "300");
 
 /// Visitors with a hold of one seat each.
 pub async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
@@ -24,7 +24,7 @@ pub async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
 }
 
 /// Visitors with a booking of one seat each.
-async fn checked_out(world: &World, count: u32) -> Vec<(Visitor, Value)> {
+async fn with_bookings(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     join_all(with_holds(world, count).await.into_iter().map(|(visitor, hold)| async move {
         let (status, booking) = visitor.book(&hold).await;
         assert_eq!(status, StatusCode::CREATED, "{booking}");
@@ -33,35 +33,35 @@ async fn checked_out(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     .await
 }
 
-/// Pays for all of them at once.
-fn all_pay(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<Answer>> {
+/// Pays for all bookings concurrently.
+fn pay_concurrently(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<Answer>> {
     let pay = |(visitor, booking): (Visitor, Value)| async move { visitor.pay(&booking, Some("tok_paid")).await };
     buyers.iter().cloned().map(|buyer| tokio::spawn(pay(buyer))).collect()
 }
 
-async fn all_are_sold(payments: Vec<JoinHandle<Answer>>) {
+async fn assert_all_sold(payments: Vec<JoinHandle<Answer>>) {
     for payment in payments {
-        let (status, paid) = payment.await.expect("it was sent");
+        let (status, paid) = payment.await.expect("the task ends");
         assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
     }
 }
 
-/// Transactions in which payments were submitted.
+/// Transactions that submitted payments.
 pub const SUBMISSIONS: &str = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
-/// Transactions that wrote the bookings as they stand.
+/// Transactions that wrote the current rows of bookings.
 const TRANSACTIONS: &str = "SELECT count(DISTINCT xmin::text) FROM bookings";
 
-/// From now on it is counted how many tickets the relay takes to mail them.
+/// Counts the tickets that the relay takes to mail them.
 const COUNT_TICKETS_OF_THE_RELAY: &str = "
     CREATE SEQUENCE taken;
     CREATE FUNCTION count_taken() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM nextval('taken'); RETURN NEW; END $$;
     CREATE TRIGGER count_taken BEFORE UPDATE OF attempts ON outbox
     FOR EACH ROW WHEN (NEW.effect = 'send_ticket') EXECUTE FUNCTION count_taken()";
-/// How many.
+/// The count.
 const TICKETS_OF_THE_RELAY: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM taken";
-/// From now on it is written down what each statement takes off the outbox.
-const NOTE_WHAT_IS_DONE: &str = "
+/// Records the effects that each statement deletes from the outbox.
+const RECORD_DONE_EFFECTS: &str = "
     CREATE TABLE done (effects text[] NOT NULL);
     CREATE FUNCTION note_done() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN INSERT INTO done SELECT array_agg(DISTINCT effect ORDER BY effect) FROM taken_off HAVING count(*) > 0; RETURN NULL; END $$;
@@ -73,12 +73,12 @@ async fn run(world: &World, statement: &'static str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_comes_together_is_committed_together_and_is_a_sale_like_any_other() {
-    let world = World::start(1, &[GATHERING]).await;
-    let buyers = checked_out(&world, 12).await;
+async fn concurrent_payments_share_transactions_and_are_the_same_sales() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
+    let buyers = with_bookings(&world, 12).await;
     assert!(world.count(TRANSACTIONS).await < 12, "several bookings share a transaction");
     run(&world, COUNT_TICKETS_OF_THE_RELAY).await;
-    run(&world, NOTE_WHAT_IS_DONE).await;
+    run(&world, RECORD_DONE_EFFECTS).await;
     let paid = join_all(buyers.iter().map(|(visitor, booking)| visitor.pay(booking, Some("tok_paid")))).await;
     for ((visitor, booking), (status, paid)) in buyers.iter().zip(paid) {
         assert_eq!((status, &paid["state"], &paid["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
@@ -86,10 +86,10 @@ async fn what_comes_together_is_committed_together_and_is_a_sale_like_any_other(
             (&paid["id"], &paid["seats"], &paid["total"]),
             (&booking["id"], &booking["seats"], &booking["total"])
         );
-        let (_, story) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
-        let story = story.as_array().expect("a list").iter();
+        let (_, events) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+        let events = events.as_array().expect("a list").iter();
         let steps: Vec<_> =
-            story.map(|event| (text(&event["event"]).to_owned(), text(&event["actor"]).to_owned())).collect();
+            events.map(|event| (text(&event["event"]).to_owned(), text(&event["actor"]).to_owned())).collect();
         let expected = [
             ("created", "buyer"),
             ("hold_taken", "system"),
@@ -101,27 +101,31 @@ async fn what_comes_together_is_committed_together_and_is_a_sale_like_any_other(
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 12);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 12);
-    until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    until("a mail each", || async { world.mails().len() == 12 }).await;
-    assert!(world.count(TICKETS_OF_THE_RELAY).await < 12, "who sells mails, the relay only what took too long");
+    wait_until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    wait_until("each has a mail", || async { world.mails().len() == 12 }).await;
+    assert!(
+        world.count(TICKETS_OF_THE_RELAY).await < 12,
+        "the selling server mails; the relay only takes late tickets"
+    );
     let at_once = "SELECT count(*) FROM done WHERE effects = '{mark_booked,send_ticket}'";
-    assert!(world.count(at_once).await > 0, "whoever mails says that the map knows, too");
-    let states = world.visitor().states().await;
+    assert!(world.count(at_once).await > 0, "the mailing statement also marks the map effect done");
+    let states = world.visitor().seat_states().await;
     assert_eq!(states.matches('2').count(), 12, "{states}");
-    // The webhooks come as well, and change nothing.
-    until("every webhook is noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 12 }).await;
+    // The webhooks arrive too, and change nothing.
+    wait_until("every webhook is stored", || async { world.count("SELECT count(*) FROM webhook_events").await == 12 })
+        .await;
     assert_eq!(world.count("SELECT count(*) FROM booking_events").await, 12 * 5);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_pieces_for_one_booking_in_one_batch_are_one_payment() {
-    let world = World::start(1, &[GATHERING]).await;
-    let buyers = checked_out(&world, 1).await;
+async fn two_steps_for_one_booking_in_one_batch_are_one_payment() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
+    let buyers = with_bookings(&world, 1).await;
     let (ann, booking) = &buyers[0];
     let (one, other) = tokio::join!(ann.pay(booking, Some("tok_paid")), ann.pay(booking, Some("tok_paid")));
     assert_eq!((one.0, other.0), (StatusCode::OK, StatusCode::OK), "{} {}", one.1, other.1);
-    ann.sees_booking(booking, "CONFIRMED").await;
+    ann.wait_for_booking(booking, "CONFIRMED").await;
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
@@ -129,11 +133,11 @@ async fn two_pieces_for_one_booking_in_one_batch_are_one_payment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_key_and_the_same_hold_twice_in_one_batch_are_one_booking() {
-    let world = World::start(1, &[GATHERING]).await;
+async fn same_key_and_same_hold_twice_in_one_batch_are_one_booking() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
     let holders = with_holds(&world, 1).await;
     let (ann, hold) = &holders[0];
-    let body = ann.wish(hold);
+    let body = ann.checkout_body(hold);
     let send = |key: &'static str| ann.raw(Method::POST, "/api/v1/bookings", body.clone(), key);
     let (first, second, other) = tokio::join!(send("once"), send("once"), send("another-tab"));
     assert_eq!((first.0, other.0), (StatusCode::CREATED, StatusCode::CREATED), "{} {}", first.1, other.1);
@@ -141,10 +145,10 @@ async fn the_same_key_and_the_same_hold_twice_in_one_batch_are_one_booking() {
     let id = |answer: &str| serde_json::from_str::<Value>(answer).expect("JSON")["id"].clone();
     assert_eq!(id(&first.1), id(&other.1));
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
-    // Long after the hold has become a sale, the key still has its answer.
+    // Long after the sale, the key's answer is still replayed.
     let booking = serde_json::from_str(&first.1).expect("JSON");
     ann.pay(&booking, Some("tok_paid")).await;
-    ann.sees(0, '2').await;
+    ann.wait_for_seat(0, '2').await;
     assert_eq!(send("once").await, first);
     let reused = ann.raw(
         Method::POST,
@@ -158,10 +162,10 @@ async fn the_same_key_and_the_same_hold_twice_in_one_batch_are_one_booking() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_bad_piece_does_not_spoil_its_batch() {
-    let world = World::start(1, &[GATHERING]).await;
+async fn failing_step_does_not_fail_its_batch() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
     let holders = with_holds(&world, 8).await;
-    // A row that cannot be written, whatever the reason.
+    // A row that cannot be written, whatever the cause.
     run(
         &world,
         "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -187,10 +191,10 @@ async fn one_bad_piece_does_not_spoil_its_batch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_is_there_already_is_found_with_care_and_its_batch_stays_together() {
-    let world = World::start(1, &[GATHERING]).await;
+async fn duplicate_row_switches_the_batch_to_checked_inserts_and_keeps_it_together() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
     let holders = with_holds(&world, 12).await;
-    // The key of one of them ran out, and nobody has swept it up yet.
+    // One key has expired and is not deleted yet.
     let secret = holders[4].0.cookie.split_once('=').expect("a cookie").1;
     sqlx::query(
         "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
@@ -201,7 +205,8 @@ async fn a_row_that_is_there_already_is_found_with_care_and_its_batch_stays_toge
     .await
     .expect("the key is written");
     let path = "/api/v1/bookings";
-    let booked = holders.iter().map(|(ann, hold)| ann.call_with_key(Method::POST, path, ann.wish(hold), "once"));
+    let booked =
+        holders.iter().map(|(ann, hold)| ann.call_with_key(Method::POST, path, ann.checkout_body(hold), "once"));
     for (status, booking) in join_all(booked).await {
         assert_eq!(status, StatusCode::CREATED, "{booking}");
     }
@@ -212,12 +217,12 @@ async fn a_row_that_is_there_already_is_found_with_care_and_its_batch_stays_toge
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_claim_is_its_own_buyers_trouble() {
-    let world = World::start(1, &[GATHERING]).await;
-    let (eve, buyers) = (world.visitor(), checked_out(&world, 6).await);
+async fn lost_claim_fails_only_its_own_buyer() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
+    let (eve, buyers) = (world.visitor(), with_bookings(&world, 6).await);
     let (_, hold) = eve.hold(&[200]).await;
     let (_, hers) = eve.book(&hold).await;
-    // Somebody else has seat 2 for good, and Redis has forgotten it.
+    // Seat 2 is sold in Postgres, and Redis has lost it.
     sqlx::query(
         "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
          VALUES ($1, 2, $2::uuid, 9000000000000000, 'sold', now())",
@@ -236,16 +241,16 @@ async fn a_lost_claim_is_its_own_buyers_trouble() {
             assert_eq!((*status, &answer["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{answer}");
         }
     }
-    assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "nobody is charged for a seat of another");
-    // The claim that the test wrote is of a booking that is not sold.
-    world.end_despite(&["seat 2 is sold by"]).await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "a buyer whose seat is taken is not charged");
+    // The claim that the test inserts belongs to a booking that is not sold.
+    world.end_with_known_findings(&["seat 2 is sold by"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_that_is_gone_when_the_money_comes_sends_back_one_payment_and_no_other() {
-    let world = World::start(1, &[GATHERING]).await;
-    let buyers = checked_out(&world, 4).await;
-    // Seat 1 is lost between submitting and the money.
+async fn claim_lost_before_the_charge_succeeds_refunds_only_that_payment() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
+    let buyers = with_bookings(&world, 4).await;
+    // Seat 1 is lost between the submission and the charge.
     run(
         &world,
         "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -261,20 +266,20 @@ async fn a_claim_that_is_gone_when_the_money_comes_sends_back_one_payment_and_no
         assert_eq!((*status, text(&answer["state"])), (StatusCode::OK, state), "{answer}");
     }
     let money = || async { text(&buyers[1].0.booking(&buyers[1].1).await["money"]).to_owned() };
-    until("the money is back", || async { money().await == "REFUNDED" }).await;
+    wait_until("the money is refunded", || async { money().await == "REFUNDED" }).await;
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 3);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_queue_is_an_answer_and_the_same_key_may_come_back() {
+async fn full_queue_is_refused_and_the_same_key_can_be_retried() {
     let world = World::start(1, &[("COMMIT_QUEUE", "2")]).await;
     let holders = with_holds(&world, 8).await;
-    // Nothing can be written for a while; who the buyers are can be read.
-    let mut held_up = world.pg.begin().await.expect("a transaction");
-    sqlx::query("LOCK TABLE bookings IN EXCLUSIVE MODE").execute(&mut *held_up).await.expect("the table is locked");
+    // Bookings cannot be written; owners can be read.
+    let mut blocker = world.pg.begin().await.expect("a transaction");
+    sqlx::query("LOCK TABLE bookings IN EXCLUSIVE MODE").execute(&mut *blocker).await.expect("the table is locked");
     let sent = holders.iter().map(|(visitor, hold)| {
-        let (body, visitor) = (visitor.wish(hold), visitor.clone());
+        let (body, visitor) = (visitor.checkout_body(hold), visitor.clone());
         tokio::spawn(async move {
             let url = format!("{}/api/v1/bookings", visitor.base);
             let request = visitor.client.post(url).header("cookie", &visitor.cookie).header("idempotency-key", "k");
@@ -285,11 +290,14 @@ async fn a_full_queue_is_an_answer_and_the_same_key_may_come_back() {
         })
     });
     let sent: Vec<_> = sent.collect();
-    until("six of eight are told", || async { sent.iter().filter(|request| request.is_finished()).count() == 6 }).await;
-    held_up.rollback().await.expect("it goes on");
+    wait_until("six of eight are answered", || async {
+        sent.iter().filter(|request| request.is_finished()).count() == 6
+    })
+    .await;
+    blocker.rollback().await.expect("the lock is released");
     let mut refused = 0;
     for request in sent {
-        let (status, pause, answer) = request.await.expect("it was sent");
+        let (status, pause, answer) = request.await.expect("the task ends");
         if status == StatusCode::SERVICE_UNAVAILABLE {
             refused += 1;
             assert_eq!(text(&answer["code"]), "overloaded");
@@ -300,7 +308,7 @@ async fn a_full_queue_is_an_answer_and_the_same_key_may_come_back() {
     }
     assert_eq!(refused, 6);
     for (visitor, hold) in &holders {
-        let body = visitor.wish(hold);
+        let body = visitor.checkout_body(hold);
         let (status, booking) = visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "k").await;
         assert_eq!(status, StatusCode::CREATED, "{booking}");
     }
@@ -309,11 +317,11 @@ async fn a_full_queue_is_an_answer_and_the_same_key_may_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_gives_way_to_another_transaction_is_tried_again() {
+async fn deadlocks_and_serialisation_failures_are_retried() {
     for mode in ["batched", "interactive"] {
         let world = World::start(1, &[("COMMITS", mode)]).await;
-        let buyers = checked_out(&world, 1).await;
-        // A counter that no rollback turns back: twice a deadlock, twice a serialisation failure.
+        let buyers = with_bookings(&world, 1).await;
+        // A sequence, which no rollback resets: two deadlocks, then two serialisation failures.
         run(
             &world,
             "CREATE SEQUENCE tries;
@@ -334,33 +342,33 @@ async fn whoever_gives_way_to_another_transaction_is_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_booking_that_somebody_keeps_locked_holds_up_nobody_else_for_long() {
-    let world = World::start(1, &[GATHERING]).await;
-    let buyers = checked_out(&world, 9).await;
+async fn locked_booking_delays_the_others_only_briefly() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
+    let buyers = with_bookings(&world, 9).await;
     let mut keeper = world.pg.begin().await.expect("a transaction");
     sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
         .bind(text(&buyers[0].1["id"]))
         .execute(&mut *keeper)
         .await
-        .expect("it is locked");
-    let payments = all_pay(&buyers);
+        .expect("the booking is locked");
+    let payments = pay_concurrently(&buyers);
     let others = || async { payments[1..].iter().all(JoinHandle::is_finished) };
-    let soon = tokio::time::timeout(Duration::from_secs(8), until("the others have paid", others)).await;
+    let soon = tokio::time::timeout(Duration::from_secs(8), wait_until("the others have paid", others)).await;
     assert!(soon.is_ok() && !payments[0].is_finished());
-    assert!(world.count(SUBMISSIONS).await < 8, "they went on together");
-    keeper.rollback().await.expect("it is let go");
-    all_are_sold(payments).await;
+    assert!(world.count(SUBMISSIONS).await < 8, "the others were batched");
+    keeper.rollback().await.expect("the lock is released");
+    assert_all_sold(payments).await;
     world.end().await;
 }
 
-/// Requests of this world that wait for a lock.
+/// Connections of this world that wait for a lock.
 const WAITING: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_booking_that_moves_on_while_its_batch_is_written_is_planned_again_and_so_is_its_batch() {
-    let world = World::start(1, &[GATHERING]).await;
-    let buyers = checked_out(&world, 3).await;
+async fn booking_changed_during_its_batch_is_replanned_with_the_batch() {
+    let world = World::start(1, &[SLOW_GATHER]).await;
+    let buyers = with_bookings(&world, 3).await;
     let mut mover = world.pg.begin().await.expect("a transaction");
     for statement in [
         "UPDATE bookings SET version = version + 1 WHERE id = $1::uuid",
@@ -368,20 +376,20 @@ async fn a_booking_that_moves_on_while_its_batch_is_written_is_planned_again_and
          SELECT id, version, 'kept_longer', state, state, money, 'buyer', 'Another window.', now()
          FROM bookings WHERE id = $1::uuid",
     ] {
-        sqlx::query(statement).bind(text(&buyers[0].1["id"])).execute(&mut *mover).await.expect("it moves");
+        sqlx::query(statement).bind(text(&buyers[0].1["id"])).execute(&mut *mover).await.expect("the booking changes");
     }
-    let payments = all_pay(&buyers);
-    until("the batch waits to write", || async { world.count(WAITING).await == 1 }).await;
-    mover.commit().await.expect("it has moved on");
-    all_are_sold(payments).await;
-    assert_eq!(world.count(SUBMISSIONS).await, 2, "the other two went on together");
+    let payments = pay_concurrently(&buyers);
+    wait_until("the batch waits to write", || async { world.count(WAITING).await == 1 }).await;
+    mover.commit().await.expect("the change is committed");
+    assert_all_sold(payments).await;
+    assert_eq!(world.count(SUBMISSIONS).await, 2, "the other two share a transaction");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sales_one_by_one_are_the_same_sales() {
+async fn interactive_commits_are_the_same_sales() {
     let world = World::start(1, &[("COMMITS", "interactive")]).await;
-    let buyers = checked_out(&world, 5).await;
+    let buyers = with_bookings(&world, 5).await;
     assert_eq!(world.count(TRANSACTIONS).await, 5);
     for ((visitor, booking), token) in
         buyers.iter().zip(["tok_paid", "tok_declined", "tok_pending_paid", "tok_paid", "tok_paid"])
@@ -389,9 +397,9 @@ async fn sales_one_by_one_are_the_same_sales() {
         let (status, answer) = visitor.pay(booking, Some(token)).await;
         assert_eq!(status, StatusCode::OK, "{answer}");
         let state = if token == "tok_declined" { "CANCELLED" } else { "CONFIRMED" };
-        visitor.sees_booking(booking, state).await;
+        visitor.wait_for_booking(booking, state).await;
     }
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 4);
-    until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    wait_until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
     world.end().await;
 }

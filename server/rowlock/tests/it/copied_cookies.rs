@@ -3,59 +3,70 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::accounts::{Browser, PASSWORD, signed_up};
-use crate::idempotency::{Told, post};
-use crate::world::{World, text, until};
+use crate::accounts::{Browser, PASSWORD, register_and_log_in};
+use crate::idempotency::{RawAnswer, post};
+use crate::world::{World, text, wait_until};
 
 const BOOKINGS: &str = "/api/v1/bookings";
 
-/// Sends the same bytes as that visitor, to that server.
-async fn again(browser: &Browser, world: &World, server: usize, body: &str) -> Told {
+/// Sends the same body as that visitor, to that server.
+async fn replay(browser: &Browser, world: &World, server: usize, body: &str) -> RawAnswer {
     post(&browser.moved_to(world, server).visitor(), BOOKINGS, "hers", body, &[]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copied_cookie_from_before_signing_in_gets_no_replay_from_any_server() {
+async fn copied_guest_cookie_gets_no_replay_from_any_server() {
     for mode in ["batched", "interactive"] {
         let mut world = World::start(2, &[("COMMITS", mode)]).await;
-        signed_up(&world, "ann@example.org").await;
+        register_and_log_in(&world, "ann@example.org").await;
         let mut phone = Browser::new(&world);
         phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
         let mut copy = Browser::new(&world);
         copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
         let (status, hold) = phone.visitor().hold(&[1]).await;
         assert_eq!(status, StatusCode::CREATED, "{hold}");
-        let order = phone.visitor().order(&hold, Some("tok_paid"));
+        let order = phone.visitor().purchase_body(&hold, Some("tok_paid"));
         let bytes = order.to_string();
         let in_other_words = serde_json::to_string_pretty(&order).expect("JSON");
-        let bought = again(&phone, &world, 0, &bytes).await;
+        let bought = replay(&phone, &world, 0, &bytes).await;
         assert_eq!((bought.status, text(&bought.json()["state"])), (StatusCode::CREATED, "CONFIRMED"), "{mode}");
-        // Until she signs in they are the same person, and both servers have her answer in memory.
+        // Before she signs in, both browsers are the same visitor, and both servers cache the answer.
         for server in [0, 1, 1] {
-            assert_eq!(again(&copy, &world, server, &bytes).await.what(), bought.what(), "{mode}");
+            assert_eq!(
+                replay(&copy, &world, server, &bytes).await.status_and_body(),
+                bought.status_and_body(),
+                "{mode}"
+            );
         }
 
         assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
         let (copied, here) = (&copy, &world);
         let is_refused = async |server: usize, body: &str| {
-            let answer = again(copied, here, server, body).await;
-            assert!(answer.status == StatusCode::NOT_FOUND || answer.what() == bought.what(), "{mode}: {answer:?}");
+            let answer = replay(copied, here, server, body).await;
+            assert!(
+                answer.status == StatusCode::NOT_FOUND || answer.status_and_body() == bought.status_and_body(),
+                "{mode}: {answer:?}"
+            );
             answer.status == StatusCode::NOT_FOUND
         };
-        assert!(is_refused(0, &bytes).await, "{mode}: at once where she signs in");
-        until("the other server has read it", || is_refused(1, &bytes)).await;
-        // Nothing that is asked in between brings it back.
+        assert!(is_refused(0, &bytes).await, "{mode}: at once at the server of the login");
+        wait_until("the other server sees the login", || is_refused(1, &bytes)).await;
+        // No request in between restores the replay.
         for server in [0, 1, 0, 1] {
             assert!(is_refused(server, &in_other_words).await && is_refused(server, &bytes).await, "{mode}: {server}");
         }
-        // A server without a copy finds the answer in the stores, and refuses it as well.
+        // A server without a cached copy reads the answer from the stores, and refuses it as well.
         let fresh = world.add_server(&[]).await;
         for _ in 0..2 {
-            assert_eq!(again(&copy, &world, fresh, &bytes).await.status, StatusCode::NOT_FOUND, "{mode}");
+            assert_eq!(replay(&copy, &world, fresh, &bytes).await.status, StatusCode::NOT_FOUND, "{mode}");
         }
-        // Ann's session gets the answer from every server.
+        // Ann's session gets the replay from every server.
         for server in [0, 1, fresh] {
-            assert_eq!(again(&phone, &world, server, &bytes).await.what(), bought.what(), "{mode}: {server}");
+            assert_eq!(
+                replay(&phone, &world, server, &bytes).await.status_and_body(),
+                bought.status_and_body(),
+                "{mode}: {server}"
+            );
         }
         assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1, "{mode}");
         world.end().await;
@@ -63,9 +74,9 @@ async fn a_copied_cookie_from_before_signing_in_gets_no_replay_from_any_server()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copied_cookie_gets_no_replay_of_paying_or_cancelling() {
+async fn copied_guest_cookie_gets_no_replay_of_a_payment_or_cancellation() {
     let world = World::start(1, &[]).await;
-    signed_up(&world, "ann@example.org").await;
+    register_and_log_in(&world, "ann@example.org").await;
     let mut phone = Browser::new(&world);
     phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
     let mut copy = Browser::new(&world);

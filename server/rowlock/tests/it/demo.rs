@@ -1,16 +1,16 @@
-//! The demo's loader, run again over a folder that somebody has edited.
+//! The demo loader, run again on an edited folder.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::organiser::{HERE, done, organiser, priced};
+use crate::organiser::{API, organiser, post_ok, set_prices};
 use crate::world::{World, text};
 
-/// A folder like `demo/`: two theatres, one screen each, a show every evening.
-struct Folder(PathBuf);
+/// A folder like `demo/`: two theatres with one screen each, and a show every evening.
+struct DemoFolder(PathBuf);
 
-impl Folder {
+impl DemoFolder {
     fn new() -> Self {
         let folder = std::env::temp_dir().join(format!("rowlock-demo-{}", platform::ids::new_id().simple()));
         std::fs::create_dir(&folder).expect("a folder is made");
@@ -21,7 +21,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// Writes what a seat costs in both theatres, on every day at any time.
+    /// Writes one seat price for both theatres, at any time.
     fn price(&self, minor: u64) {
         let theatre = |id: &str| -> Value {
             let tariff = json!({ "base": { "gold": minor }, "weekend_percent": 100, "matinee_percent": 100,
@@ -48,14 +48,14 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for DemoFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// What a theatre asks for gold, the version of that, and when it was written.
-async fn asked(world: &World, theatre: &str) -> (i64, i32, String) {
+/// Gold price of a theatre, its version, and its time.
+async fn theatre_price(world: &World, theatre: &str) -> (i64, i32, String) {
     sqlx::query_as(
         "SELECT (tariff->'base'->>'gold')::bigint, version, updated_at::text FROM theatre_tariffs WHERE theatre_id = $1",
     )
@@ -65,8 +65,8 @@ async fn asked(world: &World, theatre: &str) -> (i64, i32, String) {
     .expect("the theatre has prices")
 }
 
-/// The rooms that the shows on a screen are in, and how many seats the house keeps of each, the first one first.
-async fn rooms(world: &World, screen: &str) -> Vec<(String, i32)> {
+/// Layouts of the shows on a screen and the number of house seats in each, earliest show first.
+async fn show_layouts(world: &World, screen: &str) -> Vec<(String, i32)> {
     sqlx::query_as(
         "SELECT layout_id::text, coalesce(cardinality(blocked), 0) FROM shows WHERE screen_id = $1 ORDER BY starts_at",
     )
@@ -76,8 +76,8 @@ async fn rooms(world: &World, screen: &str) -> Vec<(String, i32)> {
     .expect("shows are listed")
 }
 
-/// What the shows on a screen cost, the first one first.
-async fn costs(world: &World, screen: &str) -> Vec<i64> {
+/// Gold prices of the shows on a screen, earliest show first.
+async fn show_prices(world: &World, screen: &str) -> Vec<i64> {
     sqlx::query_scalar("SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at")
         .bind(screen)
         .fetch_all(&world.pg)
@@ -86,51 +86,51 @@ async fn costs(world: &World, screen: &str) -> Vec<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edited_price_reaches_theatres_that_no_organiser_priced_and_no_show_that_is_there() {
+async fn edited_price_applies_to_new_shows_of_theatres_without_organiser_prices() {
     let world = World::start(1, &[]).await;
-    let folder = Folder::new();
+    let folder = DemoFolder::new();
     folder.price(1_000);
     folder.load(&world, "2").await;
-    let first = asked(&world, "borealis").await;
+    let first = theatre_price(&world, "borealis").await;
     assert_eq!((first.0, first.1), (1_000, 1));
-    // Today's show may have begun; tomorrow's has not.
-    let before = costs(&world, "borealis-1").await;
+    // Today's show may have started; tomorrow's has not.
+    let before = show_prices(&world, "borealis-1").await;
     assert!(!before.is_empty() && before.iter().all(|minor| *minor == 1_000), "{before:?}");
     folder.load(&world, "2").await;
-    assert_eq!(asked(&world, "borealis").await, first, "the same file changes nothing");
+    assert_eq!(theatre_price(&world, "borealis").await, first, "the same file changes nothing");
 
     let mut olga = organiser(&world).await;
-    priced(&mut olga, &["gold"]).await;
-    let hers = asked(&world, "aurora").await;
+    set_prices(&mut olga, &["gold"]).await;
+    let hers = theatre_price(&world, "aurora").await;
     assert_eq!((hers.0, hers.1), (1_250, 2));
-    let there = costs(&world, "aurora-1").await;
+    let there = show_prices(&world, "aurora-1").await;
     assert!(there.iter().all(|minor| *minor == 1_000), "{there:?}");
 
     folder.price(1_100);
     folder.load(&world, "3").await;
-    let edited = asked(&world, "borealis").await;
-    assert_eq!((edited.0, edited.1), (1_100, 1), "still the demo's own, so that the next edit counts too");
-    assert_eq!(asked(&world, "aurora").await, hers, "what an organiser set stays");
-    let after = costs(&world, "borealis-1").await;
+    let edited = theatre_price(&world, "borealis").await;
+    assert_eq!((edited.0, edited.1), (1_100, 1), "still the demo's version, so the next edit applies too");
+    assert_eq!(theatre_price(&world, "aurora").await, hers, "the organiser's price is kept");
+    let after = show_prices(&world, "borealis-1").await;
     let (kept, added) = after.split_at(before.len());
-    assert_eq!(kept, before, "shows that are there keep their price");
+    assert_eq!(kept, before, "existing shows keep their price");
     assert!(!added.is_empty() && added.iter().all(|minor| *minor == 1_100), "{added:?}");
-    let after = costs(&world, "aurora-1").await;
+    let after = show_prices(&world, "aurora-1").await;
     let (kept, added) = after.split_at(there.len());
-    assert_eq!(kept, there, "whoever set them since");
-    // Her evening, or a fifth more at a weekend.
+    assert_eq!(kept, there, "existing shows keep the organiser's price");
+    // Her evening price, or a fifth more at a weekend.
     let is_hers = |minor: &i64| matches!(*minor, 1_250 | 1_500);
-    assert!(!added.is_empty() && added.iter().all(is_hers), "what the demo adds costs what she asks for: {added:?}");
+    assert!(!added.is_empty() && added.iter().all(is_hers), "new shows have the organiser's price: {added:?}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_shows_are_in_the_room_that_an_organiser_gave_the_screen_once_all_of_it_is_priced() {
+async fn new_shows_use_the_screens_new_layout_once_all_its_categories_are_priced() {
     let world = World::start(1, &[]).await;
-    let folder = Folder::new();
+    let folder = DemoFolder::new();
     folder.price(1_000);
     folder.load(&world, "2").await;
-    let before = rooms(&world, "aurora-1").await;
+    let before = show_layouts(&world, "aurora-1").await;
     let of_file = &before.first().expect("a show tomorrow at the latest").0;
     assert!(before.iter().all(|(room, house)| room == of_file && *house == 2), "{before:?}");
 
@@ -139,20 +139,20 @@ async fn new_shows_are_in_the_room_that_an_organiser_gave_the_screen_once_all_of
         "categories": [{ "name": "gold", "label": "Gold" }, { "name": "sofa", "label": "Sofa" }],
         "zones": [{ "category": "gold", "rows": [{ "rows": "A", "seats": "1-10" }] },
                   { "category": "sofa", "rows": [{ "rows": "B", "seats": "1-4" }] }] });
-    let given = done(&mut olga, "/layouts", json!({ "plan": plan })).await;
-    let wish = json!({ "layout": given["id"], "reason": "Rebuilt." });
-    done(&mut olga, "/screens/aurora-1/layout", wish).await;
-    // Nobody has said what a sofa costs.
+    let given = post_ok(&mut olga, "/layouts", json!({ "plan": plan })).await;
+    let request_body = json!({ "layout": given["id"], "reason": "Rebuilt." });
+    post_ok(&mut olga, "/screens/aurora-1/layout", request_body).await;
+    // The sofa category has no price.
     folder.load(&world, "3").await;
-    assert_eq!(rooms(&world, "aurora-1").await, before);
-    assert!(rooms(&world, "borealis-1").await.len() > before.len(), "the other theatre goes on");
+    assert_eq!(show_layouts(&world, "aurora-1").await, before);
+    assert!(show_layouts(&world, "borealis-1").await.len() > before.len(), "the other theatre gets new shows");
 
-    priced(&mut olga, &["gold", "sofa"]).await;
+    set_prices(&mut olga, &["gold", "sofa"]).await;
     folder.load(&world, "3").await;
-    let after = rooms(&world, "aurora-1").await;
+    let after = show_layouts(&world, "aurora-1").await;
     let (kept, added) = after.split_at(before.len());
-    assert_eq!(kept, before, "shows that are there stay in their room");
-    // Of the two seats that the house keeps by name, the new room has one.
+    assert_eq!(kept, before, "existing shows keep their layout");
+    // The new layout has one of the two named house seats.
     let is_new = |(room, house): &(String, i32)| room == text(&given["id"]) && *house == 1;
     assert!(!added.is_empty() && added.iter().all(is_new), "{added:?}");
     let sofas: Vec<Option<i64>> = sqlx::query_scalar(
@@ -167,23 +167,23 @@ async fn new_shows_are_in_the_room_that_an_organiser_gave_the_screen_once_all_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_shows_keep_what_the_house_keeps_on_their_screen_with_its_reason() {
+async fn new_shows_keep_the_screens_house_seats_with_their_reason() {
     let world = World::start(1, &[]).await;
-    let folder = Folder::new();
+    let folder = DemoFolder::new();
     folder.price(1_000);
     folder.load(&world, "2").await;
-    let before = rooms(&world, "aurora-1").await;
+    let before = show_layouts(&world, "aurora-1").await;
 
     let mut olga = organiser(&world).await;
-    let (_, standing) = olga.get(&format!("{HERE}/screens/aurora-1/house-seats")).await;
-    // The file keeps A2 as well, without a reason.
-    let wish = json!({ "layout": standing["layout"], "seats": ["A2", "A3"], "kept": true, "reason": "Press" });
-    done(&mut olga, "/screens/aurora-1/house-seats", wish).await;
+    let (_, standing) = olga.get(&format!("{API}/screens/aurora-1/house-seats")).await;
+    // The file blocks A2 as well, without a reason.
+    let request_body = json!({ "layout": standing["layout"], "seats": ["A2", "A3"], "kept": true, "reason": "Press" });
+    post_ok(&mut olga, "/screens/aurora-1/house-seats", request_body).await;
     folder.load(&world, "4").await;
 
-    let after = rooms(&world, "aurora-1").await;
+    let after = show_layouts(&world, "aurora-1").await;
     let (kept, added) = after.split_at(before.len());
-    assert_eq!(kept, before, "shows that are there stay as they are");
+    assert_eq!(kept, before, "existing shows are unchanged");
     assert!(!added.is_empty() && added.iter().all(|(_, house)| *house == 3), "A2, A3 and B10: {added:?}");
     let noted: Vec<(i32, String, bool)> =
         sqlx::query_as("SELECT seat_no, reason, is_standing FROM house_seats ORDER BY show_id, seat_no")

@@ -1,33 +1,33 @@
-//! Codes before checkout: asked for, mailed, entered; and who needs none.
+//! E-mail codes before checkout: requested, mailed, entered, and exempt accounts.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::accounts::{mails_about, proven, signed_up};
-use crate::organiser::{HERE, done, organiser};
-use crate::world::{Visitor, World, text, until};
+use crate::accounts::{mails_about, register_and_log_in, register_proven};
+use crate::organiser::{API, organiser, post_ok};
+use crate::world::{Visitor, World, text, wait_until};
 
-/// The address of whoever buys in these tests ([`Visitor::book`]).
+/// Address of the buyers in these tests ([`Visitor::book`]).
 const EMAIL: &str = "ann@example.org";
 
-/// A world whose show asks for codes. Before anyone asked for it.
-async fn asking(servers: usize) -> World {
+/// A world whose show requires codes. Set before the show is loaded.
+async fn world_with_codes(servers: usize) -> World {
     let world = World::start(servers, &[]).await;
-    sqlx::query("UPDATE shows SET email_code = true").execute(&world.pg).await.expect("it is switched on");
+    sqlx::query("UPDATE shows SET email_code = true").execute(&world.pg).await.expect("codes are required");
     world
 }
 
-async fn ask(visitor: &Visitor, email: &str) -> (StatusCode, Value) {
+async fn request_code(visitor: &Visitor, email: &str) -> (StatusCode, Value) {
     let path = format!("/api/v1/shows/{}/email-code", visitor.show);
     visitor.call(Method::POST, &path, json!({ "email": email })).await
 }
 
-async fn enter(visitor: &Visitor, email: &str, code: &str) -> (StatusCode, Value) {
+async fn enter_code(visitor: &Visitor, email: &str, code: &str) -> (StatusCode, Value) {
     let path = format!("/api/v1/shows/{}/email-code/proof", visitor.show);
     visitor.call(Method::POST, &path, json!({ "email": email, "code": code })).await
 }
 
-/// The codes mailed to that address so far.
+/// Codes mailed to this address so far.
 fn codes(world: &World, email: &str) -> Vec<String> {
     let mails = mails_about(world, "Your code for checkout").into_iter().filter(|mail| mail.contains(email));
     let code = |mail: String| {
@@ -37,160 +37,166 @@ fn codes(world: &World, email: &str) -> Vec<String> {
     mails.map(code).collect()
 }
 
-/// Has a code mailed, and waits for it.
-async fn mailed(world: &World, visitor: &Visitor, email: &str) -> String {
+/// Requests a code and waits for its mail.
+async fn request_and_read_code(world: &World, visitor: &Visitor, email: &str) -> String {
     let before = codes(world, email);
-    let (status, told) = ask(visitor, email).await;
-    assert_eq!((status, &told["email"]), (StatusCode::ACCEPTED, &json!(email)), "{told}");
-    until("the code is mailed", || async { codes(world, email).len() > before.len() }).await;
+    let (status, answer) = request_code(visitor, email).await;
+    assert_eq!((status, &answer["email"]), (StatusCode::ACCEPTED, &json!(email)), "{answer}");
+    wait_until("the code is mailed", || async { codes(world, email).len() > before.len() }).await;
     codes(world, email).into_iter().find(|code| !before.contains(code)).expect("another code")
 }
 
-/// A code that is another one.
-fn wrong(code: &str, by: u32) -> String {
+/// A different code.
+fn different_code(code: &str, by: u32) -> String {
     format!("{:06}", (code.parse::<u32>().expect("a number") + by) % 1_000_000)
 }
 
-async fn refused(visitor: &Visitor, hold: &Value) {
+async fn assert_code_required(visitor: &Visitor, hold: &Value) {
     let (status, refusal) = visitor.book(hold).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::FORBIDDEN, "email_code_wanted"), "{refusal}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guest_proves_their_address_and_a_wrong_code_loses_nothing() {
-    let world = asking(2).await;
+async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
+    let world = world_with_codes(2).await;
     let (ann, eve) = (world.visitor(), world.visitor());
     let (_, hold) = ann.hold(&[1]).await;
     let (_, hers) = eve.hold(&[2]).await;
-    refused(&ann, &hold).await;
+    assert_code_required(&ann, &hold).await;
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 0);
-    assert_eq!(enter(&ann, EMAIL, "000000").await.1["code"], "email_code_over", "nobody asked for one");
-    let code = mailed(&world, &ann, EMAIL).await;
+    assert_eq!(enter_code(&ann, EMAIL, "000000").await.1["code"], "email_code_over", "no code was requested");
+    let code = request_and_read_code(&world, &ann, EMAIL).await;
     let kept = format!("SELECT count(*) FROM email_codes WHERE email_codes::text LIKE '%{code}%'");
     let kept: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(kept)).fetch_one(&world.pg).await.expect("a count");
-    assert_eq!(kept, 0, "no table has it");
+    assert_eq!(kept, 0, "no table stores the code");
     for (typed, status, named) in [
-        (wrong(&code, 1), StatusCode::UNPROCESSABLE_ENTITY, "email_code_wrong"),
+        (different_code(&code, 1), StatusCode::UNPROCESSABLE_ENTITY, "email_code_wrong"),
         ("12345".to_owned(), StatusCode::UNPROCESSABLE_ENTITY, "email_code_wrong"),
     ] {
-        let (told, refusal) = enter(&ann, EMAIL, &typed).await;
-        assert_eq!((told, text(&refusal["code"])), (status, named), "{typed}");
+        let (answer, refusal) = enter_code(&ann, EMAIL, &typed).await;
+        assert_eq!((answer, text(&refusal["code"])), (status, named), "{typed}");
     }
-    refused(&ann, &hold).await;
+    assert_code_required(&ann, &hold).await;
     let (_, still) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
-    assert_eq!((&still["id"], &still["expires_at_ms"]), (&hold["id"], &hold["expires_at_ms"]), "nothing is lost");
-    // Somebody else's code is of no use to her, and at another replica it is the same code.
-    assert_eq!(enter(&eve, EMAIL, &code).await.1["code"], "email_code_over");
+    assert_eq!((&still["id"], &still["expires_at_ms"]), (&hold["id"], &hold["expires_at_ms"]), "the hold is unchanged");
+    // Another visitor cannot use the code, and another replica accepts it.
+    assert_eq!(enter_code(&eve, EMAIL, &code).await.1["code"], "email_code_over");
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
     let spaced = format!(" {} {}", &code[..3], &code[3..]);
-    let (status, told) = enter(&at_other, "Ann@example.org ", &spaced).await;
-    assert_eq!(status, StatusCode::OK, "{told}");
+    let (status, answer) = enter_code(&at_other, "Ann@example.org ", &spaced).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
     let (status, booking) = ann.book(&hold).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    // By this visitor, with this address.
-    refused(&eve, &hers).await;
-    ann.sees(1, '2').await;
+    // The proof belongs to this visitor and this address.
+    assert_code_required(&eve, &hers).await;
+    ann.wait_for_seat(1, '2').await;
     let (_, more) = ann.hold(&[3]).await;
     let buyer = json!({ "name": "Ann Example", "email": "another@example.org" });
-    let wish = json!({ "show": world.show, "hold": more["id"], "buyer": buyer });
-    let (status, refusal) = ann.call(Method::POST, "/api/v1/bookings", wish).await;
+    let request_body = json!({ "show": world.show, "hold": more["id"], "buyer": buyer });
+    let (status, refusal) = ann.call(Method::POST, "/api/v1/bookings", request_body).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::FORBIDDEN, "email_code_wanted"));
-    // For an hour.
+    // The proof is valid for an hour.
     assert_eq!(ann.book(&more).await.0, StatusCode::CREATED);
     let later = "UPDATE email_codes SET proven_at = proven_at - interval '61 minutes'";
-    sqlx::query(later).execute(&world.pg).await.expect("time passes");
+    sqlx::query(later).execute(&world.pg).await.expect("the proof has expired");
     let (_, hold) = ann.change(&more, &[4], &[]).await;
-    refused(&ann, &hold).await;
+    assert_code_required(&ann, &hold).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_tries_are_all_also_when_they_come_at_once() {
-    let world = asking(2).await;
+async fn five_attempts_are_the_limit_even_when_concurrent() {
+    let world = world_with_codes(2).await;
     let ann = world.visitor();
-    let code = mailed(&world, &ann, EMAIL).await;
+    let code = request_and_read_code(&world, &ann, EMAIL).await;
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    let guesses: Vec<String> = (1..=20).map(|by| wrong(&code, by)).collect();
-    let told = futures::future::join_all(guesses.iter().enumerate().map(|(number, guess)| {
+    let guesses: Vec<String> = (1..=20).map(|by| different_code(&code, by)).collect();
+    let answers = futures::future::join_all(guesses.iter().enumerate().map(|(number, guess)| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
-        enter(visitor, EMAIL, guess)
+        enter_code(visitor, EMAIL, guess)
     }))
     .await;
-    let wrong = told.iter().filter(|(_, refusal)| refusal["code"] == "email_code_wrong").count();
-    let over = told.iter().filter(|(status, _)| *status == StatusCode::GONE).count();
-    assert_eq!((wrong, over), (4, 16), "the fifth is the last: {told:?}");
-    assert_eq!(enter(&ann, EMAIL, &code).await.1["code"], "email_code_over", "the right one comes too late");
-    let another = mailed(&world, &ann, EMAIL).await;
-    assert_eq!(enter(&ann, EMAIL, &another).await.0, StatusCode::OK);
-    assert_eq!(enter(&ann, EMAIL, &another).await.1["code"], "email_code_over", "it is used up");
+    let wrong = answers.iter().filter(|(_, refusal)| refusal["code"] == "email_code_wrong").count();
+    let over = answers.iter().filter(|(status, _)| *status == StatusCode::GONE).count();
+    assert_eq!((wrong, over), (4, 16), "the fifth attempt is the last: {answers:?}");
+    assert_eq!(enter_code(&ann, EMAIL, &code).await.1["code"], "email_code_over", "the correct code is too late");
+    let another = request_and_read_code(&world, &ann, EMAIL).await;
+    assert_eq!(enter_code(&ann, EMAIL, &another).await.0, StatusCode::OK);
+    assert_eq!(enter_code(&ann, EMAIL, &another).await.1["code"], "email_code_over", "the code is used up");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_right_code_that_comes_twice_at_once_counts_once() {
-    let world = asking(2).await;
+async fn correct_code_entered_twice_concurrently_counts_once() {
+    let world = world_with_codes(2).await;
     let ann = world.visitor();
-    let code = mailed(&world, &ann, EMAIL).await;
+    let code = request_and_read_code(&world, &ann, EMAIL).await;
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    // Both tries are counted, and neither can be written down yet as right: that wants a key.
+    // Both attempts are counted, and neither can be recorded as correct: that writes a key.
     let mut gate = world.pg.begin().await.expect("a transaction");
     sqlx::query("LOCK TABLE idempotency_keys IN EXCLUSIVE MODE")
         .execute(&mut *gate)
         .await
-        .expect("nobody writes a key");
+        .expect("keys cannot be written");
     let both_go_on = async {
-        until("both have tried", || async {
+        wait_until("both attempts are counted", || async {
             world.count("SELECT count(*) FROM email_codes WHERE tries = 2").await == 1
         })
         .await;
-        gate.rollback().await.expect("keys are written again");
+        gate.rollback().await.expect("the lock is released");
     };
-    let (one, other, ()) = tokio::join!(enter(&ann, EMAIL, &code), enter(&at_other, EMAIL, &code), both_go_on);
-    let mut told = [one.0, other.0];
-    told.sort();
-    assert_eq!(told, [StatusCode::OK, StatusCode::GONE], "{one:?} {other:?}");
+    let (one, other, ()) =
+        tokio::join!(enter_code(&ann, EMAIL, &code), enter_code(&at_other, EMAIL, &code), both_go_on);
+    let mut answer = [one.0, other.0];
+    answer.sort();
+    assert_eq!(answer, [StatusCode::OK, StatusCode::GONE], "{one:?} {other:?}");
     assert_eq!(world.count("SELECT count(*) FROM email_codes WHERE proven_at IS NOT NULL").await, 1);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_try_counts_when_it_is_right() {
-    let world = asking(1).await;
+async fn last_attempt_counts_when_it_is_correct() {
+    let world = world_with_codes(1).await;
     let ann = world.visitor();
-    let code = mailed(&world, &ann, EMAIL).await;
+    let code = request_and_read_code(&world, &ann, EMAIL).await;
     for by in 1..=4 {
-        assert_eq!(enter(&ann, EMAIL, &wrong(&code, by)).await.1["code"], "email_code_wrong");
+        assert_eq!(enter_code(&ann, EMAIL, &different_code(&code, by)).await.1["code"], "email_code_wrong");
     }
-    assert_eq!(enter(&ann, EMAIL, &code).await.0, StatusCode::OK);
-    assert_eq!(enter(&ann, EMAIL, &code).await.1["code"], "email_code_over", "it is used up");
+    assert_eq!(enter_code(&ann, EMAIL, &code).await.0, StatusCode::OK);
+    assert_eq!(enter_code(&ann, EMAIL, &code).await.1["code"], "email_code_over", "the code is used up");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_has_its_time_and_only_the_last_one_counts() {
-    let world = asking(1).await;
+async fn code_expires_and_only_the_latest_one_is_valid() {
+    let world = world_with_codes(1).await;
     let ann = world.visitor();
-    let (first, last) = (mailed(&world, &ann, EMAIL).await, mailed(&world, &ann, EMAIL).await);
-    assert_eq!(enter(&ann, EMAIL, &first).await.1["code"], "email_code_wrong");
+    let (first, last) =
+        (request_and_read_code(&world, &ann, EMAIL).await, request_and_read_code(&world, &ann, EMAIL).await);
+    assert_eq!(enter_code(&ann, EMAIL, &first).await.1["code"], "email_code_wrong");
     let over = "UPDATE email_codes SET expires_at = now() - interval '1 second'";
-    sqlx::query(over).execute(&world.pg).await.expect("time passes");
-    let (status, refusal) = enter(&ann, EMAIL, &last).await;
+    sqlx::query(over).execute(&world.pg).await.expect("the code has expired");
+    let (status, refusal) = enter_code(&ann, EMAIL, &last).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "email_code_over"));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_has_mails_sent_by_the_dozen() {
-    let world = asking(1).await;
+async fn code_mails_are_limited_per_visitor_and_per_address() {
+    let world = world_with_codes(1).await;
     let ann = world.visitor();
     for _ in 0..4 {
-        assert_eq!(ask(&ann, EMAIL).await.0, StatusCode::ACCEPTED);
+        assert_eq!(request_code(&ann, EMAIL).await.0, StatusCode::ACCEPTED);
     }
-    let (status, refusal) = ask(&ann, "elsewhere@example.org").await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"), "one visitor");
+    let (status, refusal) = request_code(&ann, "elsewhere@example.org").await;
+    assert_eq!(
+        (status, text(&refusal["code"])),
+        (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"),
+        "the limit per visitor"
+    );
     for _ in 0..2 {
-        assert_eq!(ask(&world.visitor(), EMAIL).await.0, StatusCode::ACCEPTED);
+        assert_eq!(request_code(&world.visitor(), EMAIL).await.0, StatusCode::ACCEPTED);
     }
     let cora = world.visitor();
     let answer = cora
@@ -201,61 +207,61 @@ async fn nobody_has_mails_sent_by_the_dozen() {
         .send()
         .await
         .expect("the server answers");
-    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "one person, whoever asks");
+    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "the limit per address");
     assert!(answer.headers().contains_key("retry-after"));
     assert!(answer.headers()["ratelimit"].to_str().is_ok_and(|limit| limit.starts_with("\"code-person\"")));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_with_a_proven_address_needs_none_and_one_without_does() {
-    let world = asking(1).await;
+async fn account_with_a_proven_address_needs_no_code_and_an_unproven_one_does() {
+    let world = world_with_codes(1).await;
     for (mut browser, seat, expected) in [
-        (proven(&world, "pia@example.org").await, 1, StatusCode::CREATED),
-        (signed_up(&world, "una@example.org").await, 2, StatusCode::FORBIDDEN),
+        (register_proven(&world, "pia@example.org").await, 1, StatusCode::CREATED),
+        (register_and_log_in(&world, "una@example.org").await, 2, StatusCode::FORBIDDEN),
     ] {
         let (_, hold) = browser.post(&format!("/api/v1/shows/{}/holds", world.show), json!({ "seats": [seat] })).await;
-        let buyer = json!({ "name": "Somebody", "email": "pia@example.org" });
-        let wish = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
-        let (status, told) = browser.post("/api/v1/bookings", wish).await;
-        assert_eq!(status, expected, "{told}");
+        let buyer = json!({ "name": "Pia Example", "email": "pia@example.org" });
+        let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+        let (status, answer) = browser.post("/api/v1/bookings", request_body).await;
+        assert_eq!(status, expected, "{answer}");
     }
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_off_until_an_organiser_switches_it_on() {
+async fn email_codes_are_off_until_an_organiser_switches_them_on() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (status, refusal) = ask(&ann, EMAIL).await;
+    let (status, refusal) = request_code(&ann, EMAIL).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
     let (_, hold) = ann.hold(&[1]).await;
     assert_eq!(ann.book(&hold).await.0, StatusCode::CREATED);
     let mut olga = organiser(&world).await;
-    let (_, show) = olga.get(&format!("{HERE}/programme/{}", world.show)).await;
+    let (_, show) = olga.get(&format!("{API}/programme/{}", world.show)).await;
     let mut terms = show["terms"].clone();
     assert_eq!(terms["email_code"], Value::Null);
     terms["email_code"] = json!(true);
     let request = json!({ "terms": terms, "version": show["version"], "reason": "Bots." });
-    let changed = done(&mut olga, &format!("/programme/{}/terms", world.show), request).await;
+    let changed = post_ok(&mut olga, &format!("/programme/{}/terms", world.show), request).await;
     assert_eq!(changed["terms"]["email_code"], true);
     let ben = world.visitor();
     let (_, hold) = ben.hold(&[3]).await;
-    refused(&ben, &hold).await;
-    assert!(codes(&world, EMAIL).is_empty(), "nobody asked for a code");
+    assert_code_required(&ben, &hold).await;
+    assert!(codes(&world, EMAIL).is_empty(), "no code is required");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mail_speaks_the_language_of_the_page() {
-    let world = asking(1).await;
+async fn mail_has_the_language_of_the_page() {
+    let world = world_with_codes(1).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/email-code", world.show);
     let (status, _) = ann.call(Method::POST, &path, json!({ "email": EMAIL, "language": "de" })).await;
     assert_eq!(status, StatusCode::ACCEPTED);
     let is_german = || world.mails().iter().any(|mail| mail.contains("Ihr Code") || mail.contains("=?utf-8?"));
-    until("a German mail is there", || async { is_german() }).await;
-    for bad in [json!({ "email": "nobody" }), json!({ "email": "a@example.org\r\nBcc: b@example.org" })] {
+    wait_until("a German mail is sent", || async { is_german() }).await;
+    for bad in [json!({ "email": "no-address" }), json!({ "email": "a@example.org\r\nBcc: b@example.org" })] {
         assert_eq!(ann.call(Method::POST, &path, bad).await.1["code"], "person_invalid");
     }
     world.end().await;

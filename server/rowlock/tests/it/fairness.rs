@@ -1,53 +1,52 @@
-//! Fair where many want the same seats: how often one may try, how long one may keep seats from others, and what
-//! managers are shown as unusual.
+//! Fairness of seat holds: rate limits, repeated holds without a purchase, and anomalies shown to managers.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::accounts::{Browser, form};
-use crate::box_office::{at_work, sells};
+use crate::box_office::{sell_seats, seller_with_open_till};
 use crate::reports::staff;
-use crate::world::{Visitor, World, text, until};
+use crate::world::{Visitor, World, text, wait_until};
 
-/// A seat of somebody else, which is tried for all the same.
+/// A seat that another visitor holds, and that is tried anyway.
 const CONTESTED: u32 = 299;
-/// A bucket of these tests holds so many, and gets one back in five seconds; a lot is two.
-const A_MINUTE: usize = 12;
-/// So many may go on at a server that has told of a lot, before it hears that the bucket is empty.
-const MORE: usize = 8;
-/// What a server gives out at most, however late it hears of the bucket.
-const MOST: usize = 2 * A_MINUTE;
-/// Nobody waits ten minutes for a test.
-const AT_ONCE: [(&str, &str); 1] = [("NEVER_BOUGHT_AFTER_MS", "0")];
+/// Capacity of a bucket in these tests. It refills one token in five seconds; a lot is two tokens.
+const BUCKET: usize = 12;
+/// Requests that a server may accept from its last lot before it sees that the shared bucket is empty.
+const LAST_LOT: usize = 8;
+/// Maximum that a server accepts, however late it sees the shared bucket.
+const SERVER_MAX: usize = 2 * BUCKET;
+/// Without the ten minutes of waiting.
+const WITHOUT_WAITING: [(&str, &str); 1] = [("NEVER_BOUGHT_AFTER_MS", "0")];
 const UNUSUAL: &str = "/api/v1/theatres/aurora/unusual";
 
-/// Somebody holds the seat.
-async fn contest(world: &World) {
+/// Another visitor holds the seat.
+async fn hold_contested_seat(world: &World) {
     let (status, hold) = world.visitor().hold(&[CONTESTED]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
 }
 
-/// Tries for the seat, as somebody who comes from that address by a proxy of ours; status and headers.
-pub async fn tries(visitor: &Visitor, from: &str) -> reqwest::Response {
+/// Tries to hold the seat from this address behind a trusted proxy.
+pub async fn try_hold_from(visitor: &Visitor, from: &str) -> reqwest::Response {
     let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
     let request = visitor.client.post(path).header("cookie", &visitor.cookie).header("x-forwarded-for", from);
     let request = request.header("idempotency-key", platform::ids::new_id().to_string());
     request.json(&json!({ "seats": [CONTESTED] })).send().await.expect("the server answers")
 }
 
-/// Tries until it is too often; how many tries were heard, and the refusal.
+/// Tries until the rate limit refuses. Returns the number of attempts before it, and the refusal.
 async fn until_refused(next: impl Fn() -> Visitor, from: &str) -> (usize, reqwest::Response) {
-    for heard in 0..10 * A_MINUTE {
-        let answer = tries(&next(), from).await;
+    for accepted in 0..10 * BUCKET {
+        let answer = try_hold_from(&next(), from).await;
         if answer.status() == StatusCode::TOO_MANY_REQUESTS {
-            return (heard, answer);
+            return (accepted, answer);
         }
         assert_eq!(answer.status(), StatusCode::LOCKED);
     }
-    panic!("nobody was refused");
+    panic!("no attempt was refused");
 }
 
-/// When the only visitor's bucket will be full again, milliseconds.
+/// Time at which the only visitor's bucket is full again, in milliseconds.
 async fn full_at(world: &World) -> i64 {
     let mut redis = world.redis().await;
     let pattern = format!("{}limit:hold-visitor:*", world.setting("REDIS_PREFIX"));
@@ -57,12 +56,12 @@ async fn full_at(world: &World) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_visitor_who_tries_too_often_is_told_to_wait_at_every_server() {
+async fn visitor_over_the_rate_limit_is_refused_at_every_server() {
     let world = World::start(2, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
-    contest(&world).await;
+    hold_contested_seat(&world).await;
     let ann = world.visitor();
-    let (heard, refusal) = until_refused(|| ann.clone(), "203.0.113.7").await;
-    assert!((A_MINUTE..=MOST).contains(&heard), "{heard} tries were heard");
+    let (accepted, refusal) = until_refused(|| ann.clone(), "203.0.113.7").await;
+    assert!((BUCKET..=SERVER_MAX).contains(&accepted), "{accepted} attempts were accepted");
     let header = |name: &str| refusal.headers()[name].to_str().expect("text").to_owned();
     assert_eq!(header("ratelimit-policy"), "\"hold-visitor\";q=12;w=60");
     let wait: u64 = header("retry-after").parse().expect("seconds");
@@ -73,39 +72,43 @@ async fn a_visitor_who_tries_too_often_is_told_to_wait_at_every_server() {
     assert!(text(&problem["detail"]).contains(&format!("again in {wait} s")), "{problem}");
 
     let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    // A lot; once the shared bucket has heard of it the other server will soon hear of the bucket.
+    // A lot: once the shared bucket has counted it, the other server will see that the bucket is empty.
     let before = full_at(&world).await;
     for _ in 0..2 {
-        assert_eq!(tries(&elsewhere, "203.0.113.7").await.status(), StatusCode::LOCKED);
+        assert_eq!(try_hold_from(&elsewhere, "203.0.113.7").await.status(), StatusCode::LOCKED);
     }
-    until("the other server has told", || async { full_at(&world).await > before }).await;
-    let (heard, _) = until_refused(|| elsewhere.clone(), "203.0.113.7").await;
-    assert!(heard <= MORE, "{heard} tries were heard at the other server");
-    assert_eq!(tries(&world.visitor(), "203.0.113.7").await.status(), StatusCode::LOCKED, "somebody else");
+    wait_until("the other server has reported its lot", || async { full_at(&world).await > before }).await;
+    let (accepted, _) = until_refused(|| elsewhere.clone(), "203.0.113.7").await;
+    assert!(accepted <= LAST_LOT, "{accepted} attempts were accepted at the other server");
+    assert_eq!(
+        try_hold_from(&world.visitor(), "203.0.113.7").await.status(),
+        StatusCode::LOCKED,
+        "another visitor is not limited"
+    );
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_who_come_from_one_address_share_what_it_may_try() {
+async fn visitors_of_one_address_share_its_rate_limit() {
     let world = World::start(1, &[("HOLDS_PER_ADDRESS_MIN", "12"), ("TRUSTED_PROXIES", "1")]).await;
-    contest(&world).await;
-    let (heard, refusal) = until_refused(|| world.visitor(), "2001:db8:1:2::7").await;
-    assert!((A_MINUTE..=MOST).contains(&heard), "{heard} tries were heard: {refusal:?}");
+    hold_contested_seat(&world).await;
+    let (accepted, refusal) = until_refused(|| world.visitor(), "2001:db8:1:2::7").await;
+    assert!((BUCKET..=SERVER_MAX).contains(&accepted), "{accepted} attempts were accepted: {refusal:?}");
     assert_eq!(refusal.headers()["ratelimit-policy"], "\"hold-address\";q=12;w=60");
-    let same_household = tries(&world.visitor(), "2001:db8:1:2:ffff::1").await;
+    let same_household = try_hold_from(&world.visitor(), "2001:db8:1:2:ffff::1").await;
     assert_eq!(same_household.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(tries(&world.visitor(), "2001:db8:1:3::7").await.status(), StatusCode::LOCKED);
+    assert_eq!(try_hold_from(&world.visitor(), "2001:db8:1:3::7").await.status(), StatusCode::LOCKED);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_known_answer_is_given_again_however_often() {
+async fn replayed_answer_is_not_rate_limited() {
     let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let (status, hold) = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
-    for _ in 0..5 * A_MINUTE {
+    for _ in 0..5 * BUCKET {
         let again = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
         assert_eq!(again, (StatusCode::CREATED, hold.clone()));
     }
@@ -113,68 +116,68 @@ async fn a_known_answer_is_given_again_however_often() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeat_of_what_another_server_granted_is_let_through() {
+async fn retry_of_a_hold_granted_by_another_server_is_not_rate_limited() {
     let world = World::start(2, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let (status, hold) = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    until("it is too often there", || async {
-        tries(&elsewhere, "203.0.113.7").await.status() == StatusCode::TOO_MANY_REQUESTS
+    wait_until("the other server refuses", || async {
+        try_hold_from(&elsewhere, "203.0.113.7").await.status() == StatusCode::TOO_MANY_REQUESTS
     })
     .await;
     let again = elsewhere.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
     assert_eq!(again, (StatusCode::CREATED, hold));
     let other = elsewhere.call_with_key(Method::POST, &path, json!({ "seats": [8] }), "two").await;
-    assert_eq!(other.0, StatusCode::TOO_MANY_REQUESTS, "and nothing else");
+    assert_eq!(other.0, StatusCode::TOO_MANY_REQUESTS, "no other request passes");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_till_is_not_limited_and_others_of_its_network_are() {
+async fn till_is_not_rate_limited_and_visitors_of_its_network_are() {
     let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "3"), ("HOLDS_PER_ADDRESS_MIN", "3")]).await;
-    contest(&world).await;
-    let mut sam = at_work(&world, "sam@example.org").await;
+    hold_contested_seat(&world).await;
+    let mut sam = seller_with_open_till(&world, "sam@example.org").await;
     for seat in 1..=6 {
-        sells(&mut sam, &world, &[seat], "cash").await;
+        sell_seats(&mut sam, &world, &[seat], "cash").await;
     }
-    // Somebody else is: it is a limit.
+    // Another visitor is limited there, so a limit exists.
     until_refused(|| world.visitor(), "203.0.113.7").await;
-    sells(&mut sam, &world, &[7], "cash").await;
+    sell_seats(&mut sam, &world, &[7], "cash").await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_sells_at_the_counter_is_not_unusual() {
-    let world = World::start(1, &AT_ONCE).await;
-    let mut sam = at_work(&world, "sam@example.org").await;
+async fn counter_sales_are_not_reported_as_anomalies() {
+    let world = World::start(1, &WITHOUT_WAITING).await;
+    let mut sam = seller_with_open_till(&world, "sam@example.org").await;
     for seat in 1..=8 {
-        sells(&mut sam, &world, &[seat], "cash").await;
+        sell_seats(&mut sam, &world, &[seat], "cash").await;
     }
-    // Somebody else is shown, so it was looked at.
-    holds_in_vain(&world.visitor(), 60, 9).await;
-    has_seen(&world, 9).await;
+    // Another visitor is reported, so the counter was checked too.
+    hold_without_buying(&world.visitor(), 60, 9).await;
+    wait_for_recorded_holds(&world, 9).await;
     assert_eq!(world.count("SELECT count(*) FROM unusual_flags WHERE kind = 'never_bought'").await, 1);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_buys_after_all_is_struck_out_unless_a_manager_put_it_aside() {
-    let world = World::start(1, &AT_ONCE).await;
+async fn later_purchase_clears_an_anomaly_unless_a_manager_dismissed_it() {
+    let world = World::start(1, &WITHOUT_WAITING).await;
     let (late, known) = (world.visitor(), world.visitor());
-    holds_in_vain(&late, 50, 8).await;
-    has_seen(&world, 8).await;
-    holds_in_vain(&known, 60, 9).await;
-    has_seen(&world, 9).await;
+    hold_without_buying(&late, 50, 8).await;
+    wait_for_recorded_holds(&world, 8).await;
+    hold_without_buying(&known, 60, 9).await;
+    wait_for_recorded_holds(&world, 9).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    let list = shown(&mut max).await;
-    let aside = list.iter().find(|flag| flag["seen"] == 9).expect("it is shown");
+    let list = anomalies(&mut max).await;
+    let aside = list.iter().find(|flag| flag["seen"] == 9).expect("the anomaly is listed");
     let dismiss = format!("{UNUSUAL}/{}/dismiss", text(&aside["id"]));
     assert_eq!(max.post(&dismiss, json!({ "reason": "A friend." })).await.0, StatusCode::NO_CONTENT);
-    known.bought(&[47], "tok_paid").await;
-    late.bought(&[46], "tok_paid").await;
-    until("one is struck out", || async {
+    known.buy_seats(&[47], "tok_paid").await;
+    late.buy_seats(&[46], "tok_paid").await;
+    wait_until("one is cleared", || async {
         let seen = "SELECT array_agg(seen) FROM unusual_flags WHERE kind = 'never_bought'";
         let seen: Option<Vec<i64>> = sqlx::query_scalar(seen).fetch_one(&world.pg).await.expect("numbers");
         seen.is_some_and(|seen| seen.len() == 1 && seen[0] > 8)
@@ -183,8 +186,8 @@ async fn whoever_buys_after_all_is_struck_out_unless_a_manager_put_it_aside() {
     world.end().await;
 }
 
-/// Takes a seat and asks for more time at once.
-async fn asks_for_more(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, Value)) {
+/// Holds a seat and extends the hold at once.
+async fn hold_and_extend(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, Value)) {
     let (status, hold) = visitor.hold(&[seat]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let path = format!("/api/v1/shows/{}/holds/{}/extend", visitor.show, text(&hold["id"]));
@@ -193,44 +196,44 @@ async fn asks_for_more(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, Val
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_lets_holds_run_out_gets_half_of_an_extension_then_none_and_is_forgiven_by_buying() {
+async fn expired_holds_shorten_then_refuse_extensions_until_a_purchase() {
     let world = World::start(1, &[("HOLD_MS", "2000")]).await;
     let ann = world.visitor();
     let run_out = async |times: usize| {
         for _ in 0..times {
             assert_eq!(ann.hold(&[10]).await.0, StatusCode::CREATED);
-            ann.sees(10, '1').await;
-            ann.sees(10, '0').await;
+            ann.wait_for_seat(10, '1').await;
+            ann.wait_for_seat(10, '0').await;
         }
     };
     let ms = |hold: &Value| hold["expires_at_ms"].as_i64().expect("an instant");
     run_out(2).await;
-    let (hold, (status, longer)) = asks_for_more(&ann, 11).await;
+    let (hold, (status, longer)) = hold_and_extend(&ann, 11).await;
     assert_eq!((status, ms(&longer) - ms(&hold)), (StatusCode::OK, 90_000), "{longer}");
-    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
+    assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     run_out(2).await;
-    let (hold, (status, refusal)) = asks_for_more(&ann, 11).await;
+    let (hold, (status, refusal)) = hold_and_extend(&ann, 11).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "hold_not_extended"));
     assert!(text(&refusal["detail"]).contains("because several holds of yours ran out"), "{refusal}");
-    ann.let_go(&hold).await;
+    ann.release_hold(&hold).await;
 
-    ann.bought(&[20], "tok_paid").await;
-    ann.sees(20, '2').await;
-    let (hold, (status, longer)) = asks_for_more(&ann, 12).await;
+    ann.buy_seats(&[20], "tok_paid").await;
+    ann.wait_for_seat(20, '2').await;
+    let (hold, (status, longer)) = hold_and_extend(&ann, 12).await;
     assert_eq!((status, ms(&longer) - ms(&hold)), (StatusCode::OK, 180_000), "{longer}");
     world.end().await;
 }
 
-/// What managers are shown.
-async fn shown(manager: &mut Browser) -> Vec<Value> {
+/// Anomalies listed for managers.
+async fn anomalies(manager: &mut Browser) -> Vec<Value> {
     let (status, list) = manager.get(UNUSUAL).await;
     assert_eq!(status, StatusCode::OK, "{list}");
     list.as_array().expect("a list").clone()
 }
 
-/// Waits until something of that kind is written down.
-async fn is_written(world: &World, kind: &str) {
-    until(&format!("{kind} is written down"), || async {
+/// Waits until an anomaly of this kind is recorded.
+async fn wait_for_anomaly(world: &World, kind: &str) {
+    wait_until(&format!("{kind} is recorded"), || async {
         let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM unusual_flags WHERE kind = $1");
         count.bind(kind).fetch_one(&world.pg).await.expect("a count") > 0
     })
@@ -238,22 +241,22 @@ async fn is_written(world: &World, kind: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tries_no_person_makes_are_shown_to_managers_name_nobody_and_are_put_aside_with_a_reason() {
+async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_reason() {
     let world = World::start(1, &[]).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    contest(&world).await;
-    assert_eq!(shown(&mut max).await, Vec::<Value>::new());
+    hold_contested_seat(&world).await;
+    assert_eq!(anomalies(&mut max).await, Vec::<Value>::new());
     let program = world.visitor();
     let at_once = (0..60).map(|_| program.hold(&[CONTESTED]));
     assert!(futures::future::join_all(at_once).await.iter().all(|(status, _)| *status == StatusCode::LOCKED));
-    is_written(&world, "timing").await;
-    let list = shown(&mut max).await;
+    wait_for_anomaly(&world, "timing").await;
+    let list = anomalies(&mut max).await;
     let flag = &list[0];
     assert_eq!((text(&flag["kind"]), text(&flag["subject"])), ("timing", "visitor"));
     assert_eq!(text(&flag["show"]), world.show.to_string());
     assert!(flag["seen"].as_u64().is_some_and(|seen| seen > 0) && flag["dismissed_at"].is_null(), "{flag}");
     // Neither the list nor any row names a visitor or an address.
-    let secret = program.cookie.strip_prefix("rowlock_visitor=").expect("a cookie of ours");
+    let secret = program.cookie.strip_prefix("rowlock_visitor=").expect("a visitor cookie");
     let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
     let kept: String = sqlx::query_scalar("SELECT string_agg(flag::text, ' ') FROM unusual_flags flag")
         .fetch_one(&world.pg)
@@ -262,7 +265,7 @@ async fn tries_no_person_makes_are_shown_to_managers_name_nobody_and_are_put_asi
     for name in [secret, owner.as_str(), "127.0.0.1"] {
         assert!(!kept.contains(name) && !json!(list).to_string().contains(name), "{name}");
     }
-    // It refuses nobody anything.
+    // An anomaly refuses nothing.
     assert_eq!(program.hold(&[5]).await.0, StatusCode::CREATED);
 
     let dismiss = format!("{UNUSUAL}/{}/dismiss", text(&flag["id"]));
@@ -270,27 +273,27 @@ async fn tries_no_person_makes_are_shown_to_managers_name_nobody_and_are_put_asi
     assert_eq!(max.post(&dismiss, json!({ "reason": "Our own test." })).await.0, StatusCode::NO_CONTENT);
     assert_eq!(max.post(&dismiss, json!({ "reason": "Again." })).await.0, StatusCode::NO_CONTENT);
     let acts = "SELECT count(*) FROM audit_list WHERE act = 'unusual_dismissed' AND reason = 'Our own test.'";
-    assert_eq!(world.count(acts).await, 1, "what is so already is not written down again");
+    assert_eq!(world.count(acts).await, 1, "a repeated dismissal adds no audit row");
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'unusual_dismissed'").await, 1);
-    let after = shown(&mut max).await;
+    let after = anomalies(&mut max).await;
     assert!(after.iter().any(|one| one["id"] == flag["id"] && text(&one["reason"]) == "Our own test."), "{after:?}");
     let strange = format!("{UNUSUAL}/{}/dismiss", platform::ids::new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
     world.end().await;
 }
 
-/// Holds a seat and lets it go, again and again, without asking too evenly.
-async fn holds_in_vain(visitor: &Visitor, seat: u32, times: usize) {
+/// Repeatedly holds and releases a seat, at uneven intervals.
+async fn hold_without_buying(visitor: &Visitor, seat: u32, times: usize) {
     for _ in 0..times {
         let (status, hold) = visitor.hold(&[seat]).await;
         assert_eq!(status, StatusCode::CREATED, "{hold}");
-        assert_eq!(visitor.let_go(&hold).await, StatusCode::NO_CONTENT);
+        assert_eq!(visitor.release_hold(&hold).await, StatusCode::NO_CONTENT);
     }
 }
 
-/// Waits until so many holds in vain are written down of somebody.
-async fn has_seen(world: &World, holds: i64) {
-    until(&format!("{holds} holds are written down"), || async {
+/// Waits until this many holds without a purchase are recorded for a visitor.
+async fn wait_for_recorded_holds(world: &World, holds: i64) {
+    wait_until(&format!("{holds} holds are recorded"), || async {
         let count = "SELECT count(*) FROM unusual_flags WHERE kind = 'never_bought' AND seen = $1";
         let count = sqlx::query_scalar::<_, i64>(count).bind(holds).fetch_one(&world.pg).await;
         count.expect("a count") == 1
@@ -299,33 +302,33 @@ async fn has_seen(world: &World, holds: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_holds_are_unusual_where_nothing_is_bought() {
-    let world = World::start(1, &AT_ONCE).await;
+async fn many_holds_without_a_purchase_are_an_anomaly() {
+    let world = World::start(1, &WITHOUT_WAITING).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let (buyer, hoarder) = (world.visitor(), world.visitor());
-    buyer.bought(&[46], "tok_paid").await;
-    buyer.sees(46, '2').await;
-    holds_in_vain(&buyer, 50, 8).await;
-    holds_in_vain(&hoarder, 60, 8).await;
-    has_seen(&world, 8).await;
+    buyer.buy_seats(&[46], "tok_paid").await;
+    buyer.wait_for_seat(46, '2').await;
+    hold_without_buying(&buyer, 50, 8).await;
+    hold_without_buying(&hoarder, 60, 8).await;
+    wait_for_recorded_holds(&world, 8).await;
     let of_kind =
         |list: &[Value]| -> Vec<Value> { list.iter().filter(|flag| flag["kind"] == "never_bought").cloned().collect() };
-    let list = of_kind(&shown(&mut max).await);
+    let list = of_kind(&anomalies(&mut max).await);
     assert_eq!((list.len(), list[0]["seen"].as_u64()), (1, Some(8)), "{list:?}");
-    // More of it is added to what is known.
-    holds_in_vain(&hoarder, 60, 2).await;
-    has_seen(&world, 10).await;
-    assert_eq!(of_kind(&shown(&mut max).await).len(), 1);
+    // Further holds are added to the anomaly.
+    hold_without_buying(&hoarder, 60, 2).await;
+    wait_for_recorded_holds(&world, 10).await;
+    assert_eq!(of_kind(&anomalies(&mut max).await).len(), 1);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_form_of_the_page_does_what_the_api_does() {
-    let world = World::start(1, &AT_ONCE).await;
+async fn form_on_the_page_dismisses_like_the_api() {
+    let world = World::start(1, &WITHOUT_WAITING).await;
     let max = staff(&world, "max@example.org", "manager").await;
     let visitor = max.visitor();
-    holds_in_vain(&world.visitor(), 60, 8).await;
-    is_written(&world, "never_bought").await;
+    hold_without_buying(&world.visitor(), 60, 8).await;
+    wait_for_anomaly(&world, "never_bought").await;
     let flag = "SELECT id FROM unusual_flags WHERE kind = 'never_bought'";
     let id: uuid::Uuid = sqlx::query_scalar(flag).fetch_one(&world.pg).await.expect("one");
     let send = async |fields: &[(&str, &str)]| {

@@ -1,8 +1,8 @@
-//! Places for nothing: a hold whose places come and go while it is checked out twice at the same time.
+//! A hold whose places are added and removed during two concurrent checkouts must not get places for free.
 //!
-//! Two checkouts of one booking wait for each other. Once the second one read lines as of before its wait and left places
-//! that its total did not count: five places were sold for the price of one seat. A few rounds at two servers by default;
-//! `ROWLOCK_FREE_PLACES=500` for more (`cargo xtask prove free-places`).
+//! Two checkouts of one booking wait for the same lock. The second one once read lines from before its wait and left
+//! places that its total did not include: five places were sold for the price of one seat. Runs a few rounds at two
+//! servers by default; `ROWLOCK_FREE_PLACES=500` runs more (`cargo xtask prove free-places`).
 
 use std::time::{Duration, Instant};
 
@@ -13,28 +13,28 @@ use uuid::Uuid;
 
 use crate::world::{PRICE, Visitor, World, insert_show, text};
 
-/// Rounds by default.
-const USUAL_ROUNDS: u32 = 24;
-/// Rounds at one time.
-const AT_ONCE: u32 = 4;
+/// Default number of rounds.
+const DEFAULT_ROUNDS: u32 = 24;
+/// Concurrent rounds.
+const CONCURRENT: u32 = 4;
 /// Rounds in one show: each takes another seat.
 const ROUNDS_OF_A_SHOW: u32 = 240;
-/// Places that come and go.
+/// Places that are added and removed.
 const PLACES: u32 = 5;
-/// The second checkout begins so long after the first, milliseconds: each in turn, up to this.
-const LATEST_MS: u64 = 8;
+/// Largest delay between the two checkouts, in milliseconds; each delay is used in turn.
+const MAX_DELAY_MS: u64 = 8;
 
 /// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// Sold, and every line was paid for.
+    /// Sold, and every line is paid.
     Sold,
-    /// Not sold: the seats had changed since the checkout.
+    /// Not sold: the seats changed after the checkout.
     Refused,
 }
 
-/// A show with a floor that every round may fill.
-async fn show_with_floor(world: &World) -> Uuid {
+/// A show with a standing area that every round may fill.
+async fn show_with_area(world: &World) -> Uuid {
     let show = insert_show(&world.pg, 300_000, 24 * 3600).await;
     sqlx::query(
         "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
@@ -43,11 +43,11 @@ async fn show_with_floor(world: &World) -> Uuid {
     .bind((ROUNDS_OF_A_SHOW * PLACES * 2).cast_signed())
     .execute(&world.pg)
     .await
-    .expect("the floor is opened");
+    .expect("the area is created");
     show
 }
 
-/// One try to get places for nothing.
+/// One attempt to get places for free.
 async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
     let here = Visitor { show, ..world.visitor_at(0) };
     let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
@@ -55,8 +55,8 @@ async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let own = format!("/api/v1/shows/{show}/holds/{}", text(&hold["id"]));
     let change = async |visitor: &Visitor, verb: &str| {
-        let wish = json!({ verb: [{ "area": 0, "quantity": PLACES }] });
-        let (status, changed) = visitor.call(Method::PATCH, &own, wish).await;
+        let request_body = json!({ verb: [{ "area": 0, "quantity": PLACES }] });
+        let (status, changed) = visitor.call(Method::PATCH, &own, request_body).await;
         assert_eq!(status, StatusCode::OK, "{changed}");
     };
     let book = async |visitor: &Visitor| {
@@ -66,7 +66,7 @@ async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
     };
     let booking = book(&here).await;
     change(&here, "add_places").await;
-    let later = Duration::from_millis(u64::from(round) % LATEST_MS);
+    let later = Duration::from_millis(u64::from(round) % MAX_DELAY_MS);
     let second = async {
         tokio::time::sleep(later).await;
         change(&there, "remove_places").await;
@@ -80,12 +80,12 @@ async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
         return Outcome::Refused;
     }
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
-    assert_eq!(paid["total"]["minor"], lines_of(&paid), "round {round}: the total is the sum of its lines: {paid}");
+    assert_eq!(paid["total"]["minor"], sum_of_lines(&paid), "round {round}: the total is the sum of its lines: {paid}");
     Outcome::Sold
 }
 
-/// The sum of a booking's lines, as its buyer sees them.
-fn lines_of(booking: &Value) -> i64 {
+/// Sum of a booking's lines, as its buyer sees them.
+fn sum_of_lines(booking: &Value) -> i64 {
     let lines = |name: &str| booking[name].as_array().cloned().unwrap_or_default();
     let seats: i64 = lines("seats").iter().map(|seat| seat["price"]["minor"].as_i64().expect("a price")).sum();
     let places = lines("places")
@@ -94,23 +94,23 @@ fn lines_of(booking: &Value) -> i64 {
     seats + places.sum::<i64>()
 }
 
-/// Tickets that were given out beyond what was paid for them, cents.
-const NOT_PAID_FOR: &str = "
+/// Value of issued tickets beyond the payment, in cents.
+const UNPAID_VALUE: &str = "
     SELECT coalesce(sum((SELECT count(*) FROM tickets WHERE booking_id = booking.id)
                         + (SELECT count(*) FROM place_tickets WHERE booking_id = booking.id)), 0)::bigint * 1250
            - (SELECT coalesce(sum(amount_minor), 0)::bigint FROM payments)
     FROM bookings booking";
 
-async fn rounds(mode: &str, rounds: u32) {
+async fn run_rounds(mode: &str, rounds: u32) {
     let world = World::start(2, &[("COMMITS", mode)]).await;
     let began = Instant::now();
     let (mut sold, mut refused, mut done) = (0, 0, 0);
     let mut show = world.show;
     while done < rounds {
         if done % ROUNDS_OF_A_SHOW == 0 {
-            show = show_with_floor(&world).await;
+            show = show_with_area(&world).await;
         }
-        let next = (done + AT_ONCE).min(rounds);
+        let next = (done + CONCURRENT).min(rounds);
         for outcome in join_all((done..next).map(|round| attempt(&world, show, round))).await {
             match outcome {
                 Outcome::Sold => sold += 1,
@@ -119,21 +119,21 @@ async fn rounds(mode: &str, rounds: u32) {
         }
         done = next;
     }
-    assert_eq!(PRICE, 1_250, "as the query has it");
-    let free = world.count(NOT_PAID_FOR).await;
+    assert_eq!(PRICE, 1_250, "the query uses this price");
+    let free = world.count(UNPAID_VALUE).await;
     println!(
         "free places, {mode}: {done} rounds in {:?}, {sold} sold, {refused} refused, {free} cents not paid for",
         began.elapsed()
     );
-    assert_eq!(free, 0, "nothing was given away");
+    assert_eq!(free, 0, "no ticket was free");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_checkouts_sell_no_place_that_is_not_paid_for() {
+async fn concurrent_checkouts_sell_no_unpaid_place() {
     let asked = std::env::var("ROWLOCK_FREE_PLACES").ok().filter(|asked| !asked.is_empty());
     let asked = asked.map(|asked| asked.parse().expect("ROWLOCK_FREE_PLACES is a number"));
     for mode in ["batched", "interactive"] {
-        rounds(mode, asked.unwrap_or(USUAL_ROUNDS)).await;
+        run_rounds(mode, asked.unwrap_or(DEFAULT_ROUNDS)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Two gateways: the second one when the first was not asked, and one charge, whatever comes late.
+//! Two gateways: failover before a charge was sent, and at most one charge.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{PRICE, Visitor, World, gateway, text, until};
+use crate::world::{PRICE, Visitor, World, new_simulator, text, wait_until};
 
 pub const KEY: &str = "a key of the second gateway; 32 bytes";
 pub const SECRET: &str = "a secret of the second gateway; 32 bytes";
 
-/// A simulator that listens to nobody yet, but has a port.
-pub struct Till {
+/// A simulator with a reserved port that does not listen yet.
+pub struct GatewayServer {
     pub url: String,
     port: u16,
     pub simulator: Simulator,
 }
 
-impl Till {
+impl GatewayServer {
     pub fn closed(key: &str, secret: &str) -> Self {
         let port = crate::ports::free().port();
         let url = format!("http://127.0.0.1:{port}");
-        let simulator = gateway(Settings {
+        let simulator = new_simulator(Settings {
             api_key: key.into(),
             webhook_secret: secret.into(),
             public_url: url.clone(),
@@ -47,9 +47,9 @@ impl Till {
     }
 }
 
-/// The first gateway is down, the second one (Stripe's words) is open.
-async fn first_is_down() -> (World, Till, Till) {
-    let (first, second) = (Till::closed(FIRST_KEY, FIRST_SECRET), Till::closed(KEY, SECRET));
+/// The first gateway is down; the second one (Stripe's protocol) is up.
+async fn world_with_first_down() -> (World, GatewayServer, GatewayServer) {
+    let (first, second) = (GatewayServer::closed(FIRST_KEY, FIRST_SECRET), GatewayServer::closed(KEY, SECRET));
     second.open().await;
     let settings = [
         ("PAYMENT_GATEWAYS", "simulator,stripe"),
@@ -68,7 +68,7 @@ async fn first_is_down() -> (World, Till, Till) {
 const FIRST_KEY: &str = "a key of the first gateway; 32 bytes";
 const FIRST_SECRET: &str = "a secret of the first gateway; 32 bytes";
 
-async fn checked_out(visitor: &Visitor, seats: &[u32]) -> Value {
+async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
     let (status, hold) = visitor.hold(seats).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let (status, booking) = visitor.book(&hold).await;
@@ -81,50 +81,50 @@ async fn press(visitor: &Visitor, page: &str, form: &'static str) {
     assert_eq!(request.send().await.expect("a page").status(), StatusCode::SEE_OTHER);
 }
 
-async fn charged_at(world: &World) -> Vec<(String, i16)> {
+async fn payment_gateways(world: &World) -> Vec<(String, i16)> {
     let rows = sqlx::query_as("SELECT gateway, asks FROM payments ORDER BY updated_at").fetch_all(&world.pg).await;
     rows.expect("payments are read")
 }
 
-async fn settled_as(world: &World) -> Option<String> {
+async fn settled_state(world: &World) -> Option<String> {
     let row = sqlx::query_scalar("SELECT settled_as FROM payment_switches").fetch_one(&world.pg).await;
     row.expect("one switch")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_gateway_that_was_not_asked_is_left_for_the_second() {
-    let (world, first, second) = first_is_down().await;
+async fn unreachable_first_gateway_fails_over_to_the_second() {
+    let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[1]).await;
+    let booking = check_out(&ann, &[1]).await;
     let (status, paid) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
-    assert_eq!(charged_at(&world).await, [("stripe".to_owned(), 1)]);
-    let (_, story) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
-    let told = "simulator did not take the payment; stripe is asked.";
-    let lines = story.as_array().expect("a list");
-    assert!(lines.iter().any(|line| line["event"] == "gateway_changed" && line["reason"] == told), "{story}");
-    // A token of the first is of no use at the second: its page takes the money.
+    assert_eq!(payment_gateways(&world).await, [("stripe".to_owned(), 1)]);
+    let (_, events) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+    let reason = "simulator did not take the payment; stripe is asked.";
+    let lines = events.as_array().expect("a list");
+    assert!(lines.iter().any(|line| line["event"] == "gateway_changed" && line["reason"] == reason), "{events}");
+    // A token of the first gateway does not work at the second, so its page takes the payment.
     let bob = world.visitor();
-    let booking = checked_out(&bob, &[2]).await;
+    let booking = check_out(&bob, &[2]).await;
     let (_, pending) = bob.pay(&booking, Some("tok_paid")).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
     let page = text(&pending["pay_url"]).to_owned();
     assert!(page.starts_with(&second.url), "{page}");
     press(&bob, &page, "card=declined&action=pay").await;
     press(&bob, &page, "card=paid&action=pay").await;
-    bob.sees_booking(&booking, "CONFIRMED").await;
+    bob.wait_for_booking(&booking, "CONFIRMED").await;
     assert_eq!(world.count("SELECT count(*) FROM payment_switches WHERE settled_as IS NULL").await, 2);
-    // Back again, the first is told never to charge them, and new sales go there.
+    // When the first gateway is up again, its charges are voided, and new sales use it.
     first.open().await;
-    until("both are settled", || async {
+    wait_until("both payments are settled", || async {
         world.count("SELECT count(*) FROM payment_switches WHERE settled_as = 'never_asked'").await == 2
     })
     .await;
-    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    until("sales go to the first again", || async {
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    wait_until("sales use the first gateway again", || async {
         let eve = world.visitor();
         let taken = world.count("SELECT count(*) FROM seat_claims").await;
-        let booking = checked_out(&eve, &[u32::try_from(taken).expect("few") + 10]).await;
+        let booking = check_out(&eve, &[u32::try_from(taken).expect("few") + 10]).await;
         assert_eq!(eve.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
         world.count("SELECT count(*) FROM payments WHERE gateway = 'simulator'").await > 0
     })
@@ -133,13 +133,13 @@ async fn a_first_gateway_that_was_not_asked_is_left_for_the_second() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_the_first_gateway_takes_all_the_same_goes_back_from_there() {
-    let (world, first, second) = first_is_down().await;
+async fn late_charge_of_the_first_gateway_is_refunded_there() {
+    let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[1, 2]).await;
+    let booking = check_out(&ann, &[1, 2]).await;
     let (_, paid) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!(paid["state"], "CONFIRMED", "{paid}");
-    // The request that never left arrives all the same, through some proxy, before we could call it off.
+    // The failed request arrives late, before the payment is voided.
     let id = text(&booking["id"]);
     let key = format!("pay:{id}");
     let asked = simulator::payment::NewPayment {
@@ -158,26 +158,31 @@ async fn money_that_the_first_gateway_takes_all_the_same_goes_back_from_there() 
     let card = simulator::cards::by_token("tok_paid").expect("a card");
     first.simulator.pay(&opened.payment.id, card, None).expect("charged");
     first.open().await;
-    until("the first sent it back", || async { settled_as(&world).await.as_deref() == Some("refunded") }).await;
-    until("its ledger says so", || async { first.payment(&key).refunded_minor() == 2 * PRICE }).await;
-    // The other charge stands, and nothing about the sale changed.
+    wait_until("the first gateway refunds it", || async { settled_state(&world).await.as_deref() == Some("refunded") })
+        .await;
+    wait_until("its ledger has the refund", || async { first.payment(&key).refunded_minor() == 2 * PRICE }).await;
+    // The other charge remains, and the sale is unchanged.
     assert_eq!(second.payment(&key).refunded_minor(), 0);
     let seen = ann.booking(&booking).await;
     assert_eq!((&seen["state"], &seen["money"]), (&json!("CONFIRMED"), &json!("PAID")));
-    until("the webhook is noted", || async {
+    wait_until("the webhook is stored", || async {
         world.count("SELECT count(*) FROM webhook_events WHERE gateway = 'simulator' AND outcome = 'sent_back'").await
             == 1
     })
     .await;
-    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
     assert_eq!(first.payment(&key).refunded_minor(), 2 * PRICE, "once");
-    assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID", "a refund elsewhere is no refund of the booking");
+    assert_eq!(
+        text(&ann.booking(&booking).await["money"]),
+        "PAID",
+        "a refund at the other gateway does not refund the booking"
+    );
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_outcome_never_moves_a_booking() {
-    // Accepts, reads, and hangs up: what happened there nobody knows.
+async fn unknown_outcome_never_switches_the_gateway() {
+    // Accepts, reads, and closes the connection: the outcome is unknown.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let tills = tokio::spawn(async move {
@@ -189,7 +194,7 @@ async fn an_unknown_outcome_never_moves_a_booking() {
             });
         }
     });
-    let second = Till::closed(KEY, SECRET);
+    let second = GatewayServer::closed(KEY, SECRET);
     second.open().await;
     let settings = [
         ("PAYMENT_GATEWAYS", "simulator,stripe"),
@@ -200,34 +205,40 @@ async fn an_unknown_outcome_never_moves_a_booking() {
     ];
     let world = World::start(1, &settings).await;
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[1]).await;
+    let booking = check_out(&ann, &[1]).await;
     let (status, pending) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&pending["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{pending}");
-    assert_eq!(charged_at(&world).await, [("simulator".to_owned(), 1)]);
+    assert_eq!(payment_gateways(&world).await, [("simulator".to_owned(), 1)]);
     assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
-    // Gone altogether: whoever asks now is certain not to have asked, but somebody else may have.
+    // Connections are refused now, so a new attempt is certainly not sent. An earlier one may have been.
     tills.abort();
-    until("nobody listens there", || async { TcpStream::connect(url.trim_start_matches("http://")).await.is_err() })
-        .await;
+    wait_until("connections are refused", || async {
+        TcpStream::connect(url.trim_start_matches("http://")).await.is_err()
+    })
+    .await;
     let due = sqlx::query("UPDATE outbox SET run_after = now() WHERE effect = 'charge'").execute(&world.pg).await;
-    due.expect("the relay is to ask");
-    until("the relay has asked in vain", || async {
+    due.expect("the effect is due");
+    wait_until("the relay's attempt has failed", || async {
         world.count("SELECT count(*) FROM outbox WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'").await == 1
     })
     .await;
-    assert_eq!(charged_at(&world).await, [("simulator".to_owned(), 1)], "the relay took its own question back");
+    assert_eq!(
+        payment_gateways(&world).await,
+        [("simulator".to_owned(), 1)],
+        "the relay's failed attempt left no second charge"
+    );
     assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
     assert_eq!(text(&ann.booking(&booking).await["state"]), "PAYMENT_PENDING");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_nobody_takes_money_buyers_keep_their_holds_and_are_told_when_to_come_back() {
-    let till = Till::closed(FIRST_KEY, FIRST_SECRET);
+async fn without_a_gateway_buyers_keep_their_holds_and_get_a_retry_time() {
+    let till = GatewayServer::closed(FIRST_KEY, FIRST_SECRET);
     let settings =
         [("SIMULATOR_URL", &*till.url), ("SIMULATOR_API_KEY", FIRST_KEY), ("SIMULATOR_WEBHOOK_SECRET", FIRST_SECRET)];
     let world = World::start(1, &settings).await;
-    // The first few find out.
+    // The breaker opens after a few attempts.
     let mut seat = 0;
     let ann = loop {
         let visitor = world.visitor();
@@ -252,12 +263,12 @@ async fn while_nobody_takes_money_buyers_keep_their_holds_and_are_told_when_to_c
     }
     assert_eq!(text(&ann.booking(&booking).await["state"]), "SEATS_LOCKED", "nothing was claimed");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, i64::from(seat));
-    // The hold can still be changed, and lasts as long as before.
+    // The hold can still be modified, and its expiry is unchanged.
     let (status, changed) = ann.change(&hold, &[seat + 1], &[]).await;
     assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]), "{changed}");
-    // It comes back, and nobody had to spend money to find out.
+    // The gateway is up again; the probe charges no buyer.
     till.open().await;
-    until("payments are taken again", || async {
+    wait_until("payments succeed again", || async {
         let (_, revised) = ann.book(&hold).await;
         ann.pay(&revised, Some("tok_paid")).await.1["state"] == "CONFIRMED"
     })
@@ -266,11 +277,11 @@ async fn while_nobody_takes_money_buyers_keep_their_holds_and_are_told_when_to_c
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_tries_card_after_card_is_told_to_wait_and_loses_no_seat() {
+async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     let world = World::start(1, &[]).await;
     let eve = world.visitor();
     for seat in 0..5 {
-        let booking = checked_out(&eve, &[seat]).await;
+        let booking = check_out(&eve, &[seat]).await;
         let (_, declined) = eve.pay(&booking, Some("tok_declined")).await;
         assert_eq!(
             (&declined["state"], declined["kept_hold"].is_null()),
@@ -278,42 +289,42 @@ async fn whoever_tries_card_after_card_is_told_to_wait_and_loses_no_seat() {
             "{declined}"
         );
         if seat < 4 {
-            eve.lets_kept_hold_go(&declined).await;
+            eve.release_kept_hold(&declined).await;
         }
-        eve.sees(seat as usize, '0').await;
+        eve.wait_for_seat(seat as usize, '0').await;
     }
     let (_, hold) = eve.hold(&[7]).await;
     let (_, booking) = eve.book(&hold).await;
     let (status, refused) = eve.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, text(&refused["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_declines"), "{refused}");
-    assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "nothing was asked");
-    // The hold is open again, to the same end.
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "no charge was sent");
+    // The hold can be modified again, and its expiry is unchanged.
     let (status, changed) = eve.change(&hold, &[8], &[]).await;
     assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]), "{changed}");
-    // Others with the same address may still pay: its limit is higher.
+    // Other visitors of the address may still pay, because its limit is higher.
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[20]).await;
+    let booking = check_out(&ann, &[20]).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    // Whoever just changed their mind has declined no card.
+    // A buyer who changes the order has declined no card.
     let bob = world.visitor();
-    let booking = checked_out(&bob, &[30]).await;
+    let booking = check_out(&bob, &[30]).await;
     let (_, pending) = bob.pay(&booking, None).await;
     press(&bob, text(&pending["pay_url"]), "card=paid&action=cancel").await;
-    bob.sees_booking(&booking, "CANCELLED").await;
+    bob.wait_for_booking(&booking, "CANCELLED").await;
     assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_of_seats_holds_in_postgres_too() {
+async fn seat_limit_is_enforced_in_postgres() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let theirs = checked_out(&bob, &[0, 1, 2, 3, 4, 5, 6, 7]).await;
+    let theirs = check_out(&bob, &[0, 1, 2, 3, 4, 5, 6, 7]).await;
     assert_eq!(bob.pay(&theirs, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    until("the map knows", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    wait_until("the map shows the sale", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
     let (_, hold) = ann.hold(&[10, 11, 12]).await;
     let (_, booking) = ann.book(&hold).await;
-    // Redis knows nothing of it: those eight were Ann's.
+    // Only Postgres counts these eight seats for the buyer; Redis does not.
     let same = "UPDATE bookings SET version = version + 1,
                     owner = (SELECT owner FROM bookings WHERE id = $2::uuid) WHERE id = $1::uuid";
     let moved = sqlx::query(same).bind(text(&theirs["id"])).bind(text(&booking["id"])).execute(&world.pg).await;

@@ -1,12 +1,12 @@
-//! Holding seats: all or none, named conflicts, replays, leaving and coming back, running out.
+//! Holds: all or none, named conflicts, replays, leaving and returning, expiry.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{World, text, until};
+use crate::world::{World, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_people_tap_the_same_seat_exactly_one_gets_it_and_the_other_is_told_which() {
+async fn one_of_two_concurrent_holds_of_a_seat_wins_and_the_refusal_names_the_seat() {
     let world = World::start(2, &[]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
     let (one, other) = tokio::join!(ann.hold(&[46, 47]), bob.hold(&[45, 46]));
@@ -16,14 +16,14 @@ async fn two_people_tap_the_same_seat_exactly_one_gets_it_and_the_other_is_told_
     assert_eq!(loser.1["seats"], json!([{ "seat": 46, "label": "C7", "state": "LOCKED" }]));
     assert_eq!(winner.1["seats"].as_array().map(Vec::len), Some(2));
     assert_eq!(winner.1["total"], json!({ "minor": 2_500, "currency": "EUR" }));
-    // All or none: the loser's other seat is still free.
-    let states = ann.states().await;
+    // All or none: the loser's other seat stays free.
+    let states = ann.seat_states().await;
     assert_eq!(states.matches('1').count(), 2, "{states}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retry_replays_byte_for_byte_and_another_body_is_refused() {
+async fn retry_is_replayed_byte_for_byte_and_a_reused_key_is_refused() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/holds", world.show);
@@ -36,7 +36,7 @@ async fn a_retry_replays_byte_for_byte_and_another_body_is_refused() {
     assert_eq!(ours, first);
     assert_eq!(theirs.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(theirs.1.contains("key_reused"));
-    // The same key of somebody else is another key.
+    // Keys are per visitor.
     let bob = world.visitor();
     let (status, _) = bob.raw(Method::POST, &path, json!({ "seats": [3] }), "one-intent").await;
     assert_eq!(status, StatusCode::CREATED);
@@ -44,7 +44,7 @@ async fn a_retry_replays_byte_for_byte_and_another_body_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retry_elsewhere_gets_its_answer_though_sales_have_closed_since() {
+async fn retry_at_another_server_is_replayed_after_sales_closed() {
     let world = World::start(2, &[]).await;
     let (ann, path) = (world.visitor_at(0), format!("/api/v1/shows/{}/holds", world.show));
     let there = crate::world::Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
@@ -60,12 +60,14 @@ async fn a_retry_elsewhere_gets_its_answer_though_sales_have_closed_since() {
     let closed = "UPDATE shows SET sales = 'paused', starts_at = now() + interval '4 minutes',
                   terms_version = terms_version + 1, terms_at = now()";
     sqlx::query(closed).execute(&world.pg).await.expect("sales are closed");
-    until("the other server knows", || async { world.visitor_at(1).hold(&[9]).await.1["code"] == "sales_closed" })
-        .await;
+    wait_until("the other server sees that sales are closed", || async {
+        world.visitor_at(1).hold(&[9]).await.1["code"] == "sales_closed"
+    })
+    .await;
     assert_eq!(there.raw(Method::POST, &path, seats, "take").await, taken);
     assert_eq!(there.raw(Method::PATCH, &one, more, "change").await, changed);
     assert_eq!(there.raw(Method::POST, &longer, Value::Null, "extend").await, extended);
-    // Another request under the key is none of these, and what was never granted is refused.
+    // Another request with the key is refused, and a refused request is not replayed as granted.
     let (status, refusal) = there.call_with_key(Method::POST, &longer, Value::Null, "change").await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
     for (method, path, body) in [
@@ -76,13 +78,13 @@ async fn a_retry_elsewhere_gets_its_answer_though_sales_have_closed_since() {
         let (status, refusal) = there.call(method, path, body).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{path}: {refusal}");
     }
-    ann.sees(5, '0').await;
-    ann.sees(2, '0').await;
+    ann.wait_for_seat(5, '0').await;
+    ann.wait_for_seat(2, '0').await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_equal_requests_at_once_are_one_hold_and_one_answer() {
+async fn twenty_concurrent_equal_requests_are_one_hold_and_one_answer() {
     let world = World::start(2, &[]).await;
     let (ann, path) = (world.visitor(), format!("/api/v1/shows/{}/holds", world.show));
     let at_other = crate::world::Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
@@ -93,14 +95,14 @@ async fn twenty_equal_requests_at_once_are_one_hold_and_one_answer() {
     .await;
     let granted: Vec<_> = answers.iter().filter(|(status, _)| *status == StatusCode::CREATED).collect();
     assert!(!granted.is_empty());
-    assert!(granted.iter().all(|answer| *answer == granted[0]), "all the same bytes");
+    assert!(granted.iter().all(|answer| *answer == granted[0]), "every answer has the same bytes");
     assert!(answers.iter().all(|(status, _)| matches!(*status, StatusCode::CREATED | StatusCode::CONFLICT)));
-    assert_eq!(ann.states().await.matches('1').count(), 1);
+    assert_eq!(ann.seat_states().await.matches('1').count(), 1);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_are_added_and_let_go_without_moving_the_clock() {
+async fn adding_and_removing_seats_keeps_the_expiry() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[10]).await;
@@ -109,27 +111,27 @@ async fn seats_are_added_and_let_go_without_moving_the_clock() {
     assert_eq!(more["expires_at_ms"], hold["expires_at_ms"]);
     let seats: Vec<_> = more["seats"].as_array().expect("seats").iter().map(|seat| seat["seat"].clone()).collect();
     assert_eq!(seats, [json!(11), json!(12)]);
-    // Somebody else has 13: nothing changes, and it is named.
+    // Seat 13 is held by another visitor: nothing changes, and the refusal names it.
     let bob = world.visitor();
     bob.hold(&[13]).await;
     let (status, refusal) = ann.change(&hold, &[14, 13], &[]).await;
     assert_eq!((status, text(&refusal["seats"][0]["label"])), (StatusCode::LOCKED, "A14"));
     for (seat, state) in (10..15).zip("01110".chars()) {
-        ann.sees(seat, state).await;
+        ann.wait_for_seat(seat, state).await;
     }
-    // Nobody changes another's hold, or learns of it.
+    // A foreign hold cannot be modified, and the answer does not reveal it.
     assert_eq!(bob.change(&hold, &[20], &[]).await.0, StatusCode::GONE);
-    // The last seat let go ends it.
+    // Removing the last seat ends the hold.
     let (status, _) = ann.change(&hold, &[], &[11, 12]).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
     for (seat, state) in (10..15).zip("00010".chars()) {
-        ann.sees(seat, state).await;
+        ann.wait_for_seat(seat, state).await;
     }
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_person_has_one_hold_and_ten_seats() {
+async fn visitor_has_at_most_one_hold_and_ten_seats() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[0, 1, 2, 3, 4, 5, 6, 7]).await;
@@ -138,18 +140,18 @@ async fn one_person_has_one_hold_and_ten_seats() {
     assert_eq!(refusal["hold"], hold["id"]);
     let (status, refusal) = ann.change(&hold, &[20, 21, 22], &[]).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "person_limit"));
-    // Seats bought count as well.
+    // Bought seats count as well.
     let (_, booking) = ann.book(&hold).await;
     let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!(paid["state"], "CONFIRMED");
-    ann.sees(7, '2').await;
+    ann.wait_for_seat(7, '2').await;
     assert_eq!(ann.hold(&[20, 21, 22]).await.0, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(ann.hold(&[20, 21]).await.0, StatusCode::CREATED);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_tab_gives_seats_back_after_the_grace_and_a_return_keeps_the_original_instant() {
+async fn closed_tab_frees_seats_after_the_grace_period_and_a_return_keeps_the_expiry() {
     let world = World::start(1, &[("LEAVE_GRACE_MS", "1500")]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     let (_, left) = ann.hold(&[30]).await;
@@ -160,46 +162,46 @@ async fn a_closed_tab_gives_seats_back_after_the_grace_and_a_return_keeps_the_or
     }
     let (status, again) = bob.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     assert_eq!((status, &again["expires_at_ms"]), (StatusCode::OK, &returned["expires_at_ms"]));
-    // The lock store's clock says when: not before the grace is over.
+    // Measured with the lock store's clock: not before the grace period ends.
     let left_at = platform::clock::now();
-    ann.sees(30, '0').await;
-    assert!(platform::clock::now().since(left_at) > 1_000, "a reload must find its seats");
-    assert_eq!(&bob.states().await[30..32], "01");
+    ann.wait_for_seat(30, '0').await;
+    assert!(platform::clock::now().since(left_at) > 1_000, "a reload within the grace period keeps the seats");
+    assert_eq!(&bob.seat_states().await[30..32], "01");
     assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NO_CONTENT);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_runs_out_by_itself_and_its_owner_is_told() {
+async fn hold_expires_and_its_owner_gets_gone() {
     let world = World::start(1, &[("HOLD_MS", "1000")]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[40]).await;
     let (_, booking) = ann.book(&hold).await;
-    ann.sees(40, '0').await;
+    ann.wait_for_seat(40, '0').await;
     assert_eq!(ann.change(&hold, &[41], &[]).await.0, StatusCode::GONE);
     let (status, refusal) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "hold_expired"));
-    ann.sees_booking(&booking, "EXPIRED").await;
-    assert_eq!(world.count("SELECT count(*) FROM payments").await, 0, "a hold that ran out charges nobody");
+    ann.wait_for_booking(&booking, "EXPIRED").await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 0, "an expired hold is not charged");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_forgets_everything_and_what_is_sold_stays_sold() {
+async fn sold_seats_survive_a_loss_of_redis() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[50, 51]).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    ann.sees(50, '2').await;
+    ann.wait_for_seat(50, '2').await;
     let bob = world.visitor();
     bob.hold(&[60]).await;
-    world.forget_redis().await;
+    world.delete_redis_keys().await;
     let carol = world.visitor();
     assert_eq!(carol.hold(&[50]).await.0, StatusCode::CONFLICT);
-    assert_eq!(carol.hold(&[60]).await.0, StatusCode::CREATED, "a lost hold is lost, not a paid seat");
-    until("the map says so", || async {
-        let states = carol.states().await;
+    assert_eq!(carol.hold(&[60]).await.0, StatusCode::CREATED, "only unpaid holds are lost");
+    wait_until("the map shows the sold seats", || async {
+        let states = carol.seat_states().await;
         &states[50..52] == "22" && &states[60..61] == "1"
     })
     .await;
@@ -207,44 +209,56 @@ async fn redis_forgets_everything_and_what_is_sold_stays_sold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_dies_leaves_no_seat_locked_for_those_who_watch_at_another() {
+async fn seats_of_a_dead_server_are_freed_for_clients_of_another() {
     let mut world = World::start(2, &[("HOLD_MS", "2000")]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
-    let socket = bob.watch().await;
+    let socket = bob.open_live_map().await;
     ann.hold(&[70]).await;
-    bob.sees(70, '1').await;
+    bob.wait_for_seat(70, '1').await;
     world.kill(0).await;
-    bob.sees(70, '0').await;
+    bob.wait_for_seat(70, '0').await;
     drop(socket);
     world.end().await;
 }
 
 #[tokio::test]
-async fn asking_again_gives_the_same_answer_also_when_the_hold_is_over() {
+async fn replay_is_unchanged_after_the_hold_ended() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     let path = format!("/api/v1/shows/{}/holds", world.show);
-    let wish = json!({ "seats": [10, 11] });
-    let (status, first) = ann.raw(Method::POST, &path, wish.clone(), "once").await;
+    let request_body = json!({ "seats": [10, 11] });
+    let (status, first) = ann.raw(Method::POST, &path, request_body.clone(), "once").await;
     assert_eq!(status, StatusCode::CREATED);
     let hold: Value = serde_json::from_str(&first).expect("JSON");
     assert_eq!(ann.change(&hold, &[12], &[10]).await.0, StatusCode::OK);
-    assert_eq!(ann.raw(Method::POST, &path, wish.clone(), "once").await, (status, first.clone()), "changed since");
-    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
+    assert_eq!(
+        ann.raw(Method::POST, &path, request_body.clone(), "once").await,
+        (status, first.clone()),
+        "the replay ignores later changes"
+    );
+    assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let (status, of_bob) = bob.hold(&[11]).await;
     assert_eq!(status, StatusCode::CREATED);
-    // Nor does letting it go again say anything else, or do anything.
-    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
+    // A repeated release gets the same answer and changes nothing.
+    assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     assert_eq!(bob.get(&format!("/api/v1/shows/{}/hold", world.show)).await.1["id"], of_bob["id"]);
-    assert_eq!(ann.raw(Method::POST, &path, wish, "once").await, (status, first), "over since");
-    assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NO_CONTENT, "nothing taken");
+    assert_eq!(
+        ann.raw(Method::POST, &path, request_body, "once").await,
+        (status, first),
+        "the replay ignores the release"
+    );
+    assert_eq!(
+        ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0,
+        StatusCode::NO_CONTENT,
+        "the replay takes no seat"
+    );
     let (status, refusal) = ann.call_with_key(Method::POST, &path, json!({ "seats": [20] }), "once").await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
     world.end().await;
 }
 
 #[tokio::test]
-async fn a_hold_can_be_kept_longer_up_to_its_longest_life_and_a_repeat_adds_nothing() {
+async fn hold_is_extended_up_to_its_longest_life_and_a_retry_adds_nothing() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     let (_, hold) = ann.hold(&[30]).await;
@@ -264,7 +278,7 @@ async fn a_hold_can_be_kept_longer_up_to_its_longest_life_and_a_repeat_adds_noth
 }
 
 #[tokio::test]
-async fn a_flash_sale_holds_for_ninety_seconds_and_no_longer() {
+async fn flash_sale_holds_expire_after_ninety_seconds() {
     let world = World::start(1, &[]).await;
     sqlx::query("UPDATE shows SET flash_sale = true").execute(&world.pg).await.expect("the show is changed");
     let ann = world.visitor();

@@ -1,4 +1,4 @@
-//! One answer per key: same request, same bytes; another request or another person, never.
+//! Idempotency keys: the same request gets the same bytes; another request or visitor never does.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, text, until};
+use crate::world::{Visitor, World, text, wait_until};
 
-/// An answer as it came.
+/// An answer as received.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct RawAnswer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: String,
 }
 
-impl Told {
+impl RawAnswer {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?} is no JSON"))
     }
@@ -27,13 +27,13 @@ impl Told {
     }
 
     /// Status and body.
-    pub fn what(&self) -> (StatusCode, &str) {
+    pub fn status_and_body(&self) -> (StatusCode, &str) {
         (self.status, &self.body)
     }
 }
 
-/// Sends these bytes with this key.
-pub async fn post(visitor: &Visitor, path: &str, key: &str, body: &str, headers: &[(&str, &str)]) -> Told {
+/// Sends this body with this key.
+pub async fn post(visitor: &Visitor, path: &str, key: &str, body: &str, headers: &[(&str, &str)]) -> RawAnswer {
     let mut request = visitor
         .client
         .post(format!("{}{path}", visitor.base))
@@ -44,38 +44,38 @@ pub async fn post(visitor: &Visitor, path: &str, key: &str, body: &str, headers:
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    told(request.send().await.expect("the server answers")).await
+    read_answer(request.send().await.expect("the server answers")).await
 }
 
-pub async fn told(answer: reqwest::Response) -> Told {
+pub async fn read_answer(answer: reqwest::Response) -> RawAnswer {
     let (status, headers) = (answer.status(), answer.headers().clone());
-    Told { status, headers, body: answer.text().await.expect("a body") }
+    RawAnswer { status, headers, body: answer.text().await.expect("a body") }
 }
 
-/// A booking request for a hold.
-pub fn wish(visitor: &Visitor, hold: &Value) -> String {
-    visitor.wish(hold).to_string()
+/// Body that books a hold.
+pub fn booking_body(visitor: &Visitor, hold: &Value) -> String {
+    visitor.checkout_body(hold).to_string()
 }
 
-/// A booking of that seat.
-pub async fn booked(visitor: &Visitor, seat: u32, key: &str) -> (String, Told) {
+/// Books this seat with this key. Returns the body and the answer.
+pub async fn book_seat(visitor: &Visitor, seat: u32, key: &str) -> (String, RawAnswer) {
     let (status, hold) = visitor.hold(&[seat]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let body = wish(visitor, &hold);
+    let body = booking_body(visitor, &hold);
     let answer = post(visitor, "/api/v1/bookings", key, &body, &[]).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
     (body, answer)
 }
 
-pub fn pay_path(booking: &Told) -> String {
+pub fn pay_path(booking: &RawAnswer) -> String {
     format!("/api/v1/bookings/{}/confirm", text(&booking.json()["id"]))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_in_other_words_is_the_same_request() {
+async fn reformatted_body_is_the_same_request() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let (body, first) = booked(&ann, 1, "k").await;
+    let (body, first) = book_seat(&ann, 1, "k").await;
     let wished: Value = serde_json::from_str(&body).expect("JSON");
     let (show, hold) = (&wished["show"], &wished["hold"]);
     let other_words = format!(
@@ -83,10 +83,13 @@ async fn a_body_in_other_words_is_the_same_request() {
          \"show\":{show} }} "
     );
     let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    // Each twice: the second time these bytes are known as well.
+    // Each twice: the second time the exact bytes are cached as well.
     for visitor in [&ann, &ann, &elsewhere, &elsewhere] {
         for wording in [&body, &other_words] {
-            assert_eq!(post(visitor, "/api/v1/bookings", "k", wording, &[]).await.what(), first.what());
+            assert_eq!(
+                post(visitor, "/api/v1/bookings", "k", wording, &[]).await.status_and_body(),
+                first.status_and_body()
+            );
         }
     }
     for visitor in [&ann, &elsewhere] {
@@ -107,7 +110,10 @@ async fn a_body_in_other_words_is_the_same_request() {
     let first = post(&bob, &holds, "h", "{\"seats\":[7,8]}", &[]).await;
     assert_eq!(first.status, StatusCode::CREATED);
     for _ in 0..2 {
-        assert_eq!(post(&bob, &holds, "h", "{ \"seats\" : [ 7,\n8 ] }", &[]).await.what(), first.what());
+        assert_eq!(
+            post(&bob, &holds, "h", "{ \"seats\" : [ 7,\n8 ] }", &[]).await.status_and_body(),
+            first.status_and_body()
+        );
         assert_eq!(post(&bob, &holds, "h", "{\"seats\":[9]}", &[]).await.status, StatusCode::UNPROCESSABLE_ENTITY);
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
@@ -115,48 +121,54 @@ async fn a_body_in_other_words_is_the_same_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_its_owners_and_tells_nobody_else_anything() {
+async fn key_belongs_to_its_owner_and_reveals_nothing_to_others() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let (body, first) = booked(&ann, 1, "everyones").await;
+    let (body, first) = book_seat(&ann, 1, "everyones").await;
     for _ in 0..2 {
         let refused = post(&bob, "/api/v1/bookings", "everyones", &body, &[]).await;
         assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::GONE, "hold_expired"));
         assert!(!refused.body.contains(text(&first.json()["id"])), "{refused:?}");
     }
     assert_eq!(bob.get("/api/v1/requests/everyones").await.0, StatusCode::NOT_FOUND);
-    let (_, his) = booked(&bob, 2, "everyones").await;
+    let (_, his) = book_seat(&bob, 2, "everyones").await;
     assert_ne!(his.json()["id"], first.json()["id"]);
-    assert_eq!(post(&ann, "/api/v1/bookings", "everyones", &body, &[]).await.what(), first.what());
-    // Two cookies: nobody may choose whose answer they get.
+    assert_eq!(
+        post(&ann, "/api/v1/bookings", "everyones", &body, &[]).await.status_and_body(),
+        first.status_and_body()
+    );
+    // With two cookies, a client must not be able to choose the owner.
     let both = Visitor { cookie: format!("{}; {}", ann.cookie, bob.cookie), ..bob.clone() };
     let other = Visitor { cookie: format!("{}; {}", bob.cookie, ann.cookie), ..bob.clone() };
-    let told = [
+    let answers = [
         post(&both, "/api/v1/bookings", "everyones", &body, &[]).await,
         post(&other, "/api/v1/bookings", "everyones", &body, &[]).await,
     ];
-    assert!(told.iter().filter(|told| told.what() == first.what()).count() <= 1, "{told:?}");
+    assert!(
+        answers.iter().filter(|answer| answer.status_and_body() == first.status_and_body()).count() <= 1,
+        "{answers:?}"
+    );
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeat_has_the_status_the_headers_and_the_bytes_of_the_first_answer() {
+async fn replay_has_the_status_headers_and_bytes_of_the_first_answer() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let seats = "{\"seats\":[0,1,2,3,4,5,6,7,8,9]}";
     let hold = post(&ann, &holds, "hold", seats, &[]).await;
-    let body = wish(&ann, &hold.json());
+    let body = booking_body(&ann, &hold.json());
     let booking = post(&ann, "/api/v1/bookings", "book", &body, &[]).await;
     let pay = pay_path(&booking);
     let token = "{\"payment_token\":\"tok_paid\"}";
     let paid = post(&ann, &pay, "pay", token, &[]).await;
     assert_eq!(paid.json()["state"], "CONFIRMED");
-    assert!(booking.body.len() > 1_024, "long enough to be compressed for those who ask");
-    let steady = |told: &Told| {
-        let mut headers = told.headers.clone();
+    assert!(booking.body.len() > 1_024, "long enough for compression");
+    let steady = |read_answer: &RawAnswer| {
+        let mut headers = read_answer.headers.clone();
         for changing in ["date", "server-time", "x-request-id"] {
-            assert!(headers.remove(changing).is_some(), "{changing} is missing: {told:?}");
+            assert!(headers.remove(changing).is_some(), "{changing} is missing: {read_answer:?}");
         }
         headers
     };
@@ -169,14 +181,14 @@ async fn a_repeat_has_the_status_the_headers_and_the_bytes_of_the_first_answer()
                 assert_eq!((again.status, again.header("content-encoding")), (first.status, "gzip"), "{path}");
                 continue;
             }
-            assert_eq!(again.what(), first.what());
+            assert_eq!(again.status_and_body(), first.status_and_body());
             assert_eq!(steady(&again), steady(first), "{path}");
             assert!(headers.is_empty() || again.header("x-request-id") == "mine");
         }
-        // Another site's page gets nothing, known or not.
+        // A cross-site request gets nothing, whether the key is known or not.
         let foreign = post(&ann, path, key, body, &[("origin", "https://evil.example")]).await;
         assert_eq!((foreign.status, text(&foreign.json()["code"])), (StatusCode::FORBIDDEN, "foreign_origin"));
-        // The type of the body belongs to the request.
+        // The content type is part of the request.
         let request = ann.client.post(format!("{}{path}", ann.base)).header("cookie", &ann.cookie);
         let answer = request.header("idempotency-key", key).body(body.to_owned()).send().await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
@@ -185,7 +197,7 @@ async fn a_repeat_has_the_status_the_headers_and_the_bytes_of_the_first_answer()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_keys_in_one_request_must_agree() {
+async fn two_different_keys_in_one_request_are_refused() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let holds = format!("/api/v1/shows/{}/holds", world.show);
@@ -193,17 +205,17 @@ async fn two_keys_in_one_request_must_agree() {
     assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::BAD_REQUEST, "key_malformed"));
     let first = post(&ann, &holds, "one", "{\"seats\":[1]}", &[("x-idempotency-key", "one")]).await;
     assert_eq!(first.status, StatusCode::CREATED);
-    assert_eq!(post(&ann, &holds, "one", "{\"seats\":[1]}", &[]).await.what(), first.what());
+    assert_eq!(post(&ann, &holds, "one", "{\"seats\":[1]}", &[]).await.status_and_body(), first.status_and_body());
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_at_once_with_one_key_at_two_replicas_have_one_effect_and_one_answer() {
+async fn concurrent_requests_with_one_key_at_two_replicas_have_one_effect_and_one_answer() {
     let world = World::start(2, &[]).await;
     let here = world.visitor_at(0);
     let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
     let (_, hold) = here.hold(&[1]).await;
-    let body = wish(&here, &hold);
+    let body = booking_body(&here, &hold);
     let at_once = async |path: &str, key: &str, body: &str| {
         let sent = (0..24).map(|number| {
             let visitor = if number % 2 == 0 { &here } else { &there };
@@ -212,7 +224,7 @@ async fn many_at_once_with_one_key_at_two_replicas_have_one_effect_and_one_answe
         let answers = join_all(sent).await;
         let first = answers[0].clone();
         assert!(first.status.is_success(), "{first:?}");
-        assert!(answers.iter().all(|answer| answer.what() == first.what()), "{answers:?}");
+        assert!(answers.iter().all(|answer| answer.status_and_body() == first.status_and_body()), "{answers:?}");
         first
     };
     let booking = at_once("/api/v1/bookings", "book", &body).await;
@@ -230,7 +242,7 @@ async fn many_at_once_with_one_key_at_two_replicas_have_one_effect_and_one_answe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_is_not_kept_the_same_key_may_try_again() {
+async fn refusal_is_not_stored_and_the_key_can_be_retried() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     let (_, hold) = bob.hold(&[5]).await;
@@ -242,8 +254,8 @@ async fn a_refusal_is_not_kept_the_same_key_may_try_again() {
     assert_eq!(bob.call(Method::DELETE, &path, Value::Null).await.0, StatusCode::NO_CONTENT);
     let granted = post(&ann, &holds, "k", "{\"seats\":[5]}", &[]).await;
     assert_eq!(granted.status, StatusCode::CREATED);
-    // A booking the database refused: the row that stands in its way goes, and the same key succeeds.
-    let body = wish(&ann, &granted.json());
+    // A booking that the database refuses: after the conflicting row is deleted, the same key succeeds.
+    let body = booking_body(&ann, &granted.json());
     for statement in [
         "ALTER TABLE bookings ADD CONSTRAINT none CHECK (false) NOT VALID",
         "ALTER TABLE bookings DROP CONSTRAINT none",
@@ -256,22 +268,22 @@ async fn a_refusal_is_not_kept_the_same_key_may_try_again() {
     world.end().await;
 }
 
-/// Asks at the address until there is an answer.
-pub async fn at_last(visitor: &Visitor, location: &str) -> Told {
+/// Polls the location until the answer is final.
+pub async fn poll_until_done(visitor: &Visitor, location: &str) -> RawAnswer {
     let ask = || async {
         let request = visitor.client.get(format!("{}{location}", visitor.base)).header("cookie", &visitor.cookie);
-        told(request.send().await.expect("the server answers")).await
+        read_answer(request.send().await.expect("the server answers")).await
     };
-    until("the request is done", || async { ask().await.status != StatusCode::ACCEPTED }).await;
+    wait_until("the request is done", || async { ask().await.status != StatusCode::ACCEPTED }).await;
     ask().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_would_rather_not_wait_is_told_where_to_ask() {
+async fn respond_async_request_is_answered_with_a_location() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    let (body, booking) = booked(&ann, 1, "book").await;
+    let (body, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
     let prefer = [("prefer", "respond-async, wait=5")];
     let accepted = post(&ann, &path, "pay/1?", token, &prefer).await;
@@ -281,41 +293,51 @@ async fn who_would_rather_not_wait_is_told_where_to_ask() {
     assert_eq!(accepted.header("retry-after"), "1");
     let location = accepted.header("location").to_owned();
     assert_eq!(location, "/api/v1/requests/pay%2F1%3F");
-    // It is the same work for whoever waits, and for whoever asks elsewhere.
-    let (waited, asked, asked_there) =
-        tokio::join!(post(&ann, &path, "pay/1?", token, &[]), at_last(&ann, &location), at_last(&there, &location));
+    // Waiting clients and polling clients share one execution.
+    let (waited, asked, asked_there) = tokio::join!(
+        post(&ann, &path, "pay/1?", token, &[]),
+        poll_until_done(&ann, &location),
+        poll_until_done(&there, &location)
+    );
     assert_eq!((waited.status, &waited.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
-    assert_eq!(asked.what(), waited.what());
-    assert_eq!(asked_there.what(), waited.what());
-    assert_eq!(post(&there, &path, "pay/1?", token, &prefer).await.what(), waited.what(), "done: nothing to wait for");
+    assert_eq!(asked.status_and_body(), waited.status_and_body());
+    assert_eq!(asked_there.status_and_body(), waited.status_and_body());
+    assert_eq!(
+        post(&there, &path, "pay/1?", token, &prefer).await.status_and_body(),
+        waited.status_and_body(),
+        "a finished request is answered at once"
+    );
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
 
     assert_eq!(world.visitor().get(&location).await.0, StatusCode::NOT_FOUND, "another's");
     assert_eq!(ann.get("/api/v1/requests/unheard-of").await.0, StatusCode::NOT_FOUND);
-    // How it failed is told as well, and the key is free.
-    let nobodys = body.replace(
+    // A failure is reported the same way, and the key is free.
+    let unknown_hold = body.replace(
         &text(&serde_json::from_str::<Value>(&body).expect("JSON")["hold"]).to_owned(),
         &world.show.to_string(),
     );
-    let accepted = post(&ann, "/api/v1/bookings", "fails", &nobodys, &prefer).await;
+    let accepted = post(&ann, "/api/v1/bookings", "fails", &unknown_hold, &prefer).await;
     let failed = match accepted.status {
-        StatusCode::ACCEPTED => at_last(&ann, accepted.header("location")).await,
-        // It was quicker than the telling.
+        StatusCode::ACCEPTED => poll_until_done(&ann, accepted.header("location")).await,
+        // The request finished before the asynchronous answer.
         _ => accepted,
     };
     assert_eq!((failed.status, text(&failed.json()["code"])), (StatusCode::GONE, "hold_expired"));
     let (_, hold) = ann.hold(&[2]).await;
-    assert_eq!(post(&ann, "/api/v1/bookings", "fails", &wish(&ann, &hold), &[]).await.status, StatusCode::CREATED);
+    assert_eq!(
+        post(&ann, "/api/v1/bookings", "fails", &booking_body(&ann, &hold), &[]).await.status,
+        StatusCode::CREATED
+    );
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_would_rather_not_wait_for_a_cancellation_need_not_either() {
+async fn respond_async_cancellation_is_answered_with_a_location() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    let paid = ann.bought(&[1], "tok_paid").await;
-    // Somebody else has the booking, so it cannot be cancelled yet.
+    let paid = ann.buy_seats(&[1], "tok_paid").await;
+    // The booking is locked, so it cannot be cancelled yet.
     let mut others = world.pg.begin().await.expect("a transaction");
     let locked = sqlx::query("SELECT 1 FROM bookings FOR UPDATE").execute(&mut *others).await;
     locked.expect("the booking is locked");
@@ -323,18 +345,18 @@ async fn who_would_rather_not_wait_for_a_cancellation_need_not_either() {
     let accepted = post(&ann, &path, "undo", "{}", &[("prefer", "respond-async")]).await;
     assert_eq!(accepted.status, StatusCode::ACCEPTED, "{accepted:?}");
     assert_eq!(accepted.header("preference-applied"), "respond-async");
-    others.rollback().await.expect("it is let go");
-    let asked = at_last(&there, accepted.header("location")).await;
+    others.rollback().await.expect("the lock is released");
+    let asked = poll_until_done(&there, accepted.header("location")).await;
     assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CANCELLED")), "{asked:?}");
-    assert_eq!(post(&there, &path, "undo", "{}", &[]).await.what(), asked.what());
+    assert_eq!(post(&there, &path, "undo", "{}", &[]).await.status_and_body(), asked.status_and_body());
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_work_goes_on_when_its_caller_leaves() {
+async fn work_continues_after_its_caller_disconnects() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, booking) = booked(&ann, 1, "book").await;
+    let (_, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
     let hasty = ann
         .client
@@ -343,10 +365,10 @@ async fn the_work_goes_on_when_its_caller_leaves() {
         .header("idempotency-key", "pay")
         .json(&serde_json::from_str::<Value>(token).expect("JSON"))
         .timeout(Duration::from_millis(100));
-    assert!(hasty.send().await.is_err_and(|error| error.is_timeout()), "it left");
-    until("it is under way", || async { world.count("SELECT count(*) FROM payments").await == 1 }).await;
-    let asked = at_last(&ann, "/api/v1/requests/pay").await;
+    assert!(hasty.send().await.is_err_and(|error| error.is_timeout()), "the client disconnects");
+    wait_until("the request is running", || async { world.count("SELECT count(*) FROM payments").await == 1 }).await;
+    let asked = poll_until_done(&ann, "/api/v1/requests/pay").await;
     assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
-    assert_eq!(post(&ann, &path, "pay", token, &[]).await.what(), asked.what());
+    assert_eq!(post(&ann, &path, "pay", token, &[]).await.status_and_body(), asked.status_and_body());
     world.end().await;
 }

@@ -1,15 +1,15 @@
-//! A declined card: its booking is over, its hold is kept for the next card.
+//! A declined card ends its booking; its hold is kept for a second attempt.
 
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cancel::books_balance;
+use crate::cancel::wait_until_books_balance;
 use crate::sale::deliver;
-use crate::world::{PRICE, Visitor, World, text, until};
+use crate::world::{PRICE, Visitor, World, text, wait_until};
 
-/// Seats of a visitor whose first card was declined: the booking that is over.
-async fn declined(visitor: &Visitor, seats: &[u32]) -> Value {
+/// Seats of a visitor whose first card was declined. Returns the ended booking.
+async fn decline_first_card(visitor: &Visitor, seats: &[u32]) -> Value {
     let (status, hold) = visitor.hold(seats).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let (_, over) = visitor.buy(&hold, Some("tok_declined")).await;
@@ -17,44 +17,44 @@ async fn declined(visitor: &Visitor, seats: &[u32]) -> Value {
     over
 }
 
-/// The kept hold, as an order wants it.
-fn kept(over: &Value) -> Value {
-    assert!(over["kept_hold"]["hold"].is_string(), "nothing is kept: {over}");
+/// The kept hold, as a purchase body needs it.
+fn kept_hold(over: &Value) -> Value {
+    assert!(over["kept_hold"]["hold"].is_string(), "no hold is kept: {over}");
     json!({ "id": over["kept_hold"]["hold"], "total": over["total"] })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_of_a_declined_card_are_never_free_and_the_next_card_buys_them() {
+async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
     for mode in ["batched", "interactive"] {
         let world = World::start(2, &[("COMMITS", mode)]).await;
         let (ann, bob) = (world.visitor(), world.visitor_at(1));
         let (_, first) = ann.hold(&[46, 47]).await;
         let tries = async {
             let (_, over) = ann.buy(&first, Some("tok_declined")).await;
-            let (status, sold) = ann.buy(&kept(&over), Some("tok_paid")).await;
+            let (status, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
             assert_eq!((status, &sold["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{mode}: {sold}");
             (over, sold)
         };
         tokio::pin!(tries);
-        // Another visitor tries to take one of them all the while.
+        // Meanwhile another visitor keeps trying to hold one of them.
         let (over, sold) = loop {
             tokio::select! {
                 done = &mut tries => break done,
                 (status, answer) = bob.hold(&[47]) => {
-                    // Held or, from some moment on, sold.
+                    // Held or, later, sold.
                     assert!(matches!(status, StatusCode::LOCKED | StatusCode::CONFLICT), "{mode}: {status} {answer}");
                 }
             }
         };
         assert_ne!(sold["id"], over["id"]);
         assert_eq!((&sold["seats"], &sold["total"]["minor"]), (&over["seats"], &json!(2 * PRICE)));
-        // The hold's first id sells nothing any more.
+        // The first id of the hold is expired.
         let (status, refused) = ann.buy(&first, Some("tok_paid")).await;
         assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{mode}: {refused}");
         let (_, last) = ann.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await;
         assert_eq!(last["state"], "CANCELLED");
-        ann.sees(46, '2').await;
-        books_balance(&world).await;
+        ann.wait_for_seat(46, '2').await;
+        wait_until_books_balance(&world).await;
         for (query, count) in [
             ("SELECT count(*) FROM tickets", 2),
             ("SELECT count(*) FROM payments WHERE state = 'succeeded'", 1),
@@ -62,88 +62,88 @@ async fn seats_of_a_declined_card_are_never_free_and_the_next_card_buys_them() {
         ] {
             assert_eq!(world.count(query).await, count, "{mode}: {query}");
         }
-        // What the first booking gave back, given back once more as after a crash, takes nothing from the second.
+        // The first booking's release runs again, as after a crash, and frees no seat of the second booking.
         let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
                      SELECT id, 'release_seats', now(), now() FROM bookings WHERE state = 'CANCELLED'";
-        sqlx::query(again).execute(&world.pg).await.expect("it is to be done again");
-        books_balance(&world).await;
-        ann.sees(46, '2').await;
+        sqlx::query(again).execute(&world.pg).await.expect("the effect is in the outbox again");
+        wait_until_books_balance(&world).await;
+        ann.wait_for_seat(46, '2').await;
         assert_eq!(bob.hold(&[47]).await.0, StatusCode::CONFLICT);
         world.end().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decline_by_webhook_keeps_the_hold_as_well() {
+async fn decline_by_webhook_keeps_the_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[5]).await;
     let (_, pending) = ann.buy(&hold, Some("tok_pending_failed")).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
-    let over = ann.sees_booking(&pending, "CANCELLED").await;
-    let next = kept(&over);
+    let over = ann.wait_for_booking(&pending, "CANCELLED").await;
+    let next = kept_hold(&over);
     let until_ms = over["kept_hold"]["until_ms"].as_i64().expect("an instant");
     let end = hold["expires_at_ms"].as_i64().expect("an instant");
     assert!((until_ms - end).abs() < 2_000, "the hold ends as it would have without the payment: {until_ms} {end}");
     assert_eq!(world.visitor().hold(&[5]).await.0, StatusCode::LOCKED);
     let (_, sold) = ann.buy(&next, Some("tok_paid")).await;
     assert_eq!(sold["state"], "CONFIRMED", "{sold}");
-    books_balance(&world).await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_fifth_declined_card_ends_the_hold() {
+async fn fifth_declined_card_ends_the_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let mut over = declined(&ann, &[8, 9]).await;
+    let mut over = decline_first_card(&ann, &[8, 9]).await;
     for number in 2..=5 {
-        let last = kept(&over);
+        let last = kept_hold(&over);
         over = ann.buy(&last, Some("tok_declined")).await.1;
         assert_eq!(over["state"], "CANCELLED", "decline {number}: {over}");
         assert_eq!(over["kept_hold"].is_null(), number == 5, "decline {number}: {over}");
     }
-    ann.sees(8, '0').await;
+    ann.wait_for_seat(8, '0').await;
     assert_eq!(world.visitor().hold(&[8, 9]).await.0, StatusCode::CREATED);
-    assert!(!ann.holds_something().await);
+    assert!(!ann.has_hold().await);
     assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
-    books_balance(&world).await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_tabs_with_the_next_card_are_one_sale() {
+async fn two_tabs_with_the_second_card_are_one_sale() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    let next = kept(&declined(&ann, &[12]).await);
+    let next = kept_hold(&decline_first_card(&ann, &[12]).await);
     let tabs = (0..8).map(|tab| if tab % 2 == 0 { &ann } else { &there });
     let answers = join_all(tabs.map(|tab| tab.buy(&next, Some("tok_paid")))).await;
     for (status, answer) in &answers {
         assert!(status.is_success() || *status == StatusCode::CONFLICT, "{status} {answer}");
     }
-    until("it is sold", || async { world.count("SELECT count(*) FROM tickets").await == 1 }).await;
+    wait_until("the booking is confirmed", || async { world.count("SELECT count(*) FROM tickets").await == 1 }).await;
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 1);
-    books_balance(&world).await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kept_hold_is_refused_to_another_visitor() {
+async fn kept_hold_is_refused_to_other_visitors() {
     let world = World::start(1, &[]).await;
     let (ann, eve) = (world.visitor(), world.visitor());
-    let over = declined(&ann, &[20]).await;
-    let (status, refused) = eve.buy(&kept(&over), Some("tok_paid")).await;
+    let over = decline_first_card(&ann, &[20]).await;
+    let (status, refused) = eve.buy(&kept_hold(&over), Some("tok_paid")).await;
     assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
     assert_eq!(eve.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await.0, StatusCode::NOT_FOUND);
-    let (_, sold) = ann.buy(&kept(&over), Some("tok_paid")).await;
+    let (_, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
     assert_eq!(sold["state"], "CONFIRMED", "{sold}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_its_payer_stops_keeps_no_hold() {
+async fn payment_stopped_by_its_payer_keeps_no_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[30]).await;
@@ -151,42 +151,42 @@ async fn a_payment_that_its_payer_stops_keeps_no_hold() {
     let page = ann.client.post(text(&pending["pay_url"]));
     let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid&action=cancel");
     assert_eq!(form.send().await.expect("a page").status(), StatusCode::SEE_OTHER);
-    let over = ann.sees_booking(&pending, "CANCELLED").await;
+    let over = ann.wait_for_booking(&pending, "CANCELLED").await;
     assert!(over["kept_hold"].is_null(), "{over}");
-    ann.sees(30, '0').await;
+    ann.wait_for_seat(30, '0').await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_money_of_a_declined_payment_takes_the_kept_hold() {
+async fn late_payment_of_a_declined_booking_takes_the_kept_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let over = declined(&ann, &[40, 41]).await;
-    let next = kept(&over);
+    let over = decline_first_card(&ann, &[40, 41]).await;
+    let next = kept_hold(&over);
     let paid = json!({
         "id": "evt_after_all", "type": "payment.succeeded", "created_ms": 0,
         "payment": { "id": "p", "reference": over["id"], "amount_minor": 2 * PRICE, "currency": "EUR",
                      "status": "succeeded", "refunded_minor": 0 },
     });
     assert_eq!(deliver(&ann, &paid).await.0, StatusCode::OK);
-    let seen = ann.sees_money(&over, "MOVED").await;
+    let seen = ann.wait_for_money(&over, "MOVED").await;
     let fresh = ann.booking(&json!({ "id": seen["moved_to"] })).await;
     assert_eq!((&fresh["state"], &fresh["seats"]), (&json!("CONFIRMED"), &over["seats"]), "{fresh}");
     let (status, refused) = ann.buy(&next, Some("tok_paid")).await;
     assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
-    ann.sees(40, '2').await;
+    ann.wait_for_seat(40, '2').await;
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
-    // The gateway's own ledger still says that it declined.
-    world.end_despite(&["CONFIRMED; 0 were taken"]).await;
+    // The gateway's ledger has the payment as declined.
+    world.end_with_known_findings(&["CONFIRMED; 0 were taken"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_seats_of_a_kept_hold_are_free_after_its_map_was_lost() {
+async fn seats_of_a_kept_hold_are_free_after_the_map_was_lost() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let next = kept(&declined(&ann, &[50]).await);
-    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    world.forget_redis().await;
+    let next = kept_hold(&decline_first_card(&ann, &[50]).await);
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.delete_redis_keys().await;
     let (status, refused) = ann.buy(&next, Some("tok_paid")).await;
     assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
     let path = format!("/api/v1/shows/{}/holds", world.show);
@@ -194,6 +194,6 @@ async fn the_seats_of_a_kept_hold_are_free_after_its_map_was_lost() {
     let (status, hold) = bob.call(Method::POST, &path, json!({ "seats": [50] })).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     assert_eq!(bob.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    books_balance(&world).await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }

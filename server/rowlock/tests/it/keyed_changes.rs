@@ -1,4 +1,4 @@
-//! Changes of holds with keys: those that change nothing leave nothing in Redis, and all of them are counted.
+//! Keyed changes of holds: no-op changes store nothing in Redis, and every change counts towards the rate limit.
 
 use futures::{StreamExt, stream};
 use reqwest::{Method, StatusCode};
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use crate::idempotency::post;
 use crate::world::{Visitor, World, text};
 
-/// Changes without effect, in all.
+/// Changes without effect, in total.
 const CHANGES: usize = 3_000;
-/// …and at one time.
-const AT_ONCE: usize = 50;
+/// …and concurrently.
+const CONCURRENT: usize = 50;
 
 fn path_of(visitor: &Visitor, hold: &Value) -> String {
     format!("/api/v1/shows/{}/holds/{}", visitor.show, text(&hold["id"]))
 }
 
-/// Fields of the hashes of remembered answers of the show, and the bytes of all its keys.
-async fn remembered(world: &World) -> (u64, u64) {
+/// Fields of the show's hashes of stored answers, and the bytes of all its keys.
+async fn stored_answers(world: &World) -> (u64, u64) {
     let mut redis = world.redis().await;
     let keys = Keys::of(world.setting("REDIS_PREFIX"), world.show).0;
     let (mut fields, mut bytes) = (0, 0);
@@ -40,27 +40,27 @@ async fn remembered(world: &World) -> (u64, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_without_effect_leave_nothing_in_redis_and_real_ones_are_replayed() {
+async fn noop_changes_store_nothing_in_redis_and_real_ones_are_replayed() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let (status, hold) = ann.hold(&[1, 2]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let path = path_of(&ann, &hold);
-    let before = remembered(&world).await;
+    let before = stored_answers(&world).await;
     let same_seats = json!({ "add": [1, 2], "remove": [7] });
     let answers = stream::iter(0..CHANGES)
         .map(|number| {
             let (ann, path, body) = (&ann, &path, same_seats.clone());
             async move { ann.call_with_key(Method::PATCH, path, body, &format!("nothing-{number}")).await }
         })
-        .buffer_unordered(AT_ONCE);
+        .buffer_unordered(CONCURRENT);
     let answers: Vec<_> = answers.collect().await;
     for (status, answer) in answers {
         assert_eq!((status, &answer["seats"]), (StatusCode::OK, &hold["seats"]), "{answer}");
     }
-    assert_eq!(remembered(&world).await, before, "fields and bytes");
+    assert_eq!(stored_answers(&world).await, before, "fields and bytes");
 
-    // A real change is remembered, and replayed by a server that has not seen it.
+    // A real change is stored, and another server replays it.
     let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
     let real = json!({ "add": [3], "remove": [1] });
     let changed = ann.call_with_key(Method::PATCH, &path, real.clone(), "real").await;
@@ -68,13 +68,13 @@ async fn changes_without_effect_leave_nothing_in_redis_and_real_ones_are_replaye
     let (status, later) = ann.change(&hold, &[1], &[3]).await;
     assert_eq!(status, StatusCode::OK, "{later}");
     assert_eq!(elsewhere.call_with_key(Method::PATCH, &path, real, "real").await, changed);
-    assert_eq!(ann.held().await["seats"], later["seats"], "the replay changes nothing");
-    assert!(remembered(&world).await.0 > before.0);
+    assert_eq!(ann.current_hold().await["seats"], later["seats"], "the replay changes nothing");
+    assert!(stored_answers(&world).await.0 > before.0);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_keyed_change_of_a_hold_is_counted_and_an_extension_is_one() {
+async fn every_keyed_change_of_a_hold_counts_towards_the_rate_limit() {
     let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let (ann, ben) = (world.visitor(), world.visitor());
     let (_, hold) = ann.hold(&[1]).await;
@@ -86,7 +86,7 @@ async fn every_keyed_change_of_a_hold_is_counted_and_an_extension_is_one() {
             break (status, answer);
         }
         accepted += 1;
-        assert!(accepted <= 96, "three buckets' worth");
+        assert!(accepted <= 96, "at most three buckets");
     };
     assert_eq!(refusal.0, StatusCode::TOO_MANY_REQUESTS, "{}", refusal.1);
     assert!(accepted >= 48, "{accepted} changes were accepted");
@@ -94,8 +94,8 @@ async fn every_keyed_change_of_a_hold_is_counted_and_an_extension_is_one() {
     assert_eq!(extended.status, StatusCode::TOO_MANY_REQUESTS, "{extended:?}");
     assert_eq!(extended.json()["code"], "too_many_attempts");
     assert_eq!(extended.header("ratelimit-policy"), "\"change-visitor\";q=48;w=60");
-    // Seats are let go at any time, and another visitor changes what they hold.
-    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
+    // Releases are not limited, and another visitor is not affected.
+    assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let (_, hold) = ben.hold(&[1]).await;
     let (status, changed) = ben.change(&hold, &[2], &[1]).await;
     assert_eq!(status, StatusCode::OK, "{changed}");

@@ -1,8 +1,8 @@
 //! A running sale whose processes are killed at random moments: servers, Redis, Postgres.
 //!
-//! Two servers, a Redis with its append-only file, a Postgres, all of this test's own; buyers buy all the
-//! while. A dozen kills by default, `ROWLOCK_KILLS=100` for all of them. Every run says its seed;
-//! `ROWLOCK_SEED` draws the same victims and moments again.
+//! It uses two servers, a Redis with its append-only file, and a Postgres, all started by this test; buyers buy
+//! continuously. A dozen kills by default, `ROWLOCK_KILLS=100` for all of them. Every run prints its seed;
+//! `ROWLOCK_SEED` repeats its victims and moments.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,40 +16,40 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::buyer::{self, Buyer, id_of};
-use crate::faults::till::Till;
-use crate::faults::wires::Wires;
+use crate::faults::gateway_proxy::GatewayProxy;
+use crate::faults::injector::FaultInjector;
 use crate::postgres_process::Postgres;
 use crate::redis_process::Redis;
 use crate::replicas::Replica;
 use crate::world::{World, insert_show, text};
 
-/// Kills when nobody asks for more.
-const USUAL_KILLS: u32 = 12;
-/// People buying at once.
+/// Default number of kills.
+const DEFAULT_KILLS: u32 = 12;
+/// Concurrent buyers.
 const BUYERS: u64 = 12;
 /// Seats of a show.
 const SEATS: u32 = 300;
-/// A show is no longer offered when so many of its seats were held by somebody: the rest would only be looked for.
-const ALMOST_SOLD_OUT: usize = 240;
-/// A kill comes this long after the sale was seen to go on, at most, milliseconds.
-const MOMENT_MS: u64 = 400;
-/// What was killed is started again after this long, at most, milliseconds.
-const DOWN_MS: u64 = 600;
-/// Bookings that must be made between two kills.
-const SALES_BETWEEN: usize = 3;
-/// How long a sale may take to go on after a kill.
-const GOES_ON_WITHIN: Duration = Duration::from_secs(60);
-/// How often predicates are looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// How long a buyer waits for the end of a payment before buying elsewhere.
-const WAITS_FOR_AN_END: Duration = Duration::from_secs(5);
+/// A show is replaced when this many of its seats were held: buyers would mostly collide over the rest.
+const REPLACE_SHOW_AFTER: usize = 240;
+/// Maximum delay of a kill after the sale made progress, in milliseconds.
+const MAX_KILL_DELAY_MS: u64 = 400;
+/// Maximum downtime of a killed process, in milliseconds.
+const MAX_DOWNTIME_MS: u64 = 600;
+/// Bookings that must be confirmed between two kills.
+const SALES_BETWEEN_KILLS: usize = 3;
+/// Time limit for the sale to make progress after a kill.
+const PROGRESS_TIMEOUT: Duration = Duration::from_secs(60);
+/// Pause between two checks of a predicate.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Time that a buyer waits for the end of a payment before buying elsewhere.
+const PAYMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often somebody looks at a show.
-const LOOKS_EVERY: Duration = Duration::from_millis(100);
-/// The latest shows are looked at, so many.
-const SHOWS_LOOKED_AT: usize = 3;
+/// Interval of map requests for a show.
+const MAP_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
+/// Number of the latest shows whose maps are requested.
+const SHOWS_REQUESTED: usize = 3;
 
-/// Most pay at once; the others keep the reconciler and the webhooks busy.
+/// Most cards pay at once; the others exercise the reconciler and the webhooks.
 const CARDS: [&str; 8] = [
     "tok_paid",
     "tok_paid",
@@ -71,53 +71,53 @@ enum Victim {
 
 const VICTIMS: [Victim; 4] = [Victim::OneServer, Victim::OtherServer, Victim::Redis, Victim::Postgres];
 
-/// What buyers were told.
+/// Answers that buyers got.
 #[derive(Default)]
-struct Told {
-    /// Bookings they were told are CONFIRMED, with the show and seats.
+struct BuyerAnswers {
+    /// Bookings reported as CONFIRMED, with the show and seats.
     confirmed: HashMap<Uuid, (Uuid, Vec<u32>)>,
-    /// Seats of each show that somebody held: sold, or held for minutes after a declined card.
+    /// Seats of each show that were held: sold, or held for minutes after a declined card.
     taken: HashMap<Uuid, BTreeSet<u32>>,
-    /// Answers that no fault excuses.
-    surprises: Vec<String>,
+    /// Answers that no fault explains.
+    unexpected: Vec<String>,
 }
 
-struct Sale {
+struct RunningSale {
     world: World,
-    till: Till,
+    gateway: GatewayProxy,
     redis: tokio::sync::Mutex<Redis>,
     redis_url: String,
     postgres: tokio::sync::Mutex<Postgres>,
-    /// Has every commit that was acknowledged, where there is one.
+    /// Has every acknowledged commit, if there is a standby.
     standby: Option<Postgres>,
     servers: [Replica; 2],
     shows: Mutex<Vec<Uuid>>,
-    told: Mutex<Told>,
+    answers: Mutex<BuyerAnswers>,
     is_over: AtomicBool,
 }
 
-impl Sale {
-    async fn begin() -> Self {
+impl RunningSale {
+    async fn start() -> Self {
         let postgres = Postgres::start().await;
         let url = postgres.url();
-        Self::begin_on(postgres, None, url).await
+        Self::start_on(postgres, None, url).await
     }
 
-    /// With a synchronous standby; the servers know both addresses.
-    async fn begin_beside_a_standby() -> Self {
+    /// With a synchronous standby; the servers get both addresses.
+    async fn start_with_standby() -> Self {
         let postgres = Postgres::start().await;
         let standby = postgres.standby().await;
-        postgres.commit_with_the_standby().await;
+        postgres.require_synchronous_standby().await;
         let url = format!("postgres://rowlock@{},{}/postgres", postgres.address(), standby.address());
-        Self::begin_on(postgres, Some(standby), url).await
+        Self::start_on(postgres, Some(standby), url).await
     }
 
-    async fn begin_on(postgres: Postgres, standby: Option<Postgres>, url: String) -> Self {
-        // As `cargo xtask run` has them.
+    async fn start_on(postgres: Postgres, standby: Option<Postgres>, url: String) -> Self {
+        // Settings of `cargo xtask run`.
         let redis = Redis::start(&["appendonly yes", "appendfsync everysec", "maxmemory-policy noeviction"]).await;
-        let till = Till::open(Arc::<Wires>::default()).await;
+        let gateway = GatewayProxy::open(Arc::<FaultInjector>::default()).await;
         let redis_url = redis.url();
-        let settings = [("REDIS_URL", redis_url.as_str()), ("SIMULATOR_URL", till.url.as_str())];
+        let settings = [("REDIS_URL", redis_url.as_str()), ("SIMULATOR_URL", gateway.url.as_str())];
         let world = World::start_on(url, 0, &settings).await;
         let servers = [Replica::new(&world, &[]), Replica::new(&world, &[])];
         tokio::join!(servers[0].start(), servers[1].start());
@@ -126,24 +126,24 @@ impl Sale {
             redis: redis.into(),
             postgres: postgres.into(),
             standby,
-            told: Mutex::default(),
+            answers: Mutex::default(),
             is_over: AtomicBool::new(false),
             world,
-            till,
+            gateway,
             redis_url,
             servers,
         }
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn answers(&self) -> std::sync::MutexGuard<'_, BuyerAnswers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn shows(&self) -> std::sync::MutexGuard<'_, Vec<Uuid>> {
         self.shows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Buys and buys, until the sale is over.
+    /// Buys until the sale is over.
     async fn keep_buying(&self, number: u64, seed: u64) {
         let mut chance = StdRng::seed_from_u64(seed.wrapping_add(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let client = buyer::client();
@@ -153,31 +153,31 @@ impl Sale {
         let servers: Arc<[String]> = servers.into();
         while !self.is_over.load(Ordering::SeqCst) {
             let show = *self.shows().last().expect("there is one");
-            // A new person each time: whoever has many cards declined is told to wait.
+            // A new buyer each time, because many declined cards of one buyer are rate limited.
             let person = format!("{number}.{}@example.org", chance.random::<u64>());
             let buyer = Buyer::new(&client, &servers, show, person);
             if let Err(surprise) = self.buy(&buyer, &mut chance).await {
-                self.told().surprises.push(surprise);
+                self.answers().unexpected.push(surprise);
             }
         }
     }
 
-    /// People who only look, at both servers. After a kill Redis may have lost its last second or two; who
-    /// looks at a show there tells it that the servers have seen more, and its map is built anew.
-    async fn keep_looking(&self) {
+    /// Requests maps at both servers. After a kill Redis may have lost its last second or two; a request for the show's
+    /// map detects the lower version, and the map is rebuilt.
+    async fn keep_requesting_maps(&self) {
         let client = buyer::client();
-        let mut again = tokio::time::interval(LOOKS_EVERY);
+        let mut again = tokio::time::interval(MAP_REQUEST_INTERVAL);
         while !self.is_over.load(Ordering::SeqCst) {
             again.tick().await;
-            let shows: Vec<Uuid> = self.shows().iter().rev().take(SHOWS_LOOKED_AT).copied().collect();
+            let shows: Vec<Uuid> = self.shows().iter().rev().take(SHOWS_REQUESTED).copied().collect();
             for (show, server) in shows.iter().flat_map(|show| self.servers.iter().map(move |server| (show, server))) {
-                // Whoever gets no answer looks again.
+                // A failed request is repeated later.
                 let _ = client.get(format!("{}/api/v1/shows/{show}/seats", server.url)).send().await;
             }
         }
     }
 
-    /// One purchase. What a kill may cost somebody is no error: a hold, a seat that another took.
+    /// One purchase. A kill may cost a hold or a seat; that is no error.
     async fn buy(&self, buyer: &Buyer, chance: &mut StdRng) -> Result<(), String> {
         let first = chance.random_range(0..SEATS - 2);
         let wanted: Vec<u32> = (first..=first + chance.random_range(0..3)).collect();
@@ -187,57 +187,57 @@ impl Sale {
             (StatusCode::CONFLICT | StatusCode::LOCKED, _) => return Ok(()),
             (status, answer) => return Err(format!("a hold was answered {status} {answer}")),
         };
-        self.told().taken.entry(buyer.show).or_default().extend(&wanted);
+        self.answers().taken.entry(buyer.show).or_default().extend(&wanted);
         // Half of them check out and pay in one request.
         let paid = if chance.random() {
             buyer.buy(&hold, Some(card)).await?
         } else {
-            in_two_steps(buyer, &hold, card).await?
+            check_out_then_pay(buyer, &hold, card).await?
         };
         let booking = match paid {
             (StatusCode::CREATED | StatusCode::OK, answer) => {
                 self.note(buyer, &answer, &wanted);
                 id_of(&answer)
             }
-            // Redis lost the hold, or somebody else has a seat of it.
+            // Redis lost the hold, or another buyer has one of its seats.
             (StatusCode::GONE | StatusCode::CONFLICT, answer) if answer["code"] != "price_changed" => return Ok(()),
             (status, answer) => return Err(format!("paying for {} was answered {status} {answer}", hold["id"])),
         };
         let began = Instant::now();
-        while began.elapsed() < WAITS_FOR_AN_END {
+        while began.elapsed() < PAYMENT_TIMEOUT {
             let answer = buyer.booking(booking).await?;
             self.note(buyer, &answer, &wanted);
             if matches!(text(&answer["state"]), "CONFIRMED" | "CANCELLED" | "EXPIRED") {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
     fn note(&self, buyer: &Buyer, booking: &Value, seats: &[u32]) {
         if booking["state"] == "CONFIRMED" {
-            self.told().confirmed.insert(id_of(booking), (buyer.show, seats.to_vec()));
+            self.answers().confirmed.insert(id_of(booking), (buyer.show, seats.to_vec()));
         }
     }
 
-    /// Waits until so many more bookings were confirmed to their buyers.
-    async fn goes_on(&self, after: &str) {
-        let before = self.told().confirmed.len();
-        let goes_on = async {
-            while self.told().confirmed.len() < before + SALES_BETWEEN {
+    /// Waits until this many more bookings are confirmed to their buyers.
+    async fn wait_for_progress(&self, after: &str) {
+        let before = self.answers().confirmed.len();
+        let confirmed = async {
+            while self.answers().confirmed.len() < before + SALES_BETWEEN_KILLS {
                 self.offer_another_show().await;
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        let in_time = tokio::time::timeout(GOES_ON_WITHIN, goes_on).await;
-        in_time.unwrap_or_else(|_| panic!("the sale does not go on after {after}: {:?}", self.told().surprises));
+        let in_time = tokio::time::timeout(PROGRESS_TIMEOUT, confirmed).await;
+        in_time.unwrap_or_else(|_| panic!("the sale makes no progress after {after}: {:?}", self.answers().unexpected));
     }
 
     async fn offer_another_show(&self) {
         let show = *self.shows().last().expect("there is one");
-        let taken = self.told().taken.get(&show).map_or(0, BTreeSet::len);
-        if taken >= ALMOST_SOLD_OUT {
+        let taken = self.answers().taken.get(&show).map_or(0, BTreeSet::len);
+        if taken >= REPLACE_SHOW_AFTER {
             let next = insert_show(&self.world.pg, 300_000, 24 * 3600).await;
             self.shows().push(next);
         }
@@ -256,14 +256,14 @@ impl Sale {
                 redis.kill().await;
                 tokio::time::sleep(down).await;
                 redis.restart(&[]);
-                redis.answers().await;
+                redis.wait_until_ready().await;
             }
             Victim::Postgres => {
                 let mut postgres = self.postgres.lock().await;
                 postgres.kill().await;
                 tokio::time::sleep(down).await;
                 postgres.restart();
-                postgres.comes_back().await;
+                postgres.wait_until_restarted().await;
             }
         }
     }
@@ -271,32 +271,32 @@ impl Sale {
     async fn kill_at_random_moments(&self, kills: u32, seed: u64) -> HashMap<Victim, u32> {
         let mut chance = StdRng::seed_from_u64(seed);
         let mut killed = HashMap::new();
-        self.goes_on("its beginning").await;
+        self.wait_for_progress("its beginning").await;
         for number in 1..=kills {
-            let moment = Duration::from_millis(chance.random_range(0..=MOMENT_MS));
-            let down = Duration::from_millis(chance.random_range(0..=DOWN_MS));
+            let moment = Duration::from_millis(chance.random_range(0..=MAX_KILL_DELAY_MS));
+            let down = Duration::from_millis(chance.random_range(0..=MAX_DOWNTIME_MS));
             let victim = VICTIMS[chance.random_range(0..VICTIMS.len())];
             tokio::time::sleep(moment).await;
             self.kill(victim, down).await;
             *killed.entry(victim).or_default() += 1;
-            self.goes_on(&format!("kill {number}, of {victim:?}, seed {seed}")).await;
+            self.wait_for_progress(&format!("kill {number}, of {victim:?}, seed {seed}")).await;
         }
         self.is_over.store(true, Ordering::SeqCst);
         killed
     }
 
-    /// The machine of the primary is lost; its standby takes its place. The primary comes back on what it had, as one that
-    /// does not know of that; a server that starts then asks both.
-    async fn lose_the_primary(&self) {
+    /// The primary's machine fails and the standby is promoted. The old primary restarts on its files, without knowing;
+    /// a server that starts then connects to both.
+    async fn fail_over(&self) {
         let standby = self.standby.as_ref().expect("there is a standby");
-        self.goes_on("its beginning").await;
+        self.wait_for_progress("its beginning").await;
         let mut primary = self.postgres.lock().await;
         primary.kill().await;
         standby.promote().await;
-        self.goes_on("the promotion").await;
+        self.wait_for_progress("the promotion").await;
 
         primary.restart();
-        primary.comes_back().await;
+        primary.wait_until_restarted().await;
         let there = primary.url_like(self.world.database_url());
         let written = async || {
             let there = platform::database::connect(&there, 1).await.expect("it answers");
@@ -308,44 +308,44 @@ impl Sale {
         let before = written().await;
         self.servers[1].kill().await;
         self.servers[1].start().await;
-        self.goes_on("the return of the old primary").await;
-        assert_eq!(written().await, before, "nothing is written to the primary of before");
+        self.wait_for_progress("the return of the old primary").await;
+        assert_eq!(written().await, before, "nothing is written to the old primary");
         self.is_over.store(true, Ordering::SeqCst);
     }
 
-    /// The minute of one reconciler cycle is over.
-    async fn one_cycle_later(&self) {
+    /// Ages the timestamps by one reconciler cycle.
+    async fn age_one_cycle(&self) {
         for statement in [
             "UPDATE outbox SET run_after = run_after - interval '60 seconds'",
             "UPDATE payments SET updated_at = updated_at - interval '60 seconds'",
         ] {
-            sqlx::query(statement).execute(&self.world.pg).await.expect("time passes");
+            sqlx::query(statement).execute(&self.world.pg).await.expect("timestamps are aged");
         }
     }
 
-    /// What buyers were told still holds: by the API, and no seat was promised twice.
-    async fn promises_hold(&self) {
-        let told = std::mem::take(&mut *self.told());
-        assert!(told.surprises.is_empty(), "no fault excuses this: {:#?}", told.surprises);
-        let promised: Vec<Uuid> = told.confirmed.keys().copied().collect();
+    /// Checks that confirmed bookings are still confirmed in the API, and that no seat was confirmed twice.
+    async fn assert_confirmed_bookings_hold(&self) {
+        let answers = std::mem::take(&mut *self.answers());
+        assert!(answers.unexpected.is_empty(), "no fault explains these answers: {:#?}", answers.unexpected);
+        let promised: Vec<Uuid> = answers.confirmed.keys().copied().collect();
         let kept: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = ANY($1) AND state = 'CONFIRMED'")
             .bind(&promised)
             .fetch_all(&self.world.pg)
             .await
             .expect("bookings can be read");
         let lost: Vec<&Uuid> = promised.iter().filter(|id| !kept.contains(id)).collect();
-        assert!(lost.is_empty(), "buyers were told that these are CONFIRMED: {lost:?}");
+        assert!(lost.is_empty(), "these were reported as CONFIRMED: {lost:?}");
         let mut seats = HashMap::new();
-        for (booking, (show, of_booking)) in &told.confirmed {
+        for (booking, (show, of_booking)) in &answers.confirmed {
             for seat in of_booking {
                 let other = seats.insert((show, seat), booking);
-                assert!(other.is_none(), "seat {seat} of {show} was promised to {other:?} and to {booking}");
+                assert!(other.is_none(), "seat {seat} of {show} was confirmed to {other:?} and to {booking}");
             }
         }
     }
 }
 
-impl Sale {
+impl RunningSale {
     async fn end(self) {
         let Self { world, servers, redis, postgres, standby, .. } = self;
         for server in &servers {
@@ -357,7 +357,7 @@ impl Sale {
 }
 
 /// Checks out, and then pays.
-async fn in_two_steps(buyer: &Buyer, hold: &Value, card: &str) -> buyer::Told {
+async fn check_out_then_pay(buyer: &Buyer, hold: &Value, card: &str) -> buyer::RequestResult {
     match buyer.book(hold).await? {
         (StatusCode::CREATED, booking) => buyer.pay(id_of(&booking), Some(card)).await,
         // Redis lost the hold.
@@ -372,35 +372,36 @@ fn number_from(variable: &str) -> Option<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sale_whose_servers_and_stores_are_killed_loses_no_booking_and_no_money() {
-    let kills = number_from("ROWLOCK_KILLS").map_or(USUAL_KILLS, |kills| u32::try_from(kills).expect("not so many"));
+async fn sale_with_killed_servers_and_stores_loses_no_booking_and_no_money() {
+    let kills =
+        number_from("ROWLOCK_KILLS").map_or(DEFAULT_KILLS, |kills| u32::try_from(kills).expect("a number of kills"));
     let fresh = || u64::from_be_bytes(*platform::ids::random_bits().first_chunk().expect("there are sixteen"));
     let seed = number_from("ROWLOCK_SEED").unwrap_or_else(fresh);
     println!("{kills} kills, ROWLOCK_SEED={seed}");
     let began = Instant::now();
-    let sale = Sale::begin().await;
+    let sale = RunningSale::start().await;
     let buyers = futures::future::join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
-    let (_, (), killed) = tokio::join!(buyers, sale.keep_looking(), sale.kill_at_random_moments(kills, seed));
+    let (_, (), killed) = tokio::join!(buyers, sale.keep_requesting_maps(), sale.kill_at_random_moments(kills, seed));
 
-    sale.one_cycle_later().await;
-    let totals = sale.world.books(&sale.redis_url, &sale.till.simulator).balance().await;
+    sale.age_one_cycle().await;
+    let totals = sale.world.books(&sale.redis_url, &sale.gateway.simulator).wait_until_balanced().await;
     println!("{killed:?} in {:?}: {totals:?}", began.elapsed());
-    assert!(totals.confirmed >= kills as usize * SALES_BETWEEN, "it was a sale: {totals:?}");
-    sale.promises_hold().await;
+    assert!(totals.confirmed >= kills as usize * SALES_BETWEEN_KILLS, "too few sales: {totals:?}");
+    sale.assert_confirmed_bookings_hold().await;
     sale.end().await;
 }
 
-/// Every sale that was acknowledged was on the standby's disk by then.
+/// Every acknowledged sale was on the standby's disk.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sale_whose_postgres_node_is_lost_goes_on_at_the_standby_and_loses_nothing() {
+async fn sale_continues_at_the_standby_after_the_primary_is_lost() {
     let seed = u64::from_be_bytes(*platform::ids::random_bits().first_chunk().expect("there are sixteen"));
-    let sale = Sale::begin_beside_a_standby().await;
+    let sale = RunningSale::start_with_standby().await;
     let buyers = futures::future::join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
-    tokio::join!(buyers, sale.keep_looking(), sale.lose_the_primary());
+    tokio::join!(buyers, sale.keep_requesting_maps(), sale.fail_over());
 
-    sale.one_cycle_later().await;
-    let totals = sale.world.books(&sale.redis_url, &sale.till.simulator).balance().await;
-    assert!(totals.confirmed >= 3 * SALES_BETWEEN, "it was a sale: {totals:?}");
-    sale.promises_hold().await;
+    sale.age_one_cycle().await;
+    let totals = sale.world.books(&sale.redis_url, &sale.gateway.simulator).wait_until_balanced().await;
+    assert!(totals.confirmed >= 3 * SALES_BETWEEN_KILLS, "too few sales: {totals:?}");
+    sale.assert_confirmed_bookings_hold().await;
     sale.end().await;
 }

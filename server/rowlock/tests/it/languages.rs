@@ -1,25 +1,25 @@
-//! Pages in the language of whoever reads them: how it is chosen, remembered and told to caches.
+//! Page languages: selection, cookie, and cache headers.
 
 use reqwest::StatusCode;
 use reqwest::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, COOKIE, HeaderMap, SET_COOKIE, VARY};
 
 use crate::world::World;
 
-struct Page {
+struct LocalisedPage {
     status: StatusCode,
     headers: HeaderMap,
     html: String,
 }
 
-impl Page {
+impl LocalisedPage {
     fn header(&self, name: impl reqwest::header::AsHeaderName) -> String {
         let values = self.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
         values.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A page as a browser with these preferences and this cookie gets it.
-async fn read(world: &World, path: &str, accept: &str, cookie: &str) -> Page {
+/// Requests a page with this Accept-Language and cookie.
+async fn read(world: &World, path: &str, accept: &str, cookie: &str) -> LocalisedPage {
     let mut request = world.visitor().client.get(format!("{}{path}", world.servers[0].url));
     if !accept.is_empty() {
         request = request.header(ACCEPT_LANGUAGE, accept);
@@ -29,11 +29,11 @@ async fn read(world: &World, path: &str, accept: &str, cookie: &str) -> Page {
     }
     let answer = request.send().await.expect("an answer");
     let (status, headers) = (answer.status(), answer.headers().clone());
-    Page { status, headers, html: answer.text().await.expect("text") }
+    LocalisedPage { status, headers, html: answer.text().await.expect("text") }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_speaks_the_language_asked_for_then_remembered_then_preferred() {
+async fn page_language_is_the_requested_then_the_stored_then_the_preferred_one() {
     let world = World::start(1, &[]).await;
     for (path, accept, cookie, tag, direction) in [
         ("/", "", "", "en", "ltr"),
@@ -51,7 +51,7 @@ async fn a_page_speaks_the_language_asked_for_then_remembered_then_preferred() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_cache_may_keep_says_what_it_depends_on_and_a_choice_is_remembered_by_no_cache() {
+async fn cached_pages_vary_by_language_and_only_uncached_answers_set_the_cookie() {
     let world = World::start(1, &[]).await;
     let shared = read(&world, "/", "de", "").await;
     assert_eq!(shared.header(CACHE_CONTROL), http::caching::SHARED);
@@ -63,12 +63,12 @@ async fn what_a_cache_may_keep_says_what_it_depends_on_and_a_choice_is_remembere
     assert_eq!(chosen.header(CACHE_CONTROL), http::caching::PRIVATE);
     assert!(chosen.header(SET_COOKIE).starts_with("lang=es; Path=/;"), "{}", chosen.header(SET_COOKIE));
     let later = read(&world, "/", "de", "lang=es").await;
-    assert!(later.html.contains("<html lang=\"es\""), "the cookie is what remembers");
+    assert!(later.html.contains("<html lang=\"es\""), "the cookie selects the language");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_page_is_one_link_away_in_each_language() {
+async fn page_links_to_itself_in_each_language() {
     let world = World::start(1, &[]).await;
     let page = read(&world, "/search?q=tide&lang=de&city=lisbon", "", "").await;
     for tag in ["en", "de", "es", "hi", "ar"] {
@@ -82,7 +82,7 @@ async fn the_same_page_is_one_link_away_in_each_language() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_and_the_seat_page_speak_it_too_and_the_api_stays_english() {
+async fn errors_and_seat_page_are_translated_and_the_api_is_english() {
     let world = World::start(1, &[]).await;
     let lost = read(&world, "/no-such-page", "ar", "").await;
     assert_eq!(lost.status, StatusCode::NOT_FOUND);
@@ -90,12 +90,12 @@ async fn errors_and_the_seat_page_speak_it_too_and_the_api_stays_english() {
 
     let show = read(&world, &format!("/shows/{}", world.show), "de", "").await;
     let (_, rest) =
-        show.html.split_once("<script type=\"application/json\" id=\"words\">").expect("the words of islands");
+        show.html.split_once("<script type=\"application/json\" id=\"words\">").expect("the texts of the islands");
     let (json, _) = rest.split_once("</script>").expect("their end");
     let words: serde_json::Value = serde_json::from_str(json).expect("JSON");
     assert_eq!(words["pay.go"], "Zur Zahlung");
-    assert_eq!(words["status.done_title"], serde_json::Value::Null, "words of another page's island");
-    assert!(show.header(SET_COOKIE).starts_with("rowlock_visitor="), "a visitor is known by one cookie only");
+    assert_eq!(words["status.done_title"], serde_json::Value::Null, "texts of another page's island");
+    assert!(show.header(SET_COOKIE).starts_with("rowlock_visitor="), "one visitor cookie is set");
 
     let api = read(&world, "/api/v1/cities?lang=de", "de", "lang=de").await;
     assert_eq!((api.header(CONTENT_LANGUAGE), api.header(SET_COOKIE)), (String::new(), String::new()));

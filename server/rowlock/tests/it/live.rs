@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use crate::redis_process::Redis;
-use crate::world::{PATIENCE, Visitor, World, text};
+use crate::world::{TEST_TIMEOUT, Visitor, World, text};
 
 type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
 const SEATS: u32 = 300;
@@ -25,10 +25,10 @@ async fn connect(visitor: &Visitor, query: &str, origin: Option<&str>) -> Result
     tokio_tungstenite::connect_async(request).await.map(|(socket, _)| socket)
 }
 
-/// The next message that is not a ping.
+/// Returns the next message that is not a ping.
 async fn next(socket: &mut Socket) -> Message {
     loop {
-        let message = tokio::time::timeout(PATIENCE, socket.next()).await.expect("a message in time");
+        let message = tokio::time::timeout(TEST_TIMEOUT, socket.next()).await.expect("a message in time");
         match message.expect("the connection is open").expect("a good message") {
             Message::Ping(_) | Message::Pong(_) => {}
             other => return other,
@@ -36,7 +36,7 @@ async fn next(socket: &mut Socket) -> Message {
     }
 }
 
-/// The next frame that says something; those that come with a ping do not.
+/// Returns the next frame with content. Frames that accompany a ping have none.
 async fn frame(socket: &mut Socket) -> Frame {
     loop {
         match next(socket).await {
@@ -50,7 +50,7 @@ async fn frame(socket: &mut Socket) -> Frame {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_slower_is_told_by_how_much_where_somebody_watches() {
+async fn refused_hold_names_how_long_ago_the_seat_was_taken_while_the_map_is_watched() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     let mut socket = connect(&bob, "", None).await.expect("the live map opens");
@@ -60,9 +60,9 @@ async fn who_was_slower_is_told_by_how_much_where_somebody_watches() {
     assert!(matches!(frame(&mut socket).await, Frame::Delta { .. }));
     let (status, refusal) = bob.hold(&[46, 47]).await;
     assert_eq!(status, StatusCode::LOCKED);
-    let ago = refusal["seats"][0]["taken_ms_ago"].as_u64().expect("it is told");
+    let ago = refusal["seats"][0]["taken_ms_ago"].as_u64().expect("the refusal names the time");
     assert!(ago < 10_000, "{ago}");
-    // The same where seats are added to a hold.
+    // The same when seats are added to a hold.
     let (_, hold) = bob.hold(&[50]).await;
     let (status, refusal) = bob.change(&hold, &[46], &[]).await;
     assert_eq!(status, StatusCode::LOCKED);
@@ -71,12 +71,12 @@ async fn who_was_slower_is_told_by_how_much_where_somebody_watches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_at_another_server_sees_a_seat_change_hands() {
+async fn reader_at_another_server_sees_a_seat_change() {
     let world = World::start(2, &[]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
     let mut socket = connect(&bob, "", None).await.expect("the live map opens");
     let Frame::Snapshot { epoch, version, map, .. } = frame(&mut socket).await else {
-        panic!("a snapshot comes first")
+        panic!("the first frame is a snapshot")
     };
     assert!(map.iter().all(|state| *state == SeatState::Available));
     assert!(matches!(frame(&mut socket).await, Frame::Mine { mine: None, .. }));
@@ -86,18 +86,18 @@ async fn a_reader_at_another_server_sees_a_seat_change_hands() {
     assert_eq!((from, changes.len()), (version, 1));
     assert_eq!((changes[0].seat, changes[0].state), (46, SeatState::Locked));
 
-    // Coming back with what one has brings the rest only.
+    // A reader that resumes with its version gets only the later changes.
     drop(socket);
     ann.change(&hold, &[47], &[46]).await;
     let mut socket = connect(&bob, &format!("?epoch={epoch}&version={to}"), None).await.expect("it opens again");
     let mut resumed = frame(&mut socket).await;
     if matches!(resumed, Frame::Mine { .. }) {
-        // Ann was heard of only after Bob had come back.
+        // Ann's hold was announced only after Bob had resumed.
         resumed = frame(&mut socket).await;
     }
     let Frame::Delta { from, changes, .. } = resumed else { panic!("{resumed:?} is no delta") };
     assert_eq!((from, changes.len()), (to, 2));
-    // Ann's own hold is told to Ann.
+    // Ann's reader also gets her own hold.
     let mut own = connect(&ann, "", None).await.expect("it opens for Ann");
     frame(&mut own).await;
     let Frame::Mine { mine: Some(mine), .. } = frame(&mut own).await else { panic!("Ann holds a seat") };
@@ -106,7 +106,7 @@ async fn a_reader_at_another_server_sees_a_seat_change_hands() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_version_or_epoch_gets_the_snapshot() {
+async fn unknown_version_or_epoch_gets_the_snapshot() {
     let world = World::start(1, &[]).await;
     for query in ["?epoch=1&version=1", "?epoch=99999999999999999&version=99999999999", "?version=3"] {
         let mut socket = connect(&world.visitor(), query, None).await.expect("it opens");
@@ -116,7 +116,7 @@ async fn an_unknown_version_or_epoch_gets_the_snapshot() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn garbage_is_closed_with_a_reason_and_others_do_not_notice() {
+async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let mut quiet = connect(&ann, "", None).await.expect("it opens");
@@ -128,7 +128,9 @@ async fn garbage_is_closed_with_a_reason_and_others_do_not_notice() {
         frame(&mut socket).await;
         frame(&mut socket).await;
         socket.send(message).await.expect("it can be sent");
-        let Message::Close(Some(close)) = next(&mut socket).await else { panic!("it is closed with a reason") };
+        let Message::Close(Some(close)) = next(&mut socket).await else {
+            panic!("the connection is closed with a reason")
+        };
         assert!(!close.reason.is_empty());
     }
     ann.hold(&[1]).await;
@@ -137,7 +139,7 @@ async fn garbage_is_closed_with_a_reason_and_others_do_not_notice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_sites_page_and_an_unknown_show_are_refused() {
+async fn cross_site_page_and_unknown_show_are_refused() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let refused = connect(&ann, "", Some("https://evil.example")).await.expect_err("another site");
@@ -156,7 +158,7 @@ async fn another_sites_page_and_an_unknown_show_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopping_server_tells_its_readers_when_to_come_back() {
+async fn stopping_server_sends_its_readers_a_retry_time() {
     let world = World::start(1, &[]).await;
     let mut socket = connect(&world.visitor(), "", None).await.expect("it opens");
     frame(&mut socket).await;
@@ -166,7 +168,7 @@ async fn a_stopping_server_tells_its_readers_when_to_come_back() {
     assert!(matches!(drained.1, Message::Close(Some(_))), "{drained:?}");
 }
 
-/// The seats as a reader has them after these frames.
+/// Applies frames to the map until this seat has this state. Returns the frames.
 async fn follow_until(socket: &mut Socket, map: &mut Vec<SeatState>, seat: usize, state: SeatState) -> Vec<Frame> {
     let mut heard = vec![];
     while map[seat] != state {
@@ -182,8 +184,8 @@ async fn follow_until(socket: &mut Socket, map: &mut Vec<SeatState>, seat: usize
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_converges_when_the_announcements_stopped_and_when_the_lock_store_forgot() {
-    // Its own: cutting connections would cut those of other tests as well.
+async fn reader_converges_after_lost_announcements_and_after_a_lost_map() {
+    // Its own Redis, because closed connections would affect other tests.
     let redis = Redis::start(&[]).await;
     let world = World::start(2, &[("REDIS_URL", &redis.url())]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
@@ -192,13 +194,13 @@ async fn a_reader_converges_when_the_announcements_stopped_and_when_the_lock_sto
     ann.hold(&[1]).await;
     follow_until(&mut socket, &mut map, 1, SeatState::Locked).await;
 
-    // Nobody hears of this hold: the reader learns it when the server listens again and reads the map.
-    world.cut_announcements().await;
+    // This hold's announcement is lost. The reader gets it when the server subscribes again and reads the map.
+    world.close_pubsub_connections().await;
     world.visitor_at(0).hold(&[2]).await;
     let heard = follow_until(&mut socket, &mut map, 2, SeatState::Locked).await;
     assert!(heard.iter().all(|frame| !matches!(frame, Frame::Snapshot { .. })), "the same epoch: {heard:?}");
 
-    world.forget_redis().await;
+    world.delete_redis_keys().await;
     let heard = follow_until(&mut socket, &mut map, 1, SeatState::Available).await;
     assert!(matches!(heard.last(), Some(Frame::Snapshot { .. })), "another epoch: {heard:?}");
     assert_eq!(map[2], SeatState::Available);
@@ -206,7 +208,7 @@ async fn a_reader_converges_when_the_announcements_stopped_and_when_the_lock_sto
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_of_one_section_hears_of_it_alone_and_turns_to_another() {
+async fn reader_of_one_section_gets_only_its_changes_and_switches_sections() {
     let world = World::start(1, &[]).await;
     world.divide_room().await;
     let (ann, bob) = (world.visitor(), world.visitor());
@@ -223,7 +225,7 @@ async fn a_reader_of_one_section_hears_of_it_alone_and_turns_to_another() {
     assert_eq!(frame(&mut socket).await, Frame::Overview { free: vec![100, 100, 100] });
 
     let (_, hold) = ann.hold(&[5, 250]).await;
-    // Elsewhere: only the version moves, and the count.
+    // In other sections only the version and the count of free seats change.
     assert!(matches!(frame(&mut socket).await, Frame::Delta { changes, .. } if changes.is_empty()));
     assert_eq!(frame(&mut socket).await, Frame::Overview { free: vec![99, 100, 99] });
     ann.change(&hold, &[150], &[5]).await;
@@ -232,7 +234,7 @@ async fn a_reader_of_one_section_hears_of_it_alone_and_turns_to_another() {
 
     socket.send(Message::binary(Ask::Subscribe { sections: vec![2] }.encode())).await.expect("it can be sent");
     loop {
-        // An overview may have been on its way.
+        // An overview may have been sent before.
         if let Frame::Delta { changes, .. } = frame(&mut socket).await
             && !changes.is_empty()
         {
@@ -252,7 +254,7 @@ async fn a_reader_of_one_section_hears_of_it_alone_and_turns_to_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_json_reading_of_the_map_is_unchanged_until_it_changes() {
+async fn json_map_has_the_same_etag_until_it_changes() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let url = format!("{}/api/v1/shows/{}/seats", ann.base, world.show);
@@ -261,7 +263,7 @@ async fn the_json_reading_of_the_map_is_unchanged_until_it_changes() {
     let again = ann.client.get(&url).header("if-none-match", &etag).send().await.expect("an answer");
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
     ann.hold(&[2]).await;
-    ann.sees(2, '1').await;
+    ann.wait_for_seat(2, '1').await;
     let changed = ann.client.get(&url).header("if-none-match", &etag).send().await.expect("an answer");
     assert_eq!(changed.status(), StatusCode::OK);
     let body: serde_json::Value = changed.json().await.expect("JSON");
@@ -270,7 +272,7 @@ async fn the_json_reading_of_the_map_is_unchanged_until_it_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_best_seats_are_free_ones_and_the_next_best_when_they_are_taken() {
+async fn best_seats_are_free_and_the_next_best_follow_when_they_are_taken() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(0));
     let best = |query: &'static str| {
@@ -291,15 +293,15 @@ async fn the_best_seats_are_free_ones_and_the_next_best_when_they_are_taken() {
     let sum: i64 =
         offered["seats"].as_array().expect("seats").iter().filter_map(|line| line["price"]["minor"].as_i64()).sum();
     assert_eq!((seats.len(), offered["total"]["minor"].as_i64()), (3, Some(sum)));
-    assert_eq!(ann.hold(&seats).await.0, StatusCode::CREATED, "what is offered can be had");
-    // The map hears of it in a moment.
+    assert_eq!(ann.hold(&seats).await.0, StatusCode::CREATED, "offered seats can be held");
+    // The map is updated in a moment.
     let mut second = first;
     let others = async {
         while second["suggestions"][0]["seats"][0]["seat"] == seats[0] {
             second = best("count=3&most=1").await.1;
         }
     };
-    tokio::time::timeout(PATIENCE, others).await.expect("other seats are the best then");
+    tokio::time::timeout(TEST_TIMEOUT, others).await.expect("other seats are offered");
     assert_eq!(second["suggestions"].as_array().map(Vec::len), Some(1));
     let offered = second["suggestions"][0]["seats"].as_array().expect("seats").clone();
     assert!(offered.iter().all(|line| !seats.contains(&(line["seat"].as_u64().expect("a number") as u32))), "{second}");

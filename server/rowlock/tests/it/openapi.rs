@@ -1,5 +1,5 @@
-//! The OpenAPI document as it is served, against what the server answers. `cargo xtask test` asks every operation
-//! (`end2end/api/`); this asks a few at once.
+//! The served OpenAPI document against the server's answers. `cargo xtask test` sends every operation (`end2end/api/`);
+//! this test sends a few.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_served_openapi_document_is_complete_and_matches_the_answers() {
+async fn served_openapi_document_is_complete_and_matches_the_answers() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, document) = ann.get("/api/openapi.json").await;
@@ -70,7 +70,7 @@ async fn the_served_openapi_document_is_complete_and_matches_the_answers() {
         let documented = &document["paths"][template][name]["responses"][status.to_string()];
         let schema = &documented["content"]["application/problem+json"]["schema"]["$ref"];
         assert_eq!(schema, "#/components/schemas/ProblemView", "{method} {path} {status}");
-        // In words for people: no Rust type, no place in a line.
+        // The detail is written for people: no Rust types, no parser positions.
         for word in ["u32", "struct", "at line", "deserialize", "expected"] {
             assert!(!text(&problem["detail"]).contains(word), "{problem}");
         }

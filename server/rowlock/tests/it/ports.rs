@@ -1,19 +1,19 @@
-//! Ports for programs that tests start.
+//! Ports for the processes that tests start.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below those that a kernel gives to whoever asks for any: one that is free stays so until its program
-/// listens, however many connections other tests make meanwhile.
+/// Below the kernel's ephemeral ports: a free port stays free until its program listens, however many connections other
+/// tests open meanwhile.
 const FIRST: u16 = 10_000;
 const COUNT: u16 = 20_000;
 
-/// Where the next one is looked for. A second run beside this one begins elsewhere.
+/// Offset of the next port to try. A second run beside this one starts at another offset.
 static NEXT: LazyLock<AtomicU16> =
     LazyLock::new(|| AtomicU16::new(u16::try_from(std::process::id() % u32::from(COUNT)).unwrap_or_default()));
 
-/// An address nobody listens at, told to one caller only.
+/// Returns an address with a free port, and never the same one twice.
 pub fn free() -> SocketAddr {
     let mut tries = (0..COUNT).map(|_| {
         let offset = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;

@@ -1,9 +1,9 @@
-//! A listener in front of Postgres, for tests that see or steer what a server says to it.
+//! A TCP proxy in front of Postgres, for tests that observe or change its traffic.
 
 use tokio::net::{TcpListener, TcpStream};
 
-/// Accepts connections for the Postgres of that address, connects each to it, and hands both ends to `pass`. Returns the
-/// listener's address, as DATABASE_URL.
+/// Accepts connections for the Postgres at `database_url`, connects each to it, and hands both ends to `pass`. Returns
+/// the proxy's address as a DATABASE_URL.
 pub async fn open<F>(database_url: &str, pass: impl Fn(TcpStream, TcpStream) -> F + Send + 'static) -> String
 where
     F: Future<Output = std::io::Result<()>> + Send + 'static,
@@ -12,12 +12,12 @@ where
     let behind = format!("{}:{}", url.host_str().expect("a host"), url.port().unwrap_or(5432));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let own = listener.local_addr().expect("an address");
-    url.set_ip_host(own.ip()).expect("it has a host");
-    url.set_port(Some(own.port())).expect("it has a host");
+    url.set_ip_host(own.ip()).expect("the URL has a host");
+    url.set_port(Some(own.port())).expect("the URL has a host");
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             let Ok(postgres) = TcpStream::connect(&behind).await else { continue };
-            // Messages are passed on one by one; none waits until the one before is acknowledged.
+            // TCP_NODELAY: no message waits for the acknowledgement of the one before.
             let Ok(()) = client.set_nodelay(true).and_then(|()| postgres.set_nodelay(true)) else { continue };
             tokio::spawn(pass(client, postgres));
         }

@@ -1,4 +1,4 @@
-//! Puzzles in front of seats that many want at once: asked while it is hot, good once, and for nobody else.
+//! Puzzles before holds of contested seats: required under load, valid once, and for one visitor.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use sha2::Sha256;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::accounts::signed_up;
+use crate::accounts::register_and_log_in;
 use crate::box_office::hired;
-use crate::fairness::tries;
-use crate::world::{Answer, TOKEN_SECRET, Visitor, World, insert_show, text, until};
+use crate::fairness::try_hold_from;
+use crate::world::{Answer, TOKEN_SECRET, Visitor, World, insert_show, text, wait_until};
 
-/// A seat of somebody else, which the crowd wants all the same.
+/// A held seat that the crowd keeps trying.
 const CONTESTED: u32 = 299;
-/// How often one of the crowd tries.
-const CROWD_EVERY: Duration = Duration::from_millis(200);
-/// What these servers call calm: a crowd of five a second is none.
-const HOT_SOON: [(&str, &str); 2] =
+/// Interval of the crowd's attempts.
+const CROWD_INTERVAL: Duration = Duration::from_millis(200);
+/// A low load limit, which a crowd of five attempts per second exceeds.
+const LOW_LOAD_LIMIT: [(&str, &str); 2] =
     [("PUZZLE_HOLDS_PER_S", "1"), ("METRICS_TOKEN", "a token of this test; 32 bytes or more")];
-/// Enough numbers for the hardest puzzle.
+/// Enough attempts for the hardest puzzle.
 const TRIES: u64 = 64 << MOST_BITS;
 
 /// A world whose show is a flash sale.
@@ -32,22 +32,25 @@ async fn flash_sale(servers: usize, settings: &[(&str, &str)]) -> World {
     world
 }
 
-/// People who keep trying to take one seat at a server, until they are dropped.
+/// Clients that keep trying to hold one seat at a server, until they are dropped.
 struct Crowd(JoinHandle<()>);
 
 impl Crowd {
-    /// They come, and it is hot. `one` is somebody of theirs.
-    async fn comes(one: Visitor) -> Self {
+    /// Starts the crowd and waits until puzzles are required. `one` is a visitor of the crowd.
+    async fn start(one: Visitor) -> Self {
         let crowd = one.clone();
-        let tries = tokio::spawn(async move {
-            let mut again = tokio::time::interval(CROWD_EVERY);
+        let try_hold_from = tokio::spawn(async move {
+            let mut again = tokio::time::interval(CROWD_INTERVAL);
             loop {
                 again.tick().await;
                 crowd.hold(&[CONTESTED]).await;
             }
         });
-        until("it is hot", || async { one.hold(&[CONTESTED]).await.0 == StatusCode::PRECONDITION_REQUIRED }).await;
-        Self(tries)
+        wait_until("puzzles are required", || async {
+            one.hold(&[CONTESTED]).await.0 == StatusCode::PRECONDITION_REQUIRED
+        })
+        .await;
+        Self(try_hold_from)
     }
 }
 
@@ -57,14 +60,14 @@ impl Drop for Crowd {
     }
 }
 
-/// Somebody takes the seat that the crowd wants.
-async fn contest(world: &World) {
+/// Another visitor holds the contested seat.
+async fn hold_contested_seat(world: &World) {
     let (status, hold) = world.visitor().hold(&[CONTESTED]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
 }
 
-/// Wants seats under that key, with a solution if there is one.
-async fn wants(visitor: &Visitor, seats: &[u32], key: &str, solution: Option<&str>) -> Answer {
+/// Tries to hold seats with this key, and with a solution if there is one.
+async fn try_with_solution(visitor: &Visitor, seats: &[u32], key: &str, solution: Option<&str>) -> Answer {
     let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
     let request = visitor.client.request(Method::POST, path).header("cookie", &visitor.cookie);
     let request = request.header("idempotency-key", key).json(&json!({ "seats": seats }));
@@ -76,27 +79,27 @@ async fn wants(visitor: &Visitor, seats: &[u32], key: &str, solution: Option<&st
     (answer.status(), answer.json().await.expect("JSON"))
 }
 
-/// The challenge and the bits of a refusal.
-fn asked(refusal: &Value) -> (String, u8) {
+/// Challenge and bits of a refusal.
+fn puzzle_of(refusal: &Value) -> (String, u8) {
     let bits = refusal["puzzle"]["bits"].as_u64().unwrap_or_else(|| panic!("no puzzle in {refusal}"));
     (text(&refusal["puzzle"]["challenge"]).to_owned(), u8::try_from(bits).expect("a few bits"))
 }
 
-/// Solves what a refusal asks for.
-fn solved(refusal: &Value) -> String {
-    let (challenge, bits) = asked(refusal);
+/// Solves the puzzle of a refusal.
+fn solve_refusal(refusal: &Value) -> String {
+    let (challenge, bits) = puzzle_of(refusal);
     solve(&challenge, bits, TRIES).expect("a solution")
 }
 
-/// Asks for seats without a solution; what is to be solved.
-async fn is_asked(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
-    let (status, refusal) = wants(visitor, seats, key, None).await;
+/// Tries to hold seats without a solution. Returns the refusal with its puzzle.
+async fn expect_puzzle(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
+    let (status, refusal) = try_with_solution(visitor, seats, key, None).await;
     assert_eq!((status, &refusal["code"]), (StatusCode::PRECONDITION_REQUIRED, &json!("puzzle_wanted")), "{refusal}");
     refusal
 }
 
-/// How many puzzles ended so, at the first server.
-async fn counted(world: &World, outcome: &str) -> u64 {
+/// Puzzles with this outcome at the first server.
+async fn puzzle_count(world: &World, outcome: &str) -> u64 {
     let url = format!("{}/metrics", world.servers[0].url);
     let request = world.visitor().client.get(url).bearer_auth("a token of this test; 32 bytes or more");
     let lines = request.send().await.expect("the server answers").text().await.expect("text");
@@ -106,97 +109,100 @@ async fn counted(world: &World, outcome: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_rush_a_puzzle_is_asked_for_and_whoever_solves_it_has_the_seats() {
-    let world = flash_sale(2, &HOT_SOON).await;
-    contest(&world).await;
-    let crowds = [Crowd::comes(world.visitor_at(0)).await, Crowd::comes(world.visitor_at(1)).await];
+async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
+    let world = flash_sale(2, &LOW_LOAD_LIMIT).await;
+    hold_contested_seat(&world).await;
+    let crowds = [Crowd::start(world.visitor_at(0)).await, Crowd::start(world.visitor_at(1)).await];
     let ann = world.visitor();
-    let refusal = is_asked(&ann, &[10, 11], "mine").await;
-    let (challenge, bits) = asked(&refusal);
+    let refusal = expect_puzzle(&ann, &[10, 11], "mine").await;
+    let (challenge, bits) = puzzle_of(&refusal);
     assert!((LEAST_BITS..=MOST_BITS).contains(&bits) && challenge.starts_with(&format!("{bits}-")), "{refusal}");
-    assert_eq!(ann.states().await.matches('1').count(), 1, "nothing is held yet");
+    assert_eq!(ann.seat_states().await.matches('1').count(), 1, "no seat is held yet");
 
-    // The same request again, and once more, as when its answer is lost; at another server as well.
-    let solution = solved(&refusal);
-    let (status, hold) = wants(&ann, &[10, 11], "mine", Some(&solution)).await;
+    // A retry, as after a lost answer, here and at another server.
+    let solution = solve_refusal(&refusal);
+    let (status, hold) = try_with_solution(&ann, &[10, 11], "mine", Some(&solution)).await;
     assert_eq!((status, hold["seats"].as_array().map(Vec::len)), (StatusCode::CREATED, Some(2)), "{hold}");
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    // There as well it is known that she solved one.
+    // The other server knows that she solved a puzzle, too.
     assert_eq!(at_other.hold(&[30]).await.1["code"], "one_hold_per_show");
-    assert_eq!(wants(&at_other, &[10, 11], "mine", Some(&solution)).await, (status, hold.clone()));
-    assert_eq!(wants(&ann, &[10, 11], "mine", None).await, (status, hold.clone()));
+    assert_eq!(try_with_solution(&at_other, &[10, 11], "mine", Some(&solution)).await, (status, hold.clone()));
+    assert_eq!(try_with_solution(&ann, &[10, 11], "mine", None).await, (status, hold.clone()));
 
-    // Who solved one is not asked again: not for more seats, not for another hold, at no server.
+    // A visitor who solved one needs no other: not for more seats, not for another hold, at no server.
     assert_eq!(ann.change(&hold, &[12], &[]).await.0, StatusCode::OK);
-    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
+    assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let (status, hold) = at_other.hold(&[20]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
-    assert_eq!(counted(&world, "solved").await, 1);
-    assert!(counted(&world, "asked").await >= 2, "the crowd was asked as well");
-    assert_eq!((counted(&world, "wrong").await, counted(&world, "replayed").await), (0, 0));
+    assert_eq!(puzzle_count(&world, "solved").await, 1);
+    assert!(puzzle_count(&world, "asked").await >= 2, "the crowd gets puzzles too");
+    assert_eq!((puzzle_count(&world, "wrong").await, puzzle_count(&world, "replayed").await), (0, 0));
     drop(crowds);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_solution_is_good_for_one_request_of_one_visitor_in_one_show() {
-    let world = flash_sale(1, &HOT_SOON).await;
+async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
+    let world = flash_sale(1, &LOW_LOAD_LIMIT).await;
     let other_show = insert_show(&world.pg, 300_000, 24 * 3600).await;
-    sqlx::query("UPDATE shows SET flash_sale = true").execute(&world.pg).await.expect("it is in a rush as well");
-    contest(&world).await;
+    sqlx::query("UPDATE shows SET flash_sale = true")
+        .execute(&world.pg)
+        .await
+        .expect("the other show is under load too");
+    hold_contested_seat(&world).await;
     let elsewhere = Visitor { show: other_show, ..world.visitor() };
     assert_eq!(elsewhere.hold(&[CONTESTED]).await.0, StatusCode::CREATED);
     let stranger = Visitor { show: other_show, ..world.visitor() };
-    let crowds = [Crowd::comes(world.visitor()).await, Crowd::comes(stranger).await];
+    let crowds = [Crowd::start(world.visitor()).await, Crowd::start(stranger).await];
     let (ann, bob) = (world.visitor(), world.visitor());
-    let solution = solved(&is_asked(&ann, &[10], "first").await);
+    let solution = solve_refusal(&expect_puzzle(&ann, &[10], "first").await);
 
-    // Another's, and another show's: each is given a puzzle of their own.
+    // Another visitor and another show get their own puzzles.
     let ann_elsewhere = Visitor { show: other_show, ..ann.clone() };
     for (visitor, seat) in [(&bob, 10), (&ann_elsewhere, 10)] {
-        let (status, refusal) = wants(visitor, &[seat], "taken-from-ann", Some(&solution)).await;
+        let (status, refusal) = try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await;
         assert_eq!((status, &refusal["code"]), (StatusCode::BAD_REQUEST, &json!("puzzle_wrong")), "{refusal}");
-        assert!(!solution.starts_with(&asked(&refusal).0), "a puzzle of their own");
+        assert!(!solution.starts_with(&puzzle_of(&refusal).0), "a new puzzle");
     }
-    // What comes with a refusal is as good as any.
-    let (_, refusal) = wants(&bob, &[15], "his-own", Some(&solution)).await;
-    assert_eq!(wants(&bob, &[15], "his-own", Some(&solved(&refusal))).await.0, StatusCode::CREATED);
+    // The puzzle in a refusal is valid.
+    let (_, refusal) = try_with_solution(&bob, &[15], "his-own", Some(&solution)).await;
+    assert_eq!(try_with_solution(&bob, &[15], "his-own", Some(&solve_refusal(&refusal))).await.0, StatusCode::CREATED);
 
-    // Spent on one request, it does for no other, though its visitor passes without one.
-    let (status, hold) = wants(&ann, &[10], "first", Some(&solution)).await;
+    // A used solution is refused for another request, but its visitor needs none any more.
+    let (status, hold) = try_with_solution(&ann, &[10], "first", Some(&solution)).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
-    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
-    let (status, refusal) = wants(&ann, &[11], "second", Some(&solution)).await;
+    assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
+    let (status, refusal) = try_with_solution(&ann, &[11], "second", Some(&solution)).await;
     assert_eq!((status, &refusal["code"]), (StatusCode::CONFLICT, &json!("puzzle_spent")), "{refusal}");
-    // Another number behind the same challenge is the same puzzle.
+    // Another number for the same challenge is the same puzzle.
     let (challenge, number) = solution.rsplit_once('-').expect("a number");
     let number: u64 = number.parse().expect("a number");
     let bits: u8 = challenge.split('-').next().and_then(|bits| bits.parse().ok()).expect("how many bits");
     let next = (number + 1..).map(|number| format!("{challenge}-{number}")).find(|other| is_solved(other, bits));
-    assert_eq!(wants(&ann, &[11], "third", next.as_deref()).await.1["code"], "puzzle_spent");
-    assert_eq!(wants(&ann, &[11], "fourth", None).await.0, StatusCode::CREATED);
-    assert_eq!(counted(&world, "replayed").await, 2);
+    assert_eq!(try_with_solution(&ann, &[11], "third", next.as_deref()).await.1["code"], "puzzle_spent");
+    assert_eq!(try_with_solution(&ann, &[11], "fourth", None).await.0, StatusCode::CREATED);
+    assert_eq!(puzzle_count(&world, "replayed").await, 2);
     drop(crowds);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_solution_is_a_clear_refusal_that_says_what_to_solve() {
-    let world = flash_sale(1, &HOT_SOON).await;
-    contest(&world).await;
-    let crowd = Crowd::comes(world.visitor()).await;
+async fn invalid_solution_is_refused_with_a_new_puzzle() {
+    let world = flash_sale(1, &LOW_LOAD_LIMIT).await;
+    hold_contested_seat(&world).await;
+    let crowd = Crowd::start(world.visitor()).await;
     let ann = world.visitor();
-    let (challenge, bits) = asked(&is_asked(&ann, &[10], "mine").await);
+    let (challenge, bits) = puzzle_of(&expect_puzzle(&ann, &[10], "mine").await);
     let right = solve(&challenge, bits, TRIES).expect("a solution");
     let unsolved = (0..).map(|number| format!("{challenge}-{number}")).find(|other| !is_solved(other, bits));
     let (_, rest) = challenge.split_once('-').expect("bits in front");
     let easier = solve(&format!("1-{rest}"), 1, TRIES).expect("a solution");
-    let run_out = run_out(&ann);
+    let expired = expired_solution(&ann);
     let long = "9".repeat(4_000);
     for wrong in [
-        unsolved.as_deref().expect("most numbers solve nothing"),
+        unsolved.as_deref().expect("most numbers solve no puzzle"),
         &easier,
-        &run_out,
+        &expired,
         &challenge,
         &format!("{challenge}-"),
         &format!("{right}x"),
@@ -207,19 +213,19 @@ async fn what_is_no_solution_is_a_clear_refusal_that_says_what_to_solve() {
         "14-1795000000000-00000000000000ab-zz-1",
         &long,
     ] {
-        let (status, refusal) = wants(&ann, &[10], "mine", Some(wrong)).await;
+        let (status, refusal) = try_with_solution(&ann, &[10], "mine", Some(wrong)).await;
         assert_eq!((status, &refusal["code"]), (StatusCode::BAD_REQUEST, &json!("puzzle_wrong")), "{wrong}: {refusal}");
-        assert_ne!(asked(&refusal).0, challenge, "a fresh one");
+        assert_ne!(puzzle_of(&refusal).0, challenge, "a new challenge");
     }
-    assert_eq!(counted(&world, "wrong").await, 12);
-    // None of that is held against her.
-    assert_eq!(wants(&ann, &[10], "mine", Some(&right)).await.0, StatusCode::CREATED);
+    assert_eq!(puzzle_count(&world, "wrong").await, 12);
+    // Invalid solutions have no later effect.
+    assert_eq!(try_with_solution(&ann, &[10], "mine", Some(&right)).await.0, StatusCode::CREATED);
     drop(crowd);
     world.end().await;
 }
 
-/// A solution of a puzzle of ours for this visitor that ran out: by more than two clocks may differ. Signed as the server does.
-fn run_out(visitor: &Visitor) -> String {
+/// An expired solution for this visitor, past the clock tolerance. Signed as the server does.
+fn expired_solution(visitor: &Visitor) -> String {
     let keyed = |key: &[u8]| Hmac::<Sha256>::new_from_slice(key).expect("any length is a key");
     let mut derived = keyed(TOKEN_SECRET.as_bytes());
     derived.update(b"rowlock puzzles 1");
@@ -230,40 +236,40 @@ fn run_out(visitor: &Visitor) -> String {
     signed.update(&[LEAST_BITS]);
     signed.update(&until.to_be_bytes());
     signed.update(&salt.to_be_bytes());
-    signed.update(http::visitor::owner_of(secret.expect("a cookie of ours")).as_bytes());
+    signed.update(http::visitor::owner_of(secret.expect("a visitor cookie")).as_bytes());
     let signature = hex::encode(&signed.finalize().into_bytes()[..16]);
     solve(&format!("{LEAST_BITS}-{until}-{salt:016x}-{signature}"), LEAST_BITS, TRIES).expect("a solution")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_calm_show_and_one_that_is_in_no_rush_ask_nobody() {
+async fn calm_show_and_ordinary_show_require_no_puzzle() {
     let calm = flash_sale(1, &[]).await;
     for seat in 0..10 {
         assert_eq!(calm.visitor().hold(&[seat]).await.0, StatusCode::CREATED);
     }
-    let (status, hold) = wants(&calm.visitor(), &[20], "asked-by-nobody", Some("no solution")).await;
-    assert_eq!(status, StatusCode::CREATED, "what was not asked for is not looked at: {hold}");
+    let (status, hold) = try_with_solution(&calm.visitor(), &[20], "not-required", Some("no solution")).await;
+    assert_eq!(status, StatusCode::CREATED, "a solution that is not required is ignored: {hold}");
     calm.end().await;
 
-    let slow = World::start(1, &HOT_SOON).await;
+    let slow = World::start(1, &LOW_LOAD_LIMIT).await;
     let off = flash_sale(1, &[("PUZZLE_HOLDS_PER_S", "0")]).await;
     for world in [slow, off] {
-        contest(&world).await;
+        hold_contested_seat(&world).await;
         let crowd = world.visitor();
-        let tries = futures::future::join_all((0..100).map(|_| crowd.hold(&[CONTESTED]))).await;
-        assert!(tries.iter().all(|(status, _)| *status == StatusCode::LOCKED));
+        let try_hold_from = futures::future::join_all((0..100).map(|_| crowd.hold(&[CONTESTED]))).await;
+        assert!(try_hold_from.iter().all(|(status, _)| *status == StatusCode::LOCKED));
         assert_eq!(world.visitor().hold(&[10]).await.0, StatusCode::CREATED);
         world.end().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_works_in_the_theatre_is_not_asked_and_other_accounts_are() {
-    let world = flash_sale(1, &HOT_SOON).await;
-    contest(&world).await;
+async fn staff_of_the_theatre_need_no_puzzle_and_other_accounts_do() {
+    let world = flash_sale(1, &LOW_LOAD_LIMIT).await;
+    hold_contested_seat(&world).await;
     let mut seller = hired(&world, "sue@example.org", "box_office").await;
-    let mut customer = signed_up(&world, "cara@example.org").await;
-    let crowd = Crowd::comes(world.visitor()).await;
+    let mut customer = register_and_log_in(&world, "cara@example.org").await;
+    let crowd = Crowd::start(world.visitor()).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let (status, hold) = seller.post(&path, json!({ "seats": [10] })).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
@@ -274,23 +280,23 @@ async fn who_works_in_the_theatre_is_not_asked_and_other_accounts_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_behind_one_address_pays_no_try_for_being_asked() {
-    let settings = [HOT_SOON[0], HOT_SOON[1], ("HOLDS_PER_ADDRESS_MIN", "60")];
+async fn refusal_with_a_puzzle_does_not_count_towards_the_address_limit() {
+    let settings = [LOW_LOAD_LIMIT[0], LOW_LOAD_LIMIT[1], ("HOLDS_PER_ADDRESS_MIN", "60")];
     let world = flash_sale(1, &settings).await;
-    contest(&world).await;
-    let crowd = Crowd::comes(world.visitor()).await;
+    hold_contested_seat(&world).await;
+    let crowd = Crowd::start(world.visitor()).await;
     for number in 0..150 {
-        is_asked(&world.visitor(), &[5], &format!("key-{number}")).await;
+        expect_puzzle(&world.visitor(), &[5], &format!("key-{number}")).await;
     }
     drop(crowd);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_new_is_made_a_visitor_by_the_refusal_and_can_solve_it() {
-    let world = flash_sale(1, &HOT_SOON).await;
-    contest(&world).await;
-    let crowd = Crowd::comes(world.visitor()).await;
+async fn new_client_gets_a_visitor_cookie_with_the_puzzle_and_can_solve_it() {
+    let world = flash_sale(1, &LOW_LOAD_LIMIT).await;
+    hold_contested_seat(&world).await;
+    let crowd = Crowd::start(world.visitor()).await;
     let path = format!("{}/api/v1/shows/{}/holds", world.servers[0].url, world.show);
     let request = || {
         let request = world.visitor().client.post(&path).header("idempotency-key", Uuid::nil().to_string());
@@ -299,7 +305,7 @@ async fn somebody_new_is_made_a_visitor_by_the_refusal_and_can_solve_it() {
     let refused = request().send().await.expect("the server answers");
     assert_eq!(refused.status(), StatusCode::PRECONDITION_REQUIRED);
     let cookie = refused.headers()["set-cookie"].to_str().expect("text").split(';').next().expect("a pair").to_owned();
-    let solution = solved(&refused.json().await.expect("JSON"));
+    let solution = solve_refusal(&refused.json().await.expect("JSON"));
     let again = request().header("cookie", cookie).header("puzzle-solution", solution);
     assert_eq!(again.send().await.expect("the server answers").status(), StatusCode::CREATED);
     drop(crowd);
@@ -307,30 +313,30 @@ async fn somebody_new_is_made_a_visitor_by_the_refusal_and_can_solve_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_new_visitors_that_solve_nothing_is_refused_by_its_address_and_others_are_heard() {
-    /// Tries of an address in a minute here, half of the new visitors it may send, of whom a sixth goes beyond.
-    const A_MINUTE: usize = 120;
+async fn flood_of_new_visitors_without_solutions_is_limited_by_address() {
+    /// Attempts per minute of an address here. It may send twice as many new visitors, plus up to a sixth in lots.
+    const PER_MINUTE: usize = 120;
     let limits = [("HOLDS_PER_VISITOR_MIN", "600"), ("HOLDS_PER_ADDRESS_MIN", "120"), ("TRUSTED_PROXIES", "1")];
-    let world = flash_sale(1, &[HOT_SOON.as_slice(), limits.as_slice()].concat()).await;
-    contest(&world).await;
-    let crowd = Crowd::comes(world.visitor()).await;
+    let world = flash_sale(1, &[LOW_LOAD_LIMIT.as_slice(), limits.as_slice()].concat()).await;
+    hold_contested_seat(&world).await;
+    let crowd = Crowd::start(world.visitor()).await;
     let known = world.visitor();
-    assert_eq!(tries(&known, "203.0.113.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
-    let mut heard = 0;
+    assert_eq!(try_hold_from(&known, "203.0.113.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
+    let mut accepted = 0;
     let refusal = loop {
-        let answer = tries(&world.visitor(), "203.0.113.7").await;
+        let answer = try_hold_from(&world.visitor(), "203.0.113.7").await;
         if answer.status() == StatusCode::TOO_MANY_REQUESTS {
             break answer;
         }
         assert_eq!(answer.status(), StatusCode::PRECONDITION_REQUIRED);
-        heard += 1;
-        assert!(heard <= 4 * A_MINUTE, "{heard} new visitors of one address were heard");
+        accepted += 1;
+        assert!(accepted <= 4 * PER_MINUTE, "{accepted} new visitors of one address were accepted");
     };
-    assert!(heard >= 2 * A_MINUTE - 1, "{heard} new visitors were heard");
+    assert!(accepted >= 2 * PER_MINUTE - 1, "{accepted} new visitors were accepted");
     assert_eq!(refusal.headers()["ratelimit-policy"], "\"hold-address\";q=120;w=60");
-    // Not refused: a visitor of that address who was there before, and new ones of other addresses.
-    assert_eq!(tries(&known, "203.0.113.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
-    assert_eq!(tries(&world.visitor(), "198.51.100.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
+    // Not limited: an earlier visitor of that address, and new ones of other addresses.
+    assert_eq!(try_hold_from(&known, "203.0.113.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
+    assert_eq!(try_hold_from(&world.visitor(), "198.51.100.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
     drop(crowd);
     world.end().await;
 }

@@ -1,5 +1,4 @@
-//! Redis processes of a test's own: several may be started, frozen and killed without anyone else
-//! noticing.
+//! Redis processes of one test, which can be started, frozen and killed without an effect on other tests.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,19 +14,19 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use crate::ports;
-use crate::world::{PATIENCE, Visitor, until};
+use crate::world::{TEST_TIMEOUT, Visitor, wait_until};
 
-/// A server that waits for Redis waits for so long; the rest is the request's other work.
+/// Deadline of a server's call to Redis.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(3);
-/// …and this much is granted for that, on a machine that does much else.
+/// Time granted for the rest of the request, on a busy machine.
 pub const SLACK: Duration = Duration::from_secs(3);
-/// Whether a Redis answers at all is known after this; one that is frozen does not.
-const ANSWER_WITHIN: Duration = Duration::from_millis(500);
+/// Timeout of a ping. A frozen Redis does not answer.
+const PING_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A running Redis, and where it keeps its files. Killed when it goes out of scope.
+/// A running Redis and its data folder. Killed when it is dropped.
 pub struct Redis {
     pub port: u16,
-    /// Where the nodes of a Cluster talk to each other.
+    /// Cluster bus port.
     pub bus_port: u16,
     folder: PathBuf,
     settings: Vec<String>,
@@ -35,40 +34,40 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts one with these settings, given as in its configuration file.
+    /// Starts one with these lines in its configuration file.
     pub async fn start(settings: &[&str]) -> Self {
         let folder = new_folder();
         let (port, bus_port) = (ports::free().port(), ports::free().port());
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let process = spawn(&folder, port, bus_port, &settings, &[]);
         let redis = Self { port, bus_port, folder, settings, process };
-        redis.answers().await;
+        redis.wait_until_ready().await;
         redis
     }
 
-    /// Starts it again after it was killed, with further settings, on the files it left. Does not wait.
+    /// Restarts a killed one on its files, with further settings. Does not wait.
     pub fn restart(&mut self, more: &[&str]) {
         self.process = spawn(&self.folder, self.port, self.bus_port, &self.settings, more);
     }
 
-    pub async fn answers(&self) {
-        until("Redis answers", || async { self.try_ask::<redis::Value>(&["PING"]).await.is_ok() }).await;
+    pub async fn wait_until_ready(&self) {
+        wait_until("Redis answers", || async { self.try_command::<redis::Value>(&["PING"]).await.is_ok() }).await;
     }
 
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// Asks it something; it must answer. With patience: a busy machine or disk is no answer of Redis.
-    pub async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
-        self.ask_within(PATIENCE, words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    /// Runs a command, which must succeed. The timeout is long, because the machine or disk may be busy.
+    pub async fn command<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        self.command_within(TEST_TIMEOUT, words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    pub async fn try_ask<T: FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
-        self.ask_within(ANSWER_WITHIN, words).await
+    pub async fn try_command<T: FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
+        self.command_within(PING_TIMEOUT, words).await
     }
 
-    async fn ask_within<T: FromRedisValue>(&self, limit: Duration, words: &[&str]) -> redis::RedisResult<T> {
+    async fn command_within<T: FromRedisValue>(&self, limit: Duration, words: &[&str]) -> redis::RedisResult<T> {
         let mut connection = self.connection(limit).await?;
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
@@ -81,17 +80,17 @@ impl Redis {
         redis::Client::open(self.url())?.get_multiplexed_async_connection_with_config(&config).await
     }
 
-    /// Kills it as a power cut does.
+    /// Kills it without a shutdown.
     pub async fn kill(&mut self) {
         self.process.kill().await.expect("Redis can be killed");
     }
 
-    /// Stops it in its tracks: connections stay open, nothing is answered.
+    /// Suspends it: connections stay open, and nothing is answered.
     pub async fn freeze(&self) {
         self.signal("-STOP").await;
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub async fn thaw(&self) {
         self.signal("-CONT").await;
     }
@@ -105,15 +104,15 @@ impl Redis {
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        // A frozen one is killed as well; its files go before it notices.
+        // Also kills a frozen one; its files are removed first.
         let _ = self.process.start_kill();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// A folder of its own, in memory if there is such a place. A node of a Cluster waits for the disk at every change of
-/// its map, for seconds when others write much, and its neighbours take it for dead. What a killed Redis wrote stays
-/// here as well; Redis promises no more to a kill.
+/// Creates a data folder, in memory if there is a RAM disk. A Cluster node waits for the disk at every change of its
+/// cluster state. On a busy disk that takes seconds, and the other nodes mark it as failed. Files of a killed Redis survive
+/// here too; Redis promises no more after a kill.
 fn new_folder() -> PathBuf {
     let name = format!("rowlock-redis-{}", platform::ids::new_id().simple());
     let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
@@ -121,7 +120,7 @@ fn new_folder() -> PathBuf {
     folders.find(|folder| std::fs::create_dir(folder).is_ok()).expect("a folder")
 }
 
-/// Settings go by the file: Sentinel wants one of its own to write to.
+/// Writes the settings to a file, because Sentinel needs a configuration file that it can write to.
 fn spawn(folder: &std::path::Path, port: u16, bus_port: u16, settings: &[String], more: &[&str]) -> Child {
     let mut text = format!("bind 127.0.0.1\nport {port}\ndir {}\n", folder.display());
     let is_sentinel = settings.iter().any(|line| line.starts_with("sentinel "));
@@ -146,20 +145,20 @@ fn spawn(folder: &std::path::Path, port: u16, bus_port: u16, settings: &[String]
     command.spawn().expect("redis-server starts; `cargo xtask test` installs it")
 }
 
-/// What became of a wish for seats, and how soon.
+/// Answer to an attempt to hold seats, and its duration.
 #[derive(Debug)]
-pub struct Tried {
+pub struct HoldAttempt {
     pub status: StatusCode,
     pub body: Value,
-    /// Seconds, where the answer has them.
+    /// `Retry-After` in seconds, where the answer has it.
     pub retry_after: Option<u64>,
     pub took: Duration,
 }
 
-impl Tried {
-    /// Sent away properly: with a time to come back, and before patience is over.
-    pub fn is_sent_away(&self) -> bool {
-        assert!(self.took < CALL_DEADLINE + SLACK, "nobody waits for ever: {self:?}");
+impl HoldAttempt {
+    /// Returns whether the answer is a 503. Asserts its `Retry-After`, and that it arrived before the deadline.
+    pub fn is_unavailable(&self) -> bool {
+        assert!(self.took < CALL_DEADLINE + SLACK, "answered after the deadline: {self:?}");
         if self.status != StatusCode::SERVICE_UNAVAILABLE {
             return false;
         }
@@ -169,8 +168,8 @@ impl Tried {
     }
 }
 
-/// Asks for seats with a key, and takes the time.
-pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> Tried {
+/// Tries to hold seats with this idempotency key, and measures the time.
+pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> HoldAttempt {
     let began = Instant::now();
     let answer = visitor
         .client
@@ -184,38 +183,38 @@ pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> Tried {
     let status = answer.status();
     let retry_after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
     let body = answer.json().await.expect("JSON");
-    Tried { status, body, retry_after, took: began.elapsed() }
+    HoldAttempt { status, body, retry_after, took: began.elapsed() }
 }
 
-/// Asks for seats again and again, always with the same key, until there is an answer.
-pub async fn hold_at_last(visitor: &Visitor, seats: &[u32]) -> Tried {
+/// Retries a hold with one idempotency key until the answer is not a 503.
+pub async fn hold_with_retries(visitor: &Visitor, seats: &[u32]) -> HoldAttempt {
     let key = platform::ids::new_id().to_string();
     let mut again = tokio::time::interval(Duration::from_millis(50));
     let asked = async {
         loop {
             again.tick().await;
             let tried = try_hold(visitor, seats, &key).await;
-            if !tried.is_sent_away() {
+            if !tried.is_unavailable() {
                 return tried;
             }
         }
     };
-    tokio::time::timeout(PATIENCE, asked).await.expect("seats can be held again some time")
+    tokio::time::timeout(TEST_TIMEOUT, asked).await.expect("the hold is answered before the timeout")
 }
 
-/// A live map somebody watches.
-pub struct Watching(WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>);
+/// A client of the live map.
+pub struct LiveMap(WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>);
 
-impl Watching {
-    pub async fn begin(visitor: &Visitor) -> Self {
-        let mut watching = Self(visitor.watch().await);
-        // The snapshot: from here on it is live.
-        watching.next().await;
-        watching
+impl LiveMap {
+    pub async fn open(visitor: &Visitor) -> Self {
+        let mut live_map = Self(visitor.open_live_map().await);
+        // The first frame is the snapshot; deltas follow.
+        live_map.next().await;
+        live_map
     }
 
-    /// Waits until news of a seat come in that state.
-    pub async fn sees(&mut self, seat: u32, state: domain::seats::SeatState) {
+    /// Waits for a frame that shows the seat in this state.
+    pub async fn wait_for_seat(&mut self, seat: u32, state: domain::seats::SeatState) {
         use domain::wire::Frame;
         loop {
             let seen = match self.next().await {
@@ -240,7 +239,7 @@ impl Watching {
                 }
             }
         };
-        let bytes = tokio::time::timeout(PATIENCE, binary).await.expect("news in time");
+        let bytes = tokio::time::timeout(TEST_TIMEOUT, binary).await.expect("a frame in time");
         domain::wire::Frame::decode(&bytes, 300).expect("a frame")
     }
 }

@@ -1,4 +1,4 @@
-//! One Redis that misbehaves in every way one can.
+//! Failures of a single Redis.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use reqwest::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::redis_process::{Redis, Watching, hold_at_last, try_hold};
-use crate::world::{Visitor, World, until};
+use crate::redis_process::{LiveMap, Redis, hold_with_retries, try_hold};
+use crate::world::{Visitor, World, wait_until};
 
-/// Being sent away by an open breaker costs no waiting: far less than one try of a call that hangs.
-const AT_ONCE: Duration = Duration::from_millis(500);
+/// Time limit of a refusal by an open breaker: much less than the timeout of a call.
+const BREAKER_TIMEOUT: Duration = Duration::from_millis(500);
 
 async fn world_on(redis: &Redis, servers: usize) -> World {
     World::start(servers, &[("REDIS_URL", &redis.url())]).await
 }
 
-/// Asks until an answer comes at once: the breaker is open.
-async fn is_sent_away_at_once(visitor: &Visitor, seat: u32) {
-    until("a breaker opens", || async {
+/// Sends holds until one is refused at once: the breaker is open.
+async fn wait_until_breaker_opens(visitor: &Visitor, seat: u32) {
+    wait_until("a breaker opens", || async {
         let tried = try_hold(visitor, &[seat], &platform::ids::new_id().to_string()).await;
-        tried.is_sent_away() && tried.took < AT_ONCE
+        tried.is_unavailable() && tried.took < BREAKER_TIMEOUT
     })
     .await;
 }
@@ -32,64 +32,64 @@ async fn has_its_hold(visitor: &Visitor) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_frozen_redis_sends_people_away_at_once_and_serves_them_when_it_thaws() {
+async fn frozen_redis_is_answered_with_503_at_once_and_served_after_it_continues() {
     let redis = Redis::start(&[]).await;
     let world = world_on(&redis, 1).await;
     let (ann, bob, eve) = (world.visitor(), world.visitor(), world.visitor());
     assert_eq!(ann.hold(&[1]).await.0, StatusCode::CREATED);
 
     redis.freeze().await;
-    is_sent_away_at_once(&bob, 2).await;
+    wait_until_breaker_opens(&bob, 2).await;
     redis.thaw().await;
-    assert_eq!(hold_at_last(&eve, &[3]).await.status, StatusCode::CREATED);
-    assert!(has_its_hold(&ann).await, "what was granted before stays");
-    let late = hold_at_last(&eve, &[1]).await;
+    assert_eq!(hold_with_retries(&eve, &[3]).await.status, StatusCode::CREATED);
+    assert!(has_its_hold(&ann).await, "earlier holds are kept");
+    let late = hold_with_retries(&eve, &[1]).await;
     assert_ne!(late.status, StatusCode::CREATED, "{late:?}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redis_that_restarts_and_loads_its_data_is_waited_for_and_nothing_is_lost() {
+async fn restarting_redis_that_loads_its_data_loses_nothing() {
     let mut redis = Redis::start(&["enable-debug-command yes"]).await;
     let world = world_on(&redis, 1).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let mut watching = Watching::begin(&bob).await;
+    let mut watching = LiveMap::open(&bob).await;
     assert_eq!(ann.hold(&[1]).await.0, StatusCode::CREATED);
-    watching.sees(1, SeatState::Locked).await;
-    redis.ask::<()>(&["DEBUG", "POPULATE", "2000", "ballast"]).await;
-    redis.ask::<()>(&["SAVE"]).await;
+    watching.wait_for_seat(1, SeatState::Locked).await;
+    redis.command::<()>(&["DEBUG", "POPULATE", "2000", "ballast"]).await;
+    redis.command::<()>(&["SAVE"]).await;
 
     redis.kill().await;
-    is_sent_away_at_once(&bob, 2).await;
-    // Half a millisecond a key: a second of "LOADING".
+    wait_until_breaker_opens(&bob, 2).await;
+    // Half a millisecond per key: a second of "LOADING".
     redis.restart(&["key-load-delay 500", "loading-process-events-interval-bytes 1024"]);
-    until("Redis is loading", || async {
-        let refused = redis.try_ask::<String>(&["GET", "anything"]).await.err();
+    wait_until("Redis is loading", || async {
+        let refused = redis.try_command::<String>(&["GET", "anything"]).await.err();
         refused.is_some_and(|error| error.code() == Some("LOADING"))
     })
     .await;
-    assert!(try_hold(&bob, &[2], "while-loading").await.is_sent_away());
-    assert_eq!(hold_at_last(&bob, &[2]).await.status, StatusCode::CREATED);
-    assert!(has_its_hold(&ann).await, "it was on disk");
-    watching.sees(2, SeatState::Locked).await;
+    assert!(try_hold(&bob, &[2], "while-loading").await.is_unavailable());
+    assert_eq!(hold_with_retries(&bob, &[2]).await.status, StatusCode::CREATED);
+    assert!(has_its_hold(&ann).await, "the hold was on disk");
+    watching.wait_for_seat(2, SeatState::Locked).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forgotten_scripts_and_cut_connections_are_nobodys_trouble() {
+async fn flushed_scripts_and_closed_connections_cause_no_errors() {
     let redis = Redis::start(&[]).await;
     let world = world_on(&redis, 2).await;
-    let mut watching = Watching::begin(&world.visitor_at(1)).await;
+    let mut watching = LiveMap::open(&world.visitor_at(1)).await;
     let mut seat = 0;
     for trouble in
         [&["SCRIPT", "FLUSH"][..], &["CLIENT", "KILL", "TYPE", "normal"], &["CLIENT", "KILL", "TYPE", "pubsub"]]
     {
         for server in 0..2 {
-            redis.ask::<redis::Value>(trouble).await;
-            // The first wish after it is granted: nobody has to try again.
+            redis.command::<redis::Value>(trouble).await;
+            // The first hold after it is granted without a retry.
             let (status, answer) = world.visitor_at(server).hold(&[seat]).await;
             assert_eq!(status, StatusCode::CREATED, "after {trouble:?}: {answer}");
-            watching.sees(seat, SeatState::Locked).await;
+            watching.wait_for_seat(seat, SeatState::Locked).await;
             seat += 1;
         }
     }
@@ -97,20 +97,21 @@ async fn forgotten_scripts_and_cut_connections_are_nobodys_trouble() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_redis_sends_people_away_until_there_is_room() {
+async fn full_redis_refuses_holds_until_there_is_memory() {
     let redis = Redis::start(&[]).await;
     let world = world_on(&redis, 1).await;
     let ann = world.visitor();
-    ann.sees(1, '0').await;
-    redis.ask::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    assert!(try_hold(&ann, &[1], "while-full").await.is_sent_away());
-    redis.ask::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
-    assert_eq!(hold_at_last(&ann, &[1]).await.status, StatusCode::CREATED);
+    ann.wait_for_seat(1, '0').await;
+    redis.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    assert!(try_hold(&ann, &[1], "while-full").await.is_unavailable());
+    redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    assert_eq!(hold_with_retries(&ann, &[1]).await.status, StatusCode::CREATED);
     world.end().await;
 }
 
-/// A way to Redis that loses the answer to whatever names `key`: it is done, and the connection is cut.
-async fn losing_answers_about(key: &'static str, redis: &Redis) -> String {
+/// A proxy to Redis that loses the answers to commands that name `key`: they are executed, and the connection is
+/// closed.
+async fn proxy_losing_answers(key: &'static str, redis: &Redis) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("redis://{}/", listener.local_addr().expect("an address"));
     let port = redis.port;
@@ -122,7 +123,7 @@ async fn losing_answers_about(key: &'static str, redis: &Redis) -> String {
     url
 }
 
-/// Passes both ways; who asks about `key` is cut off as soon as there is an answer. Either side may go at any time.
+/// Forwards in both directions; closes the connection at the answer to a command that names `key`.
 async fn pass_until_named(mut client: TcpStream, port: u16, key: &str) -> std::io::Result<()> {
     let mut redis = TcpStream::connect(("127.0.0.1", port)).await?;
     let (mut asked, mut answered) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
@@ -149,20 +150,20 @@ async fn pass_until_named(mut client: TcpStream, port: u16, key: &str) -> std::i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_counts_is_not_asked_again_when_its_answer_is_lost() {
+async fn counting_call_is_not_repeated_when_its_answer_is_lost() {
     const COUNT: &str = "return redis.call('INCR', KEYS[1])";
     let redis = Redis::start(&[]).await;
-    // Known beforehand: else the answer that is lost would be that nobody knows it.
-    redis.ask::<String>(&["SCRIPT", "LOAD", COUNT]).await;
-    let link = Link::connect(&losing_answers_about("{lost}", &redis).await).await.expect("a link");
+    // Loaded before: otherwise the lost answer would be NOSCRIPT.
+    redis.command::<String>(&["SCRIPT", "LOAD", COUNT]).await;
+    let link = Link::connect(&proxy_losing_answers("{lost}", &redis).await).await.expect("a link");
     let count = LuaScript::new(COUNT);
 
     let once = link.eval_once(&count.call(&["{lost}:once"])).await;
     assert!(matches!(once, Err(LinkError::Unavailable { tries: 1, .. })), "{once:?}");
-    assert_eq!(redis.ask::<u32>(&["GET", "{lost}:once"]).await, 1);
+    assert_eq!(redis.command::<u32>(&["GET", "{lost}:once"]).await, 1);
 
-    // The same by the call that may be repeated: the proxy does lose answers.
+    // A repeatable call to the same key shows that the proxy loses answers.
     let often = link.eval(&count.call(&["{lost}:often"])).await;
     assert!(matches!(often, Err(LinkError::Unavailable { .. })), "{often:?}");
-    assert!(redis.ask::<u32>(&["GET", "{lost}:often"]).await > 1);
+    assert!(redis.command::<u32>(&["GET", "{lost}:often"]).await > 1);
 }

@@ -1,16 +1,16 @@
-//! Regions: a server sells the shows of its own, and sends everybody else to where theirs is sold.
+//! Regions: a server sells shows of its own region, and redirects to the others.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{CHECK_VIOLATION, World, refused_with, text};
+use crate::world::{CHECK_VIOLATION, World, assert_refused, text};
 
 const EU: &str = "http://eu.rowlock.example";
 const US: &str = "http://us.rowlock.example";
 const REGIONS: (&str, &str) = ("REGIONS", "eu=http://eu.rowlock.example, us=http://us.rowlock.example/");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_is_sold_in_its_region_and_every_other_leads_there() {
+async fn show_is_sold_in_its_region_and_others_redirect_there() {
     let mut world = World::start(0, &[REGIONS]).await;
     sqlx::query("UPDATE theatres SET region = 'us'").execute(&world.pg).await.expect("the theatre is of a region");
     let eu = world.add_server(&[("REGION", "eu"), ("PUBLIC_URL", EU)]).await;
@@ -35,7 +35,7 @@ async fn a_show_is_sold_in_its_region_and_every_other_leads_there() {
     assert_eq!(answer.headers()["location"], US);
 
     let bob = world.visitor_at(us);
-    let bought = bob.bought(&[1], "tok_paid").await;
+    let bought = bob.buy_seats(&[1], "tok_paid").await;
     assert_eq!(text(&bought["state"]), "CONFIRMED");
     let page = bob.client.get(format!("{}/shows/{show}", bob.base)).send().await.expect("an answer");
     assert_eq!(page.status(), StatusCode::OK);
@@ -43,16 +43,16 @@ async fn a_show_is_sold_in_its_region_and_every_other_leads_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_nowhere_is_not_found_and_a_theatre_of_no_region_is_sold_here() {
+async fn unknown_show_is_not_found_and_a_theatre_without_a_region_is_sold_here() {
     let mut world = World::start(0, &[REGIONS]).await;
-    // As rows come from the other region, and one from a region nobody told us of.
+    // Rows copied from the other region, and one from an unconfigured region.
     let (there, nowhere, lost) = (platform::ids::new_id(), platform::ids::new_id(), platform::ids::new_id());
     sqlx::query("INSERT INTO show_regions VALUES ($1, 'us'), ($2, 'mars')")
         .bind(there)
         .bind(lost)
         .execute(&world.pg)
         .await
-        .expect("they are copied");
+        .expect("the rows are copied");
     let eu = world.add_server(&[("REGION", "eu"), ("PUBLIC_URL", EU)]).await;
     let ann = world.visitor_at(eu);
     for (show, expected) in [
@@ -63,35 +63,35 @@ async fn what_is_nowhere_is_not_found_and_a_theatre_of_no_region_is_sold_here() 
     ] {
         assert_eq!(ann.get(&format!("/api/v1/shows/{show}")).await.0, expected);
     }
-    assert_eq!(text(&ann.bought(&[1], "tok_paid").await["state"]), "CONFIRMED");
+    assert_eq!(text(&ann.buy_seats(&[1], "tok_paid").await["state"]), "CONFIRMED");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_theatre_stays_in_its_region_and_its_shows_are_noted() {
+async fn theatre_keeps_its_region_and_its_shows_are_recorded() {
     let world = World::start(0, &[]).await;
     let noted = "SELECT count(*) FROM show_regions WHERE region = 'eu'";
     assert_eq!(world.count(noted).await, 0);
     for region in ["", "EU", "-eu", "e u"] {
         let set = sqlx::query("UPDATE theatres SET region = $1").bind(region).execute(&world.pg).await;
-        refused_with(&format!("{region:?} is no name"), set, CHECK_VIOLATION, "theatres_region_check");
+        assert_refused(&format!("{region:?} is not a valid name"), set, CHECK_VIOLATION, "theatres_region_check");
     }
     let set = "UPDATE theatres SET region = 'eu'";
-    sqlx::query(set).execute(&world.pg).await.expect("it is of a region");
+    sqlx::query(set).execute(&world.pg).await.expect("the region is set");
     assert_eq!(world.count(noted).await, 1);
-    sqlx::query(set).execute(&world.pg).await.expect("and still is");
+    sqlx::query(set).execute(&world.pg).await.expect("the same region is set again");
     crate::world::insert_show(&world.pg, 300_000, 3_600).await;
-    assert_eq!(world.count(noted).await, 2, "a show that is planned later is noted as well");
+    assert_eq!(world.count(noted).await, 2, "a later show is recorded too");
     for other in ["UPDATE theatres SET region = 'us'", "UPDATE theatres SET region = NULL"] {
-        refused_with(other, sqlx::query(other).execute(&world.pg).await, CHECK_VIOLATION, "it stays there");
+        assert_refused(other, sqlx::query(other).execute(&world.pg).await, CHECK_VIOLATION, "the region is immutable");
     }
-    // What else is changed about it does not matter.
-    sqlx::query("UPDATE theatres SET name = 'Boreal'").execute(&world.pg).await.expect("it has another name");
+    // Other columns can change.
+    sqlx::query("UPDATE theatres SET name = 'Boreal'").execute(&world.pg).await.expect("the theatre is renamed");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn regions_that_would_send_people_in_circles_are_not_begun_with() {
+async fn invalid_region_settings_prevent_the_start() {
     let world = World::start(0, &[]).await;
     for (settings, said) in [
         (&["--region", "eu"][..], "REGION is eu, which REGIONS does not name"),
@@ -111,8 +111,8 @@ async fn regions_that_would_send_people_in_circles_are_not_begun_with() {
             "REGIONS has eu twice",
         ),
     ] {
-        let (good, told) = world.command(&[&["serve"][..], settings].concat()).await;
-        assert!(!good && told.contains(said), "{settings:?}: {told}");
+        let (good, output) = world.command(&[&["serve"][..], settings].concat()).await;
+        assert!(!good && output.contains(said), "{settings:?}: {output}");
     }
     world.end().await;
 }

@@ -1,4 +1,4 @@
-//! Server processes that are killed and started again at the address they had, as a supervisor does.
+//! Server processes that are killed and restarted at the same address, as a supervisor does.
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use tokio::sync::Mutex;
 
 use crate::world::World;
 
-/// How long a server may take until it serves, on a machine that does much else.
-const READY_WITHIN: Duration = Duration::from_secs(60);
-/// How often it is asked.
-const LOOK_AGAIN: Duration = Duration::from_millis(25);
+/// Time limit for a server's start, on a busy machine.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval of the readiness checks.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// One server, whichever process it is just now. Killed when it goes out of scope.
+/// A server at a fixed address, whose process changes. Killed when it is dropped.
 pub struct Replica {
     pub url: String,
     settings: Vec<(String, String)>,
@@ -26,7 +26,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// One with the world's settings and these; not started yet.
+    /// A replica with the world's settings and these. Not started yet.
     pub fn new(world: &World, settings: &[(&str, &str)]) -> Self {
         let free = crate::ports::free();
         let url = format!("http://{free}");
@@ -35,12 +35,12 @@ impl Replica {
         all.extend(settings.iter().map(|(key, value)| ((*key).into(), (*value).into())));
         let client = reqwest::Client::builder().timeout(Duration::from_secs(5)).no_proxy().build().expect("a client");
         let log = std::env::temp_dir().join(format!("rowlock-server-{}.log", free.port()));
-        // What it says is for whoever looks into a failure; an older one of this port is no concern of ours.
+        // The log is for debugging a failure; an old one of this port is removed.
         let _ = std::fs::remove_file(&log);
         Self { url, settings: all, log, process: Mutex::new(None), client }
     }
 
-    /// Starts it and waits until it serves. One that gave up because a store was away is started again.
+    /// Starts it and waits until it is ready. Restarts it if it exits because a store is down.
     pub async fn start(&self) {
         let serves = async {
             loop {
@@ -55,28 +55,28 @@ impl Replica {
                 if answer.is_ok_and(|answer| answer.status() == StatusCode::OK) {
                     return;
                 }
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        let in_time = tokio::time::timeout(READY_WITHIN, serves).await;
-        in_time.unwrap_or_else(|_| panic!("the server does not come up; it says in {}", self.log.display()));
+        let in_time = tokio::time::timeout(READY_TIMEOUT, serves).await;
+        in_time.unwrap_or_else(|_| panic!("the server does not start; its log is {}", self.log.display()));
     }
 
-    /// Kills it as a crash does.
+    /// Kills it without a graceful shutdown.
     pub async fn kill(&self) {
         if let Some(mut process) = self.process.lock().await.take() {
             process.kill().await.expect("the server can be killed");
         }
     }
 
-    /// Stops it as operators do, and waits until it has ended.
+    /// Stops it with SIGTERM, and waits until it exits.
     pub async fn stop(&self) {
         let Some(mut process) = self.process.lock().await.take() else { return };
         let id = process.id().expect("it runs").to_string();
         let asked = Command::new("kill").args(["-TERM", &id]).status().await.expect("kill runs");
-        assert!(asked.success(), "it is asked to stop");
-        let ended = tokio::time::timeout(READY_WITHIN, process.wait()).await.expect("it stops when asked to");
-        assert!(ended.expect("it can be waited for").success(), "it stops in order");
+        assert!(asked.success(), "kill succeeds");
+        let ended = tokio::time::timeout(READY_TIMEOUT, process.wait()).await.expect("it stops after SIGTERM");
+        assert!(ended.expect("the process ends").success(), "it exits with success");
     }
 
     fn spawn(&self) -> Child {

@@ -1,11 +1,11 @@
-//! From a hold to a ticket or the money back, with the simulator as the gateway.
+//! From a hold to a ticket or a refund, with the simulator as the gateway.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{PRICE, Visitor, World, text, until};
+use crate::world::{PRICE, Visitor, World, text, wait_until};
 
-async fn checked_out(visitor: &Visitor, seats: &[u32]) -> Value {
+async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
     let (status, hold) = visitor.hold(seats).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let (status, booking) = visitor.book(&hold).await;
@@ -14,30 +14,30 @@ async fn checked_out(visitor: &Visitor, seats: &[u32]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paid_at_once_is_a_ticket_a_mail_and_a_sold_seat() {
+async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[46, 47]).await;
+    let booking = check_out(&ann, &[46, 47]).await;
     assert_eq!(booking["total"]["minor"], 2 * PRICE);
     let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"], &paid["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
     assert_eq!(paid["ticket_url"], format!("/bookings/{}/ticket", text(&booking["id"])));
-    ann.sees(46, '2').await;
-    until("a mail is there", || async { world.mails().len() == 1 }).await;
+    ann.wait_for_seat(46, '2').await;
+    wait_until("the mail is sent", || async { world.mails().len() == 1 }).await;
     assert!(world.mails()[0].contains("ann@example.org"));
-    let (_, story) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
-    assert_eq!(names(&story), ["created", "hold_taken", "payment_submitted", "payment_succeeded", "seats_sold"]);
-    // Paying again, with a new key, changes nothing and says so.
+    let (_, events) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+    assert_eq!(event_names(&events), ["created", "hold_taken", "payment_submitted", "payment_succeeded", "seats_sold"]);
+    // A second payment with a new key changes nothing and gets the confirmed booking.
     let (status, again) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_declined_card_releases_the_claims_and_keeps_the_hold() {
+async fn declined_card_releases_the_claims_and_keeps_the_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[3]).await;
+    let booking = check_out(&ann, &[3]).await;
     let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
     assert_eq!(
         (status, &declined["state"], &declined["money"]),
@@ -46,39 +46,39 @@ async fn a_declined_card_releases_the_claims_and_keeps_the_hold() {
     let seen = ann.booking(&booking).await;
     let last = seen["steps"].as_array().and_then(|steps| steps.last()).expect("a step");
     assert_eq!((&last["step"], &last["why"]), (&json!("failed"), &json!("declined")), "{seen}");
-    assert!(seen["expires_at_theatre"].is_null(), "there is nothing to pay any more: {seen}");
-    until("the claims are released", || async {
+    assert!(seen["expires_at_theatre"].is_null(), "nothing is left to pay: {seen}");
+    wait_until("the claims are released", || async {
         world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await == 0
     })
     .await;
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::LOCKED);
-    ann.lets_kept_hold_go(&declined).await;
-    ann.sees(3, '0').await;
+    ann.release_kept_hold(&declined).await;
+    ann.wait_for_seat(3, '0').await;
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::CREATED);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pending_then_paid_and_pending_then_failed_end_by_webhook() {
+async fn pending_payments_end_by_webhook() {
     let world = World::start(1, &[]).await;
     for (token, state, seat, seen) in
         [("tok_pending_paid", "CONFIRMED", 5, '2'), ("tok_pending_failed", "CANCELLED", 6, '1')]
     {
         let visitor = world.visitor();
-        let booking = checked_out(&visitor, &[seat]).await;
+        let booking = check_out(&visitor, &[seat]).await;
         let (_, pending) = visitor.pay(&booking, Some(token)).await;
         assert_eq!(pending["state"], "PAYMENT_PENDING");
-        visitor.sees_booking(&booking, state).await;
-        visitor.sees(seat as usize, seen).await;
+        visitor.wait_for_booking(&booking, state).await;
+        visitor.wait_for_seat(seat as usize, seen).await;
     }
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_gateways_page_is_where_a_buyer_without_a_token_pays() {
+async fn buyer_without_a_token_pays_on_the_gateways_page() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[8]).await;
+    let booking = check_out(&ann, &[8]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING");
     let page = text(&pending["pay_url"]).to_owned();
@@ -92,18 +92,18 @@ async fn the_gateways_page_is_where_a_buyer_without_a_token_pays() {
         .expect("the gateway answers");
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let back = answer.headers()["location"].to_str().expect("text").to_owned();
-    // The page of the booking knows by it that a card was given.
+    // With the parameter the booking's page knows that a card was submitted.
     assert_eq!(back, format!("{}/bookings/{}?submitted=1", ann.base, text(&booking["id"])));
-    ann.sees_booking(&booking, "CONFIRMED").await;
+    ann.wait_for_booking(&booking, "CONFIRMED").await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_keys_and_twenty_clicks_are_one_charge() {
+async fn two_keys_and_twenty_requests_are_one_charge() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    let booking = checked_out(&ann, &[9]).await;
+    let booking = check_out(&ann, &[9]).await;
     let answers = futures::future::join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.pay(&booking, Some("tok_paid"))
@@ -112,7 +112,7 @@ async fn two_keys_and_twenty_clicks_are_one_charge() {
     for (status, answer) in &answers {
         assert!(*status == StatusCode::OK || *status == StatusCode::CONFLICT, "{status} {answer}");
     }
-    ann.sees_booking(&booking, "CONFIRMED").await;
+    ann.wait_for_booking(&booking, "CONFIRMED").await;
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
@@ -120,7 +120,7 @@ async fn two_keys_and_twenty_clicks_are_one_charge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_changed_after_checkout_are_not_charged_unseen() {
+async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[70]).await;
@@ -128,7 +128,7 @@ async fn seats_changed_after_checkout_are_not_charged_unseen() {
     ann.change(&hold, &[71], &[]).await;
     let (status, refusal) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
-    // Checking out again is the same booking at the new price.
+    // A second checkout is the same booking at the new price.
     let (_, revised) = ann.book(&hold).await;
     assert_eq!((&revised["id"], &revised["total"]["minor"]), (&booking["id"], &json!(2 * PRICE)));
     assert_eq!(ann.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
@@ -136,10 +136,10 @@ async fn seats_changed_after_checkout_are_not_charged_unseen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_persons_booking_is_nowhere() {
+async fn foreign_booking_is_not_found() {
     let world = World::start(1, &[]).await;
     let (ann, eve) = (world.visitor(), world.visitor());
-    let booking = checked_out(&ann, &[80]).await;
+    let booking = check_out(&ann, &[80]).await;
     let id = text(&booking["id"]);
     assert_eq!(eve.get(&format!("/api/v1/bookings/{id}")).await.0, StatusCode::NOT_FOUND);
     assert_eq!(eve.get(&format!("/api/v1/bookings/{id}/events")).await.0, StatusCode::NOT_FOUND);
@@ -150,23 +150,23 @@ async fn another_persons_booking_is_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_comes_after_the_end_goes_back_visibly() {
+async fn payment_after_the_deadline_is_refunded_and_reported() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[90]).await;
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
-    let wish = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer, "if_late": "refund" });
-    let (_, booking) = ann.call(Method::POST, "/api/v1/bookings", wish).await;
-    // The page is open, and the time runs out: the booking expires and the page is told to take nothing.
+    let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer, "if_late": "refund" });
+    let (_, booking) = ann.call(Method::POST, "/api/v1/bookings", request_body).await;
+    // The page is open when the booking expires, and the payment is voided.
     let (_, pending) = ann.pay(&booking, None).await;
     let expire =
         "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1::uuid";
-    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("time passes");
+    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
     let overdue = "UPDATE payments SET updated_at = now() - interval '1 hour'";
-    sqlx::query(overdue).execute(&world.pg).await.expect("time passes");
-    ann.sees_booking(&booking, "EXPIRED").await;
-    ann.sees(90, '0').await;
-    // A late success, signed as it should be.
+    sqlx::query(overdue).execute(&world.pg).await.expect("the payment is overdue");
+    ann.wait_for_booking(&booking, "EXPIRED").await;
+    ann.wait_for_seat(90, '0').await;
+    // A late success event with a valid signature.
     let gateway_says = json!({
         "id": "evt_late", "type": "payment.succeeded", "created_ms": 0,
         "payment": { "id": "p", "reference": booking["id"], "amount_minor": PRICE, "currency": "EUR",
@@ -174,39 +174,39 @@ async fn money_that_comes_after_the_end_goes_back_visibly() {
     });
     let outcome = deliver(&ann, &gateway_says).await;
     assert_eq!(outcome, (StatusCode::OK, json!({ "outcome": "applied" })), "{pending}");
-    let seen = ann.sees_money(&booking, "REFUNDING").await;
-    assert_eq!(seen["state"], "EXPIRED", "late money revives nothing");
+    let seen = ann.wait_for_money(&booking, "REFUNDING").await;
+    assert_eq!(seen["state"], "EXPIRED", "the expired booking stays expired");
     assert_eq!(deliver(&ann, &gateway_says).await.1, json!({ "outcome": "duplicate" }));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_lock_sells_nothing_twice_and_costs_only_the_seat_it_was_about() {
+async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let sold = checked_out(&ann, &[100]).await;
+    let sold = check_out(&ann, &[100]).await;
     assert_eq!(ann.pay(&sold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    ann.sees(100, '2').await;
-    until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    world.forget_lock(100).await;
+    ann.wait_for_seat(100, '2').await;
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.mark_seat_free_in_redis(100).await;
     let (status, hold) = bob.hold(&[100, 101]).await;
-    assert_eq!(status, StatusCode::CREATED, "Redis knows no better");
+    assert_eq!(status, StatusCode::CREATED, "Redis has lost the sale");
     let (_, booking) = bob.book(&hold).await;
     let (status, refusal) = bob.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "seats_taken"));
     assert_eq!(refusal["seats"], json!([{ "seat": 100, "label": "F1", "state": "BOOKED" }]));
-    // The map tells the truth again, and Bob's other seat is still his to buy.
-    bob.sees(100, '2').await;
-    bob.sees(101, '1').await;
+    // The map is correct again, and Bob can still buy his other seat.
+    bob.wait_for_seat(100, '2').await;
+    bob.wait_for_seat(101, '1').await;
     assert_eq!(world.visitor().hold(&[100]).await.0, StatusCode::CONFLICT);
     let (_, revised) = bob.book(&hold).await;
     assert_eq!(bob.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "nobody was charged for a seat they did not get");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_tabs_that_check_out_at_once_make_one_booking() {
+async fn concurrent_checkouts_from_two_tabs_create_one_booking() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
@@ -218,7 +218,7 @@ async fn two_tabs_that_check_out_at_once_make_one_booking() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_was_refused_before_it_began_leaves_the_hold_as_it_was() {
+async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[120]).await;
@@ -243,7 +243,7 @@ async fn a_payment_that_was_refused_before_it_began_leaves_the_hold_as_it_was() 
     world.end().await;
 }
 
-/// Delivers a webhook signed now.
+/// Delivers a webhook that is signed now.
 pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
     let body = event.to_string();
     let signature = World::sign(&body, platform::clock::now().0 / 1_000);
@@ -260,42 +260,42 @@ pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_that_is_kept_longer_after_checking_out_can_be_paid_as_long() {
+async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[60, 61]).await;
+    let booking = check_out(&ann, &[60, 61]).await;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
     let (status, longer) = ann.call_with_key(Method::POST, &path, Value::Null, "longer").await;
     assert_eq!(status, StatusCode::OK, "{longer}");
     let kept = ann.booking(&booking).await;
     assert_eq!(kept["expires_at_ms"], longer["expires_at_ms"], "{kept}");
-    assert!(kept["expires_at_ms"].as_i64() > booking["expires_at_ms"].as_i64(), "longer than before");
-    // A repeat gets the same answer, and nothing more is written down.
-    let story = format!("/api/v1/bookings/{}/events", text(&booking["id"]));
+    assert!(kept["expires_at_ms"].as_i64() > booking["expires_at_ms"].as_i64(), "the booking is extended");
+    // A retry gets the same answer, and adds no event.
+    let events = format!("/api/v1/bookings/{}/events", text(&booking["id"]));
     assert_eq!(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await.1, longer);
-    assert_eq!(names(&ann.get(&story).await.1), ["created", "hold_taken", "kept_longer"]);
-    // Paid from what this replica wrote down when it was checked out, and has moved since.
+    assert_eq!(event_names(&ann.get(&events).await.1), ["created", "hold_taken", "kept_longer"]);
+    // Paid from this replica's cached booking, which has changed since.
     let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hold_whose_booking_has_ended_is_not_said_to_last_longer() {
+async fn hold_of_an_ended_booking_cannot_be_extended() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = checked_out(&ann, &[62]).await;
+    let booking = check_out(&ann, &[62]).await;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
-    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("time passes");
+    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
     let (status, refusal) = ann.call(Method::POST, &path, Value::Null).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "hold_expired"), "{refusal}");
     world.end().await;
 }
 
-/// What happened to a booking, in order.
-pub fn names(story: &Value) -> Vec<&str> {
-    story.as_array().expect("a list").iter().map(|event| text(&event["event"])).collect()
+/// Event names of a booking, in order.
+pub fn event_names(events: &Value) -> Vec<&str> {
+    events.as_array().expect("a list").iter().map(|event| text(&event["event"])).collect()
 }

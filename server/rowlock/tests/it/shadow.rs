@@ -1,4 +1,4 @@
-//! A second Redis beside the first, as operators use it: to take its place, and never to be in the way.
+//! A shadow Redis beside the first, as operators use it to replace the first without an outage.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,15 +7,15 @@ use serde_json::json;
 
 use crate::redis_process::Redis;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{Visitor, World, text, until};
+use crate::world::{Visitor, World, text, wait_until};
 
-/// The same person, at another server.
-fn moved(world: &World, server: usize, visitor: &Visitor) -> Visitor {
+/// The same visitor at another server.
+fn at_server(world: &World, server: usize, visitor: &Visitor) -> Visitor {
     Visitor { cookie: visitor.cookie.clone(), ..world.visitor_at(server) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_redis_takes_anothers_place_and_nobody_loses_a_seat() {
+async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     let (old, new) = (Redis::start(&[]).await, Redis::start(&[]).await);
     let mut world = World::start(1, &[("REDIS_URL", &old.url()), ("SHADOW_REDIS_URL", &new.url())]).await;
     let (ann, bob, eve) = (world.visitor(), world.visitor(), world.visitor());
@@ -25,12 +25,12 @@ async fn one_redis_takes_anothers_place_and_nobody_loses_a_seat() {
     let (_, eves) = eve.hold(&[8]).await;
     let (_, booking) = eve.book(&eves).await;
     assert_eq!(eve.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    eve.sees(8, '2').await;
+    eve.wait_for_seat(8, '2').await;
 
     let after = world.add_server(&[("REDIS_URL", &new.url()), ("SHADOW_REDIS_URL", &old.url())]).await;
-    let (ann, bob, zoe) = (moved(&world, after, &ann), moved(&world, after, &bob), world.visitor_at(after));
+    let (ann, bob, zoe) = (at_server(&world, after, &ann), at_server(&world, after, &bob), world.visitor_at(after));
     for (seat, state) in [(1, '1'), (2, '1'), (5, '1'), (8, '2')] {
-        zoe.sees(seat, state).await;
+        zoe.wait_for_seat(seat, state).await;
     }
     world.kill(0).await;
     drop(old);
@@ -39,19 +39,19 @@ async fn one_redis_takes_anothers_place_and_nobody_loses_a_seat() {
     assert_eq!((status, &mine["id"]), (StatusCode::OK, &anns["id"]), "{mine}");
     let (status, changed) = ann.change(&mine, &[3], &[1]).await;
     assert_eq!((status, changed["seats"].as_array().map(Vec::len)), (StatusCode::OK, Some(2)), "{changed}");
-    // What was checked out before is known by the fence it had there.
+    // A booking checked out before uses its old fence.
     let (status, paid) = bob.pay(&checked_out, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
-    bob.sees(5, '2').await;
+    bob.wait_for_seat(5, '2').await;
     let (status, refused) = zoe.hold(&[2, 8]).await;
     assert_eq!(status, StatusCode::CONFLICT, "{refused}");
     assert_eq!(text(&refused["code"]), "seats_taken");
-    assert_eq!(zoe.hold(&[1]).await.0, StatusCode::CREATED, "Ann let it go");
+    assert_eq!(zoe.hold(&[1]).await.0, StatusCode::CREATED, "Ann released it");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shadow_that_dies_or_was_never_there_disturbs_nobody() {
+async fn dead_or_missing_shadow_does_not_affect_visitors() {
     let mut shadow = Redis::start(&[]).await;
     let mut world = World::start(1, &[("SHADOW_REDIS_URL", &shadow.url())]).await;
     assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
@@ -63,14 +63,14 @@ async fn a_shadow_that_dies_or_was_never_there_disturbs_nobody() {
         assert_eq!(status, StatusCode::CREATED, "{hold}");
         let (_, booking) = ann.book(&hold).await;
         assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-        ann.sees(seat as usize, '2').await;
+        ann.wait_for_seat(seat as usize, '2').await;
     }
     world.end().await;
 }
 
-/// One answer that differs is counted, beside those that were compared.
+/// Divergent answers and compared answers are counted.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_of_the_shadow_that_differs_is_counted() {
+async fn divergent_answer_of_the_shadow_is_counted() {
     let shadow = Redis::start(&[]).await;
     let settings = [("SHADOW_REDIS_URL", shadow.url()), ("METRICS_TOKEN", TOKEN.to_owned())];
     let world = World::start(1, &settings.each_ref().map(|(name, value)| (*name, value.as_str()))).await;
@@ -79,16 +79,16 @@ async fn an_answer_of_the_shadow_that_differs_is_counted() {
         ["compared", "differed"].map(|outcome| format!("rowlock_shadow_calls_total{{outcome=\"{outcome}\"}}"));
     assert_eq!((value(&url, &compared).await, value(&url, &differed).await), (0.0, 0.0));
     assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
-    until("the answer is compared", || async { value(&url, &compared).await > 0.0 }).await;
+    wait_until("the answer is compared", || async { value(&url, &compared).await > 0.0 }).await;
     assert_eq!(value(&url, &differed).await, 0.0);
 
-    // The shadow believes that seats are sold. Where a sweep overlaps with the call, the difference proves nothing: then
-    // another seat is tried.
+    // The shadow has seats as sold. If a sweep overlaps with the call, the divergence does not count, and another seat
+    // is tried.
     let map = seats::seat_locks::Keys::of(world.setting("REDIS_PREFIX"), world.show).0[0].clone();
     let next = AtomicU32::new(5);
-    until("a difference is counted", || async {
+    wait_until("a difference is counted", || async {
         let seat = next.fetch_add(1, Ordering::Relaxed);
-        shadow.ask::<u32>(&["SETRANGE", &map, &seat.to_string(), "\u{2}"]).await;
+        shadow.command::<u32>(&["SETRANGE", &map, &seat.to_string(), "\u{2}"]).await;
         assert_eq!(world.visitor().hold(&[seat]).await.0, StatusCode::CREATED, "the first store answers");
         value(&url, &differed).await > 0.0
     })
@@ -97,6 +97,6 @@ async fn an_answer_of_the_shadow_that_differs_is_counted() {
     shadow.freeze().await;
     let unreachable = "rowlock_shadow_calls_total{outcome=\"unreachable\"}";
     assert_eq!(world.visitor().hold(&[290]).await.0, StatusCode::CREATED);
-    until("a shadow that is away is counted", || async { value(&url, unreachable).await > 0.0 }).await;
+    wait_until("an unreachable shadow is counted", || async { value(&url, unreachable).await > 0.0 }).await;
     world.end().await;
 }

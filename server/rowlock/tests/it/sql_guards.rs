@@ -1,14 +1,14 @@
-//! What the code refuses, SQL refuses too.
+//! Rules of the code that Postgres enforces as well.
 
 use domain::booking::{ALL_STATES, may_move};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use uuid::Uuid;
 
-use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, refused_with, text};
+use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, assert_refused, text};
 
-/// A booking in that state, written past the code.
-pub async fn booking_in(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
+/// Inserts a booking in this state.
+pub async fn insert_booking(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
     let id = platform::ids::new_id();
     insert(pg, show, state, id).await.expect("the row is written");
     id
@@ -18,7 +18,7 @@ async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQuer
     sqlx::query(
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
-         VALUES ($1, $1::text, $2, 'nobody', $1, 1, $3, 'NONE', 0, 'EUR', '', '', '', '', now() + interval '1 day', now(), now())",
+         VALUES ($1, $1::text, $2, 'no-owner', $1, 1, $3, 'NONE', 0, 'EUR', '', '', '', '', now() + interval '1 day', now(), now())",
     )
     .bind(id)
     .bind(show)
@@ -28,11 +28,11 @@ async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQuer
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_move_the_machine_refuses_is_refused_by_the_table_as_well() {
+async fn transitions_that_the_state_machine_refuses_are_refused_by_the_table() {
     let world = World::start(0, &[]).await;
     for from in ALL_STATES {
         for to in ALL_STATES {
-            let id = booking_in(&world.pg, world.show, from.as_str()).await;
+            let id = insert_booking(&world.pg, world.show, from.as_str()).await;
             let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1")
                 .bind(id)
                 .bind(to.as_str())
@@ -42,7 +42,7 @@ async fn every_move_the_machine_refuses_is_refused_by_the_table_as_well() {
             if from == to || may_move(from, to) {
                 moved.expect(&what);
             } else {
-                refused_with(&what, moved, CHECK_VIOLATION, "may not move from");
+                assert_refused(&what, moved, CHECK_VIOLATION, "may not move from");
             }
         }
     }
@@ -50,24 +50,24 @@ async fn every_move_the_machine_refuses_is_refused_by_the_table_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_skips_a_version_is_refused() {
+async fn update_that_skips_a_version_is_refused() {
     let world = World::start(0, &[]).await;
-    let id = booking_in(&world.pg, world.show, "CREATED").await;
+    let id = insert_booking(&world.pg, world.show, "CREATED").await;
     for version in [1, 3] {
         let moved = sqlx::query("UPDATE bookings SET version = $2 WHERE id = $1").bind(id).bind(version);
         let moved = moved.execute(&world.pg).await;
-        refused_with(&format!("version {version}"), moved, CHECK_VIOLATION, "must step from version 1 to 2");
+        assert_refused(&format!("version {version}"), moved, CHECK_VIOLATION, "must step from version 1 to 2");
     }
     world.end().await;
 }
 
-/// A pending payment that succeeds sells its seats in the same breath: one write, two steps.
+/// A pending payment that succeeds sells its seats in one update: two transitions.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_steps_in_one_write_are_those_of_a_payment_that_sells_and_no_others() {
+async fn one_update_may_make_only_the_two_transitions_of_a_sale() {
     let world = World::start(0, &[]).await;
     for from in ALL_STATES {
         for to in ALL_STATES {
-            let id = booking_in(&world.pg, world.show, from.as_str()).await;
+            let id = insert_booking(&world.pg, world.show, from.as_str()).await;
             let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 2 WHERE id = $1")
                 .bind(id)
                 .bind(to.as_str())
@@ -79,16 +79,16 @@ async fn two_steps_in_one_write_are_those_of_a_payment_that_sells_and_no_others(
             } else {
                 let is_a_move = from == to || may_move(from, to);
                 let why = if is_a_move { "must step from version 1 to 2" } else { "may not move from" };
-                refused_with(&what, moved, CHECK_VIOLATION, why);
+                assert_refused(&what, moved, CHECK_VIOLATION, why);
             }
         }
     }
     world.end().await;
 }
 
-/// That the claims of a show, which has some, cannot be written a second time, by whatever fence.
-pub async fn refuses_second_claims(pg: &PgPool, show: Uuid) {
-    // Claims are kept in parts, and a key is a part's.
+/// Asserts that existing claims of a show cannot be inserted again, with any fence.
+pub async fn assert_second_claims_are_refused(pg: &PgPool, show: Uuid) {
+    // Claims are partitioned, and the key belongs to the partition.
     let part = "SELECT tableoid::regclass::text FROM seat_claims WHERE show_id = $1 LIMIT 1";
     let part: String = sqlx::query_scalar(part).bind(show).fetch_one(pg).await.expect("the show has claims");
     let twice = sqlx::query(
@@ -96,11 +96,11 @@ pub async fn refuses_second_claims(pg: &PgPool, show: Uuid) {
          SELECT show_id, seat_no, booking_id, fence + 1, state, expires_at FROM seat_claims WHERE show_id = $1",
     );
     let twice = twice.bind(show).execute(pg).await;
-    refused_with("a second claim", twice, UNIQUE_VIOLATION, &format!("{part}_pkey"));
+    assert_refused("a second claim", twice, UNIQUE_VIOLATION, &format!("{part}_pkey"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bookings_story_cannot_be_rewritten_and_a_seat_has_one_claim() {
+async fn booking_events_are_immutable_and_a_seat_has_one_claim() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[1]).await;
@@ -108,15 +108,15 @@ async fn a_bookings_story_cannot_be_rewritten_and_a_seat_has_one_claim() {
     ann.pay(&booking, Some("tok_paid")).await;
     for statement in ["UPDATE booking_events SET reason = 'another'", "DELETE FROM booking_events"] {
         let changed = sqlx::query(statement).execute(&world.pg).await;
-        refused_with(statement, changed, CHECK_VIOLATION, "booking_events rows are immutable");
+        assert_refused(statement, changed, CHECK_VIOLATION, "booking_events rows are immutable");
     }
-    refuses_second_claims(&world.pg, world.show).await;
+    assert_second_claims_are_refused(&world.pg, world.show).await;
     assert_eq!(text(&ann.booking(&booking).await["state"]), "CONFIRMED");
     world.end().await;
 }
 
-/// A payment of that many cents for a booking, written past the code.
-pub async fn pay_for(pg: &PgPool, booking: Uuid, cents: i64) {
+/// Inserts a payment of this many cents for a booking.
+pub async fn insert_payment(pg: &PgPool, booking: Uuid, cents: i64) {
     let paid = sqlx::query(
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, updated_at)
          VALUES ($1, 'simulator', 'succeeded', $2, 'EUR', now())",
@@ -125,7 +125,7 @@ pub async fn pay_for(pg: &PgPool, booking: Uuid, cents: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refunds_and_fees_never_exceed_the_charge_and_are_settled_once() {
+async fn refunds_and_fees_never_exceed_the_charge_and_settle_once() {
     let world = World::start(0, &[]).await;
     let refund = async |booking: Uuid, number: i32, amount: i64, fee: i64| {
         sqlx::query(
@@ -139,19 +139,19 @@ async fn refunds_and_fees_never_exceed_the_charge_and_are_settled_once() {
         .execute(&world.pg)
         .await
     };
-    let unpaid = booking_in(&world.pg, world.show, "CONFIRMED").await;
+    let unpaid = insert_booking(&world.pg, world.show, "CONFIRMED").await;
     let nothing = "would be 1 of a charge of 0";
-    refused_with("nothing was charged", refund(unpaid, 0, 1, 0).await, CHECK_VIOLATION, nothing);
-    let booking = booking_in(&world.pg, world.show, "CONFIRMED").await;
-    pay_for(&world.pg, booking, 100).await;
+    assert_refused("nothing was charged", refund(unpaid, 0, 1, 0).await, CHECK_VIOLATION, nothing);
+    let booking = insert_booking(&world.pg, world.show, "CONFIRMED").await;
+    insert_payment(&world.pg, booking, 100).await;
     refund(booking, 1, 36, 4).await.expect("within the charge");
-    refused_with("one refund a number", refund(booking, 1, 1, 0).await, UNIQUE_VIOLATION, "refunds_pkey");
+    assert_refused("refund numbers are unique", refund(booking, 1, 1, 0).await, UNIQUE_VIOLATION, "refunds_pkey");
     let above = "would be 101 of a charge of 100";
-    refused_with("one cent too much", refund(booking, 2, 60, 1).await, CHECK_VIOLATION, above);
+    assert_refused("one cent too much", refund(booking, 2, 60, 1).await, CHECK_VIOLATION, above);
     refund(booking, 2, 60, 0).await.expect("just the charge");
-    refused_with("nothing is left", refund(booking, 3, 1, 0).await, CHECK_VIOLATION, above);
+    assert_refused("nothing is left", refund(booking, 3, 1, 0).await, CHECK_VIOLATION, above);
     let settle = "UPDATE refunds SET state = 'settled', settled_at = now() WHERE booking_id = $1 AND number = 1";
-    sqlx::query(settle).bind(booking).execute(&world.pg).await.expect("it is settled");
+    sqlx::query(settle).bind(booking).execute(&world.pg).await.expect("the refund is settled");
     let stays = "is not to be changed";
     for (change, why) in [
         ("UPDATE refunds SET state = 'requested', settled_at = NULL WHERE booking_id = $1 AND number = 1", stays),
@@ -160,31 +160,40 @@ async fn refunds_and_fees_never_exceed_the_charge_and_are_settled_once() {
         ("DELETE FROM refunds WHERE booking_id = $1 AND number = 2", stays),
     ] {
         let changed = sqlx::query(change).bind(booking).execute(&world.pg).await;
-        refused_with(change, changed, CHECK_VIOLATION, why);
+        assert_refused(change, changed, CHECK_VIOLATION, why);
     }
-    // Money that pays for another booking cannot go back for this one as well.
-    let (late, fresh) =
-        (booking_in(&world.pg, world.show, "EXPIRED").await, booking_in(&world.pg, world.show, "CONFIRMED").await);
-    pay_for(&world.pg, late, 100).await;
+    // Money that pays for another booking cannot be refunded for this one.
+    let (late, fresh) = (
+        insert_booking(&world.pg, world.show, "EXPIRED").await,
+        insert_booking(&world.pg, world.show, "CONFIRMED").await,
+    );
+    insert_payment(&world.pg, late, 100).await;
     let moved = "UPDATE payments SET moved_to = $2 WHERE booking_id = $1";
-    sqlx::query(moved).bind(late).bind(fresh).execute(&world.pg).await.expect("it moves");
-    refused_with("the money moved on", refund(late, 0, 1, 0).await, CHECK_VIOLATION, nothing);
+    sqlx::query(moved).bind(late).bind(fresh).execute(&world.pg).await.expect("the money is moved");
+    assert_refused("the money is moved", refund(late, 0, 1, 0).await, CHECK_VIOLATION, nothing);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_begins_to_pay_for_a_show_that_was_called_off() {
+async fn payment_of_a_cancelled_show_is_refused_by_the_table() {
     let world = World::start(0, &[]).await;
-    let (held, sold) =
-        (booking_in(&world.pg, world.show, "SEATS_LOCKED").await, booking_in(&world.pg, world.show, "CONFIRMED").await);
-    sqlx::query("UPDATE shows SET called_off = true").execute(&world.pg).await.expect("it is called off");
+    let (held, sold) = (
+        insert_booking(&world.pg, world.show, "SEATS_LOCKED").await,
+        insert_booking(&world.pg, world.show, "CONFIRMED").await,
+    );
+    sqlx::query("UPDATE shows SET called_off = true").execute(&world.pg).await.expect("the show is cancelled");
     let go = "UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1";
     let paid = sqlx::query(go).bind(held).bind("PAYMENT_PENDING").execute(&world.pg).await;
-    refused_with("it is called off", paid, "RL001", "was called off");
+    assert_refused("the show is cancelled", paid, "RL001", "was called off");
     let begun = insert(&world.pg, world.show, "PAYMENT_PENDING", platform::ids::new_id()).await;
-    refused_with("nor is a payment begun with the booking", begun, "RL001", "was called off");
+    assert_refused("a booking with a payment is refused too", begun, "RL001", "was called off");
     for booking in [held, sold] {
-        sqlx::query(go).bind(booking).bind("CANCELLED").execute(&world.pg).await.expect("what is there can be undone");
+        sqlx::query(go)
+            .bind(booking)
+            .bind("CANCELLED")
+            .execute(&world.pg)
+            .await
+            .expect("an existing booking can be cancelled");
     }
     world.end().await;
 }

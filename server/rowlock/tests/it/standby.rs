@@ -1,5 +1,5 @@
-//! Lists for everybody are read from a standby that streams from a Postgres of the test's own, as long as it is near;
-//! whatever happens to it, pages go on.
+//! Public lists are read from a streaming standby of the test's own Postgres while its lag is low. A failing standby
+//! does not affect pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -9,83 +9,83 @@ use catalogue::LAG_LIMIT;
 use reqwest::StatusCode;
 use sqlx::PgPool;
 
-use crate::checking::{check, state};
+use crate::check_command::{check, state};
 use crate::postgres_process::Postgres;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{World, insert_show, text, until};
+use crate::world::{World, insert_show, text, wait_until};
 
-/// The finding of `rowlock check`.
+/// The finding's name in `rowlock check`.
 const ABOUT: &str = "postgres standby";
-/// An address where nobody listens.
-const NOBODY: &str = "postgres://rowlock@127.0.0.1:1/rowlock";
-/// People who look at pages while the standby is killed.
+/// An address without a listener.
+const UNREACHABLE: &str = "postgres://rowlock@127.0.0.1:1/rowlock";
+/// Concurrent readers while the standby is killed.
 const READERS: u32 = 4;
 /// Pages and lists that a standby may answer.
 const PAGES: [&str; 6] =
     ["/", "/cities/lisbon", "/theatres/aurora", "/films/tide", "/search?q=tide", "/api/v1/cities/lisbon/theatres"];
 
-/// A primary, its standby, and a server that knows both.
-struct Pair {
+/// A primary, its standby, and a server with both.
+struct PrimaryWithStandby {
     world: World,
     standby: Postgres,
-    /// The database of the world, at the standby.
+    /// URL of the world's database at the standby.
     url: String,
-    /// The same.
-    there: PgPool,
-    /// Dropped last: the world ends at it.
+    /// Connections to the same.
+    standby_pool: PgPool,
+    /// Dropped last, because the world ends on it.
     _primary: Postgres,
 }
 
-impl Pair {
-    /// With a standby that is read from already.
+impl PrimaryWithStandby {
+    /// Starts all, and waits until lists are read from the standby.
     async fn start() -> Self {
         let primary = Postgres::start().await;
         let mut world = World::start_on(primary.url(), 0, &[("METRICS_TOKEN", TOKEN)]).await;
         let standby = primary.standby().await;
         let url = standby.url_like(world.setting("DATABASE_URL"));
         world.add_server(&[("CATALOGUE_DATABASE_URL", &url)]).await;
-        let there = platform::database::connect(&url, 2).await.expect("the standby answers");
-        let pair = Self { world, standby, url, there, _primary: primary };
-        pair.answers_more("standby").await;
-        pair
+        let standby_pool = platform::database::connect(&url, 2).await.expect("the standby answers");
+        let setup = Self { world, standby, url, standby_pool, _primary: primary };
+        setup.wait_for_read("standby").await;
+        setup
     }
 
-    /// What the city is called on the list of cities, which no process keeps.
+    /// Name of the city in the list of cities, which no server caches.
     async fn city(&self) -> String {
         city(&self.world).await
     }
 
     async fn rename(&self, name: &str) {
         let done = sqlx::query("UPDATE cities SET name = $1").bind(name).execute(&self.world.pg).await;
-        done.expect("it is renamed");
+        done.expect("the city is renamed");
     }
 
     async fn reads(&self, outcome: &str) -> f64 {
         reads(&self.world, outcome).await
     }
 
-    /// Looks at a list until one more is answered so.
-    async fn answers_more(&self, outcome: &str) {
+    /// Requests a list until one more read has this outcome.
+    async fn wait_for_read(&self, outcome: &str) {
         let before = self.reads(outcome).await;
-        until(&format!("a read is counted as {outcome}"), || async {
+        wait_until(&format!("a read is counted as {outcome}"), || async {
             self.city().await;
             self.reads(outcome).await > before
         })
         .await;
     }
 
-    /// Has the standby show no more of what is written, until it is resumed.
+    /// Pauses the standby's replay.
     async fn pause(&self) {
-        sqlx::query("SELECT pg_wal_replay_pause()").execute(&self.there).await.expect("it is told to pause");
-        until("the standby pauses", || async {
+        sqlx::query("SELECT pg_wal_replay_pause()").execute(&self.standby_pool).await.expect("the pause is requested");
+        wait_until("the standby pauses", || async {
             let said = sqlx::query_scalar::<_, String>("SELECT pg_get_wal_replay_pause_state()");
-            said.fetch_one(&self.there).await.expect("it says how it stands") == "paused"
+            said.fetch_one(&self.standby_pool).await.expect("the state is read") == "paused"
         })
         .await;
     }
 
     async fn resume(&self) {
-        sqlx::query("SELECT pg_wal_replay_resume()").execute(&self.there).await.expect("it goes on");
+        sqlx::query("SELECT pg_wal_replay_resume()").execute(&self.standby_pool).await.expect("replay resumes");
     }
 
     async fn check(&self) -> serde_json::Value {
@@ -93,7 +93,7 @@ impl Pair {
     }
 
     async fn end(self) {
-        self.there.close().await;
+        self.standby_pool.close().await;
         self.world.end().await;
     }
 }
@@ -109,51 +109,52 @@ async fn reads(world: &World, outcome: &str) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_is_as_old_as_the_limit_at_most() {
-    let pair = Pair::start().await;
-    assert_eq!(state(&pair.check().await, ABOUT), "ok", "it follows, and is near");
+async fn list_is_never_older_than_the_lag_limit() {
+    let setup = PrimaryWithStandby::start().await;
+    assert_eq!(state(&setup.check().await, ABOUT), "ok", "the standby's lag is low");
 
-    pair.pause().await;
-    pair.rename("Lisboa").await;
+    setup.pause().await;
+    setup.rename("Lisboa").await;
     let renamed = Instant::now();
     let old = AtomicU32::new(0);
-    until("the list is read from the primary", || async {
+    wait_until("the list is read from the primary", || async {
         let asked = Instant::now();
-        if pair.city().await == "Lisboa" {
+        if setup.city().await == "Lisboa" {
             return true;
         }
         old.fetch_add(1, Ordering::Relaxed);
         let age = asked.duration_since(renamed);
-        assert!(age < LAG_LIMIT, "asked {age:?} after the change, and told of before");
+        assert!(age < LAG_LIMIT, "a stale read {age:?} after the change");
         false
     })
     .await;
-    assert!(old.load(Ordering::Relaxed) > 0, "nobody asked the standby");
-    assert!(pair.reads("behind").await > 0.0);
-    let report = pair.check().await;
+    assert!(old.load(Ordering::Relaxed) > 0, "the standby was not read");
+    assert!(setup.reads("behind").await > 0.0);
+    let report = setup.check().await;
     assert!(state(&report, ABOUT) == "warning" && report.to_string().contains("bytes behind"), "{report:#}");
 
-    pair.resume().await;
-    pair.answers_more("standby").await;
-    assert_eq!(pair.city().await, "Lisboa");
-    pair.end().await;
+    setup.resume().await;
+    setup.wait_for_read("standby").await;
+    assert_eq!(setup.city().await, "Lisboa");
+    setup.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_decided_is_never_read_from_it_and_what_is_new_is_found() {
-    let mut pair = Pair::start().await;
-    pair.pause().await;
-    let unknown_there = pair.reads("not_there").await;
-    pair.world.show = insert_show(&pair.world.pg, 300_000, 24 * 3600).await;
+async fn writes_never_read_from_the_standby_and_new_rows_are_found() {
+    let mut setup = PrimaryWithStandby::start().await;
+    setup.pause().await;
+    let unknown_there = setup.reads("not_there").await;
+    setup.world.show = insert_show(&setup.world.pg, 300_000, 24 * 3600).await;
     sqlx::query("INSERT INTO theatres VALUES ('borealis', 'lisbon', 'Borealis', 'Rua 2', 'EUR')")
-        .execute(&pair.world.pg)
+        .execute(&setup.world.pg)
         .await
         .expect("a theatre opens");
     let shows = "SELECT count(*) FROM shows";
-    let there = sqlx::query_scalar::<_, i64>(shows).fetch_one(&pair.there).await.expect("they are counted");
-    assert_eq!((there, pair.world.count(shows).await), (1, 2), "the standby knows nothing of it");
+    let standby_pool =
+        sqlx::query_scalar::<_, i64>(shows).fetch_one(&setup.standby_pool).await.expect("shows are counted");
+    assert_eq!((standby_pool, setup.world.count(shows).await), (1, 2), "the standby lacks the show");
 
-    let ann = pair.world.visitor();
+    let ann = setup.world.visitor();
     for path in [format!("/api/v1/shows/{}", ann.show), "/api/v1/theatres/borealis/shows".to_owned()] {
         let (status, body) = ann.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
@@ -162,19 +163,19 @@ async fn what_is_decided_is_never_read_from_it_and_what_is_new_is_found() {
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let (_, booking) = ann.book(&hold).await;
     ann.pay(&booking, Some("tok_paid")).await;
-    ann.sees_booking(&booking, "CONFIRMED").await;
-    assert!(pair.reads("not_there").await >= unknown_there + 1.0, "a no of the standby is not believed");
-    pair.resume().await;
-    pair.end().await;
+    ann.wait_for_booking(&booking, "CONFIRMED").await;
+    assert!(setup.reads("not_there").await >= unknown_there + 1.0, "a missing row is read again from the primary");
+    setup.resume().await;
+    setup.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_it_is_killed_every_page_goes_on_from_the_primary() {
-    let mut pair = Pair::start().await;
+async fn pages_continue_from_the_primary_after_the_standby_is_killed() {
+    let mut setup = PrimaryWithStandby::start().await;
     let (is_over, read) = (Arc::<AtomicBool>::default(), Arc::<AtomicU32>::default());
     let readers: Vec<_> = (0..READERS)
         .map(|_| {
-            let (visitor, is_over, read) = (pair.world.visitor(), is_over.clone(), read.clone());
+            let (visitor, is_over, read) = (setup.world.visitor(), is_over.clone(), read.clone());
             tokio::spawn(async move {
                 let mut slowest = Duration::ZERO;
                 while !is_over.load(Ordering::SeqCst) {
@@ -192,74 +193,74 @@ async fn when_it_is_killed_every_page_goes_on_from_the_primary() {
         .collect();
     let more_pages = async || {
         let before = read.load(Ordering::SeqCst);
-        let enough = before + READERS * u32::try_from(PAGES.len()).expect("they are few");
-        until("people go on reading", || async { read.load(Ordering::SeqCst) >= enough }).await;
+        let enough = before + READERS * u32::try_from(PAGES.len()).expect("a small number");
+        wait_until("readers continue", || async { read.load(Ordering::SeqCst) >= enough }).await;
     };
     more_pages().await;
-    let failed = pair.reads("failed").await;
-    pair.standby.kill().await;
-    until("it is left in peace", || async { pair.reads("resting").await > 0.0 }).await;
-    assert!(pair.reads("failed").await > failed, "somebody asked it in vain first");
+    let failed = setup.reads("failed").await;
+    setup.standby.kill().await;
+    wait_until("the standby is skipped", || async { setup.reads("resting").await > 0.0 }).await;
+    assert!(setup.reads("failed").await > failed, "a read failed first");
     more_pages().await;
-    assert_eq!(state(&pair.check().await, ABOUT), "warning");
+    assert_eq!(state(&setup.check().await, ABOUT), "warning");
 
-    pair.standby.comes_back().await;
-    pair.answers_more("standby").await;
+    setup.standby.wait_until_restarted().await;
+    setup.wait_for_read("standby").await;
     more_pages().await;
     is_over.store(true, Ordering::SeqCst);
     for reader in readers {
-        let slowest = reader.await.expect("nobody was sent away");
-        assert!(slowest < Duration::from_secs(10), "somebody waited for {slowest:?}");
+        let slowest = reader.await.expect("no reader failed");
+        assert!(slowest < Duration::from_secs(10), "a read took {slowest:?}");
     }
-    pair.end().await;
+    setup.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_was_promoted_is_not_read_any_more() {
-    let pair = Pair::start().await;
-    sqlx::query("SELECT pg_promote()").execute(&pair.there).await.expect("it is promoted");
-    pair.answers_more("unfit").await;
-    pair.rename("Lisboa").await;
-    assert_eq!(pair.city().await, "Lisboa", "the primary is read");
-    let before = pair.reads("standby").await;
-    pair.answers_more("unfit").await;
-    assert_eq!(pair.reads("standby").await.to_bits(), before.to_bits());
-    let report = pair.check().await;
+async fn promoted_standby_is_not_read_any_more() {
+    let setup = PrimaryWithStandby::start().await;
+    sqlx::query("SELECT pg_promote()").execute(&setup.standby_pool).await.expect("the standby is promoted");
+    setup.wait_for_read("unfit").await;
+    setup.rename("Lisboa").await;
+    assert_eq!(setup.city().await, "Lisboa", "the primary is read");
+    let before = setup.reads("standby").await;
+    setup.wait_for_read("unfit").await;
+    assert_eq!(setup.reads("standby").await.to_bits(), before.to_bits());
+    let report = setup.check().await;
     assert!(state(&report, ABOUT) == "warning" && report.to_string().contains("is no standby"), "{report:#}");
-    pair.end().await;
+    setup.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_database_of_a_standby_is_not_taken_for_ours() {
-    let mut pair = Pair::start().await;
-    let wrong = pair.standby.url();
-    let (_, report) = check(&pair.world, &["--catalogue-database-url", &wrong]).await;
+async fn standby_of_another_database_is_not_accepted() {
+    let mut setup = PrimaryWithStandby::start().await;
+    let wrong = setup.standby.url();
+    let (_, report) = check(&setup.world, &["--catalogue-database-url", &wrong]).await;
     assert!(state(&report, ABOUT) == "warning" && report.to_string().contains("another database"), "{report:#}");
-    pair.world.kill(0).await;
-    let server = pair.world.add_server(&[("CATALOGUE_DATABASE_URL", &wrong)]).await;
-    pair.world.servers.swap(0, server);
-    pair.answers_more("unfit").await;
-    assert_eq!(pair.reads("standby").await.to_bits(), 0.0_f64.to_bits());
-    assert_eq!(pair.city().await, "Lisbon");
-    pair.end().await;
+    setup.world.kill(0).await;
+    let server = setup.world.add_server(&[("CATALOGUE_DATABASE_URL", &wrong)]).await;
+    setup.world.servers.swap(0, server);
+    setup.wait_for_read("unfit").await;
+    assert_eq!(setup.reads("standby").await.to_bits(), 0.0_f64.to_bits());
+    assert_eq!(setup.city().await, "Lisbon");
+    setup.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_starts_without_it_and_serves() {
+async fn server_starts_and_serves_without_its_standby() {
     let mut world = World::start(0, &[("METRICS_TOKEN", TOKEN)]).await;
-    world.add_server(&[("CATALOGUE_DATABASE_URL", NOBODY)]).await;
-    until("nobody is left in peace", || async {
+    world.add_server(&[("CATALOGUE_DATABASE_URL", UNREACHABLE)]).await;
+    wait_until("the missing standby is skipped", || async {
         assert_eq!(city(&world).await, "Lisbon");
         reads(&world, "resting").await > 0.0
     })
     .await;
-    let (_, report) = check(&world, &["--catalogue-database-url", NOBODY]).await;
+    let (_, report) = check(&world, &["--catalogue-database-url", UNREACHABLE]).await;
     assert!(state(&report, ABOUT) == "warning" && report.to_string().contains("does not answer"), "{report:#}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_setting_nobody_but_the_primary_is_asked() {
+async fn without_the_setting_only_the_primary_is_read() {
     let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;
     let before = reads(&world, "primary").await;
     assert_eq!(city(&world).await, "Lisbon");

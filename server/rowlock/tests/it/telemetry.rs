@@ -1,4 +1,4 @@
-//! What operators see at `/metrics`.
+//! Metrics at `/metrics`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::reconciling::LOST;
+use crate::reconciler::NO_WEBHOOKS;
 use crate::redis_process::Redis;
-use crate::world::{World, text, until};
+use crate::world::{World, text, wait_until};
 
 pub const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 
-/// One for each line an operator must have.
+/// Metrics that operators need.
 const NAMES: [&str; 8] = [
     "rowlock_lock_attempts_total{outcome=\"acquired\"}",
     "rowlock_lock_attempts_total{outcome=\"conflict\"}",
@@ -24,7 +24,7 @@ const NAMES: [&str; 8] = [
     "rowlock_http_requests_total{method=\"POST\",route=\"/api/v1/shows/{show}/holds\",status=\"201\"}",
 ];
 
-/// Calls to Redis that were tried.
+/// Attempted calls to Redis.
 const CALLS: &str = "rowlock_redis_calls_total";
 
 async fn scrape(url: &str, token: Option<&str>) -> (StatusCode, String) {
@@ -38,7 +38,7 @@ async fn scrape(url: &str, token: Option<&str>) -> (StatusCode, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_the_token_reads_every_line_and_nobody_else_any() {
+async fn metrics_are_readable_with_the_token_only() {
     let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     let (_, hold) = ann.hold(&[7]).await;
@@ -56,18 +56,18 @@ async fn whoever_has_the_token_reads_every_line_and_nobody_else_any() {
         assert!(text.contains(name), "{name} is missing in:\n{text}");
     }
     let id = booking["id"].as_str().expect("an id");
-    assert!(!text.contains(id), "labels name nobody's booking");
+    assert!(!text.contains(id), "labels contain no booking id");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_token_there_is_no_such_page() {
+async fn without_a_token_setting_metrics_are_not_found() {
     let world = World::start(1, &[]).await;
     assert_eq!(scrape(&world.servers[0].url, Some("")).await.0, StatusCode::NOT_FOUND);
     world.end().await;
 }
 
-/// What a line stands at now.
+/// Current value of a metric.
 pub async fn value(url: &str, line: &str) -> f64 {
     let (status, text) = scrape(url, Some(TOKEN)).await;
     assert_eq!(status, StatusCode::OK);
@@ -75,18 +75,18 @@ pub async fn value(url: &str, line: &str) -> f64 {
     found.unwrap_or_else(|| panic!("{line} is missing in:\n{text}")).parse().expect("a number")
 }
 
-async fn rises(url: &str, line: &str) {
-    until(&format!("{line} rises"), || async { value(url, line).await > 0.0 }).await;
+async fn wait_until_metric_rises(url: &str, line: &str) {
+    wait_until(&format!("{line} rises"), || async { value(url, line).await > 0.0 }).await;
 }
 
-/// Each line an operator is woken by is at zero first, and moves when what it counts is done to the server.
+/// Every metric with an alert starts at zero, and moves when its event happens.
 #[tokio::test(flavor = "multi_thread")]
-async fn each_line_moves_when_what_it_counts_happens() {
+async fn every_metric_moves_with_its_event() {
     let redis = Redis::start(&[]).await;
     let url = redis.url();
     let settings = [("METRICS_TOKEN", TOKEN), ("REDIS_URL", url.as_str()), ("LEAVE_GRACE_MS", "50")];
     let mut world = World::start(0, &settings).await;
-    world.add_server(&[LOST]).await;
+    world.add_server(&[NO_WEBHOOKS]).await;
     let url = world.servers[0].url.clone();
     let (expired, retries) = ("rowlock_holds_expired_total", "rowlock_serialization_retries_total");
     let (rescued, oldest) = ("rowlock_bookings_rescued_total", "rowlock_oldest_pending_payment_age_seconds");
@@ -99,20 +99,20 @@ async fn each_line_moves_when_what_it_counts_happens() {
         assert_eq!(value(&url, line).await, 0.0, "{line}");
     }
 
-    // Somebody leaves, and their hold runs out. Where Redis freed it and its answer was lost, nobody counts it:
-    // then somebody else leaves.
-    until("a hold that ran out is counted", || async {
-        let someone = world.visitor();
-        let (_, left) = someone.hold(&[1]).await;
+    // A visitor leaves, and their hold expires. If Redis frees it and its answer is lost, it is not counted, and
+    // another visitor leaves.
+    wait_until("an expired hold is counted", || async {
+        let visitor = world.visitor();
+        let (_, left) = visitor.hold(&[1]).await;
         let path = format!("/api/v1/shows/{}/holds/{}/leave", world.show, text(&left["id"]));
-        assert_eq!(someone.call(Method::POST, &path, Value::Null).await.0, StatusCode::NO_CONTENT);
-        someone.sees(1, '0').await;
+        assert_eq!(visitor.call(Method::POST, &path, Value::Null).await.0, StatusCode::NO_CONTENT);
+        visitor.wait_for_seat(1, '0').await;
         value(&url, expired).await > 0.0
     })
     .await;
     let ann = world.visitor();
 
-    // A transaction gives way once. A counter is turned back by no rollback.
+    // A transaction is aborted once, counted with a sequence, which no rollback resets.
     for statement in [
         "CREATE SEQUENCE tries",
         "CREATE FUNCTION give_way() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -132,37 +132,37 @@ async fn each_line_moves_when_what_it_counts_happens() {
     assert_eq!(value(&url, retries).await, 1.0);
     let charges = "rowlock_gateway_calls_total{gateway=\"simulator\",question=\"charge\",outcome=\"answered\"}";
     assert_eq!(value(&url, charges).await, 1.0);
-    rises(&url, oldest).await;
+    wait_until_metric_rises(&url, oldest).await;
 
-    // The same request again is answered as before.
+    // The same request is replayed.
     assert_eq!(ann.call_with_key(Method::POST, &path, body, "once").await, (status, pending));
     assert_eq!((value(&url, replays).await, value(&url, fast).await), (1.0, 1.0));
 
-    // The gateway's news is lost; whoever asks is the reconciler.
-    until("the reconciler has asked the gateway", || async {
+    // The webhook is lost, so the reconciler queries the gateway.
+    wait_until("the reconciler has queried the gateway", || async {
         let unheard = "UPDATE payments SET updated_at = now() - interval '1 minute'";
-        sqlx::query(unheard).execute(&world.pg).await.expect("it was not heard of");
+        sqlx::query(unheard).execute(&world.pg).await.expect("the payment is old");
         ann.booking(&booking).await["state"] == "CONFIRMED"
     })
     .await;
-    rises(&url, rescued).await;
-    assert_eq!(value(&url, oldest).await, 0.0, "it is paid");
+    wait_until_metric_rises(&url, rescued).await;
+    assert_eq!(value(&url, oldest).await, 0.0, "the booking is paid");
 
-    // Redis stops answering: keys go by Postgres alone.
+    // Redis stops answering: keys use Postgres alone.
     redis.freeze().await;
     assert_eq!(ann.hold(&[3]).await.0, StatusCode::SERVICE_UNAVAILABLE);
     assert!(value(&url, unavailable).await > 0.0 && value(&url, failed).await > 0.0);
-    assert!(value(&url, CALLS).await > value(&url, unavailable).await, "those that were answered are calls as well");
+    assert!(value(&url, CALLS).await > value(&url, unavailable).await, "answered calls count too");
     assert_eq!(ann.cancel(&booking, None).await.0, StatusCode::OK);
-    rises(&url, without_redis).await;
+    wait_until_metric_rises(&url, without_redis).await;
     let (_, text) = scrape(&url, Some(TOKEN)).await;
     redis.thaw().await;
-    tokio::task::spawn_blocking(move || taken_by_prometheus(&text)).await.expect("Prometheus takes it");
+    tokio::task::spawn_blocking(move || assert_promtool_accepts(&text)).await.expect("promtool accepts the metrics");
     world.end().await;
 }
 
-/// Prometheus' own tool finds nothing to say about a scrape: what `PROMTOOL` names, or the one of the system.
-fn taken_by_prometheus(scraped: &str) {
+/// Checks a scrape with Prometheus' promtool: the one in `PROMTOOL`, or the system's.
+fn assert_promtool_accepts(scraped: &str) {
     let named = std::env::var_os("PROMTOOL");
     let child = Command::new(named.clone().unwrap_or_else(|| "promtool".into()))
         .args(["check", "metrics"])

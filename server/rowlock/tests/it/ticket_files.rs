@@ -1,20 +1,20 @@
-//! Tickets as people keep them: the page, one code for the whole party, the file to print.
+//! Tickets: the page, one QR code for the whole party, and the PDF.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::printed::{self, Printed};
+use crate::pdf_text::{self, PdfText};
 use crate::world::{Visitor, World, insert_show, text};
 
-/// A folder that keeps the files which these tests print, for a look at them.
+/// A folder in which the printed files are kept for inspection.
 const KEEP_TICKETS: &str = "ROWLOCK_KEEP_TICKETS";
 
-/// A script, and words in it: title, zone, category, name.
-type Sample = (&'static str, [&'static str; 4]);
+/// A script, and texts in it: title, zone, category, name.
+type ScriptSample = (&'static str, [&'static str; 4]);
 
-/// The pages show all of these; the last four are signs that fonts of letters lack, and marks.
-const SAMPLES: [Sample; 25] = [
+/// The pages show all of these; the last four are characters that text fonts lack, and combining marks.
+const SAMPLES: [ScriptSample; 25] = [
     ("Chinese", ["霸王别姬：修复版", "二楼看台", "贵宾席", "欧阳娜娜"]),
     ("Chinese, traditional", ["花樣年華", "二樓座位區", "優待票", "張國榮"]),
     ("Japanese", ["千と千尋の神隠し", "二階バルコニー", "指定席", "高畑　勲"]),
@@ -47,13 +47,13 @@ async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_party_has_one_code_for_all_and_a_file_and_strangers_have_neither() {
+async fn party_has_one_code_and_one_file_hidden_from_strangers() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[46, 47, 48]).await;
     let (_, booking) = ann.book(&hold).await;
     let file = format!("/bookings/{}/ticket.pdf", text(&booking["id"]));
-    assert_eq!(page(&ann, &file).await.0, StatusCode::NOT_FOUND, "not paid, no tickets");
+    assert_eq!(page(&ann, &file).await.0, StatusCode::NOT_FOUND, "an unpaid booking has no tickets");
     let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
 
     let (_, html) = page(&ann, text(&paid["ticket_url"])).await;
@@ -65,7 +65,7 @@ async fn a_party_has_one_code_for_all_and_a_file_and_strangers_have_neither() {
     assert!(pdf.starts_with("%PDF-"));
     assert_eq!(page(&world.visitor(), &file).await.0, StatusCode::NOT_FOUND);
 
-    // Whoever has one code has one ticket, as a page and as a file.
+    // A single ticket's code opens that ticket, as a page and as a file.
     let code: String = sqlx::query_scalar("SELECT code FROM tickets LIMIT 1").fetch_one(&world.pg).await.expect("one");
     let stranger = world.visitor();
     let (status, html) = page(&stranger, &format!("/tickets/{code}")).await;
@@ -73,7 +73,7 @@ async fn a_party_has_one_code_for_all_and_a_file_and_strangers_have_neither() {
     let (status, pdf) = page(&stranger, &format!("/tickets/{code}/ticket.pdf")).await;
     assert_eq!((status, pdf.starts_with("%PDF-")), (StatusCode::OK, true));
 
-    // Given back, gone.
+    // A cancelled ticket has no file.
     assert_eq!(ann.cancel(&booking, None).await.0, StatusCode::OK);
     assert_eq!(page(&ann, &file).await.0, StatusCode::NOT_FOUND);
     assert_eq!(page(&stranger, &format!("/tickets/{code}/ticket.pdf")).await.0, StatusCode::NOT_FOUND);
@@ -81,7 +81,7 @@ async fn a_party_has_one_code_for_all_and_a_file_and_strangers_have_neither() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_in_every_script_come_as_a_file() {
+async fn names_in_every_script_are_printed_to_a_file() {
     let world = World::start(1, &[]).await;
     for (seat, name) in (0..).zip(["Anna Ölçer", "ليلى الشامي", "प्रियंका क्षत्रिय", "山田太郎 🎬"])
     {
@@ -97,8 +97,8 @@ async fn names_in_every_script_come_as_a_file() {
     world.end().await;
 }
 
-/// A show in a room of that zone and category, and a visitor of it.
-async fn show_with(world: &World, (script, [title, zone, category, _]): Sample) -> Visitor {
+/// A show with this zone and category, and a visitor of it.
+async fn show_with(world: &World, (script, [title, zone, category, _]): ScriptSample) -> Visitor {
     let visitor = Visitor { show: insert_show(&world.pg, 300_000, 24 * 3600).await, ..world.visitor() };
     let plan = json!({
         "sketch": 1, "name": "Hall", "categories": [{ "name": "gold", "label": category }],
@@ -123,8 +123,8 @@ async fn show_with(world: &World, (script, [title, zone, category, _]): Sample) 
     visitor
 }
 
-/// Pays for these seats, and reads the file of their tickets.
-async fn printed_for(visitor: &Visitor, name: &str, seats: &[u32]) -> Printed {
+/// Pays for these seats and parses the file of their tickets.
+async fn print_tickets(visitor: &Visitor, name: &str, seats: &[u32]) -> PdfText {
     let (status, hold) = visitor.hold(seats).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let request =
@@ -139,11 +139,10 @@ async fn printed_for(visitor: &Visitor, name: &str, seats: &[u32]) -> Printed {
     if let Ok(folder) = std::env::var(KEEP_TICKETS) {
         std::fs::write(format!("{folder}/{}.pdf", text(&booking["reference"])), &file).expect("the file is kept");
     }
-    printed::read(&file)
+    pdf_text::read(&file)
 }
 
-/// Characters of the text that are not printed, or less often. Signs may be printed as what they stand for, and letters as
-/// one character with their marks.
+/// Characters of the text that are printed too rarely. Compatibility and composed forms count as equal.
 fn missing(printed: &str, text: &str) -> String {
     let mut rest: Vec<char> = printed.nfkc().collect();
     let seen = text.nfkc().filter(|c| !c.is_whitespace());
@@ -163,7 +162,7 @@ async fn every_character_of_title_zone_category_and_name_is_printed() {
     let mut gone = Vec::new();
     for sample in SAMPLES {
         let (script, [title, zone, category, name]) = sample;
-        let printed = printed_for(&show_with(&world, sample).await, name, &[20]).await;
+        let printed = print_tickets(&show_with(&world, sample).await, name, &[20]).await;
         let lost = missing(&printed.text, &[title, zone, category, name].concat());
         if !lost.is_empty() || printed.glyphs_zero + printed.glyphs_unmapped > 0 {
             gone.push(format!(
@@ -182,8 +181,8 @@ async fn seats_of_two_floors_print_their_floor() {
     let visitor = show_with(&world, ("floors", ["活着", "二楼", "贵宾席", "张艺谋"])).await;
     let plan = "UPDATE layouts SET plan = jsonb_set(plan, '{zones,0,name}', '\"一楼\"')
                  WHERE id = (SELECT layout_id FROM shows WHERE id = $1)";
-    sqlx::query(plan).bind(visitor.show).execute(&world.pg).await.expect("the floor is named");
-    let printed = printed_for(&visitor, "张艺谋", &[16, 33]).await;
+    sqlx::query(plan).bind(visitor.show).execute(&world.pg).await.expect("the floor is written");
+    let printed = print_tickets(&visitor, "张艺谋", &[16, 33]).await;
     let text: String = printed.text.split_whitespace().collect();
     for seat in ["一楼1-17", "二楼1-17"] {
         assert_eq!(text.matches(seat).count(), 2, "{seat} on its own card and on the party's: {text}");
@@ -192,10 +191,10 @@ async fn seats_of_two_floors_print_their_floor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_character_without_a_font_is_printed_as_its_code_point() {
+async fn character_without_a_font_is_printed_as_its_code_point() {
     let world = World::start(1, &[]).await;
     let sample = ("private use", ["Tide \u{E000}\u{10FFFD}", "Floor \u{F8FF}", "Gold", "Ann"]);
-    let printed = printed_for(&show_with(&world, sample).await, "Ann", &[20]).await;
+    let printed = print_tickets(&show_with(&world, sample).await, "Ann", &[20]).await;
     for code in ["E000", "10FFFD", "F8FF"] {
         assert!(printed.text.contains(code), "{code}: {}", printed.text);
     }
@@ -204,14 +203,14 @@ async fn a_character_without_a_font_is_printed_as_its_code_point() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_longest_titles_are_printed_in_full() {
+async fn longest_titles_are_printed_in_full() {
     let world = World::start(1, &[]).await;
     let words = "The assassination of a very long title by the coward printer ";
     let titles = ["王".repeat(200), "W".repeat(200), words.repeat(4).chars().take(200).collect(), "ที่นั่ง".repeat(28)];
     for title in titles {
         let title: &'static str = title.leak();
         let visitor = show_with(&world, ("long", [title, "Balcony", "Gold", "Ann"])).await;
-        let printed = printed_for(&visitor, "Ann", &[20]).await;
+        let printed = print_tickets(&visitor, "Ann", &[20]).await;
         assert_eq!((missing(&printed.text, title).as_str(), printed.text.contains('…')), ("", false), "{title}");
     }
     world.end().await;

@@ -1,46 +1,46 @@
-//! A site that is served over TLS: its cookies, its headers, and pages that came without TLS.
+//! A site served over TLS: cookies, headers, and requests from pages without TLS.
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::accounts::{Browser, PASSWORD, signed_up};
+use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::world::{Visitor, World};
 
-/// Settings of such a server; TLS itself ends at the proxy.
+/// Settings of such a server; TLS ends at the proxy.
 const TLS: [(&str, &str); 2] = [("PUBLIC_URL", "https://seats.example"), ("ALLOW_SIMULATOR", "true")];
 
-/// Names of the cookies an answer sets.
-fn set(answer: &reqwest::Response) -> Vec<String> {
+/// Names of the cookies that an answer sets.
+fn cookie_names(answer: &reqwest::Response) -> Vec<String> {
     let cookies = answer.headers().get_all("set-cookie").iter();
     cookies.map(|cookie| cookie.to_str().expect("text").split('=').next().unwrap_or_default().to_owned()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_tls_cookies_have_the_host_prefix_and_plain_names_are_ignored() {
+async fn tls_cookies_have_the_host_prefix_and_plain_names_are_ignored() {
     let mut world = World::start(1, &[]).await;
     let tls = world.add_server(&TLS).await;
-    signed_up(&world, "ann@example.org").await;
+    register_and_log_in(&world, "ann@example.org").await;
     for (server, prefix) in [(0, ""), (tls, "__Host-")] {
         let guest = world.visitor_at(server);
         let path = format!("{}/api/v1/shows/{}/hold", guest.base, world.show);
         let first = guest.client.get(&path).send().await.expect("an answer");
-        assert_eq!(set(&first), [format!("{prefix}rowlock_visitor")]);
+        assert_eq!(cookie_names(&first), [format!("{prefix}rowlock_visitor")]);
         let secret = guest.cookie.split_once('=').expect("a pair").1;
         for (name, is_ours) in [("rowlock_visitor", prefix.is_empty()), ("__Host-rowlock_visitor", !prefix.is_empty())]
         {
             let cookie = format!("{name}={secret}");
             let answer = guest.client.get(&path).header("cookie", cookie).send().await.expect("an answer");
-            assert_eq!(set(&answer).is_empty(), is_ours, "{name} at {server}");
+            assert_eq!(cookie_names(&answer).is_empty(), is_ours, "{name} at {server}");
         }
         let visitor = Visitor { cookie: format!("{prefix}{}", guest.cookie), ..guest.clone() };
         let (status, hold) = visitor.hold(&[server as u32]).await;
         assert_eq!(status, StatusCode::CREATED, "{hold}");
-        assert_eq!(visitor.held().await["id"], hold["id"]);
+        assert_eq!(visitor.current_hold().await["id"], hold["id"]);
         let mut browser = Browser::at(&world, server);
         assert_eq!(browser.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
         let session = browser.cookie(&format!("{prefix}rowlock_session")).expect("a session").to_owned();
         assert!(browser.me().await.0 == StatusCode::OK);
-        // The same secret under the other name opens nothing.
+        // The same secret under the other name is ignored.
         let mut other = Browser::at(&world, server);
         other.put_cookie(if prefix.is_empty() { "__Host-rowlock_session" } else { "rowlock_session" }, &session);
         assert_eq!(other.me().await.0, StatusCode::UNAUTHORIZED, "{server}");
@@ -49,7 +49,7 @@ async fn over_tls_cookies_have_the_host_prefix_and_plain_names_are_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_without_tls_changes_nothing_and_answers_have_the_transport_security_header() {
+async fn request_from_a_page_without_tls_is_refused_and_answers_have_hsts() {
     let mut world = World::start(1, &[]).await;
     let tls = world.add_server(&TLS).await;
     for (server, own, foreign) in [(0, "http", "https"), (tls, "https", "http")] {

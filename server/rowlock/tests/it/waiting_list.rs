@@ -1,12 +1,12 @@
-//! The waiting list: what comes back goes to the next in line, for a while, and to nobody twice.
+//! The waiting list: freed seats are offered to the next entry, for a limited time, and never to two entries.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::silent_post::SilentPost;
-use crate::world::{Visitor, World, text, until};
+use crate::hanging_mail_server::HangingMailServer;
+use crate::world::{Visitor, World, text, wait_until};
 
-/// A world in which only these seats are for sale, and the hold somebody has of all of them.
+/// A world in which only these seats are on sale, and a hold of all of them.
 async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (World, Visitor, Value) {
     let world = World::start(servers, settings).await;
     world.sell_only(seats).await;
@@ -17,20 +17,20 @@ async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (
     (world, lucky, hold)
 }
 
-/// Visitors who joined in this order for so many seats each; at one server after the other.
-async fn line(world: &World, quantities: &[u32]) -> Vec<Visitor> {
+/// Visitors who join in this order for these quantities, at alternating servers.
+async fn join_in_order(world: &World, quantities: &[u32]) -> Vec<Visitor> {
     let mut line = Vec::new();
     for (number, quantity) in quantities.iter().enumerate() {
         let visitor = world.visitor_at(number % world.servers.len());
-        let (status, place) = visitor.wait_for(*quantity).await;
+        let (status, place) = visitor.join_waiting_list(*quantity).await;
         assert_eq!((status, &place["ahead"]), (StatusCode::CREATED, &json!(number)), "{place}");
         line.push(visitor);
     }
     line
 }
 
-/// Others who join the line after those who are in it, and wait for so many seats each.
-async fn crowd(world: &World, people: i32, quantity: i32) {
+/// Inserts further entries at the end of the list, with this quantity each.
+async fn add_entries(world: &World, people: i32, quantity: i32) {
     let list = "INSERT INTO waiting_lists (show_id, looked_at) SELECT id, now() FROM shows ON CONFLICT DO NOTHING";
     sqlx::query(list).execute(&world.pg).await.expect("a list");
     let join =
@@ -42,7 +42,7 @@ async fn crowd(world: &World, people: i32, quantity: i32) {
 
 fn offered_seats(place: &Value) -> Vec<u64> {
     let seats = place["offer"]["seats"].as_array().expect("seats are offered");
-    seats.iter().filter_map(|line| line["seat"].as_u64()).collect()
+    seats.iter().filter_map(|join_in_order| join_in_order["seat"].as_u64()).collect()
 }
 
 async fn own_hold(visitor: &Visitor) -> Answer {
@@ -52,96 +52,100 @@ async fn own_hold(visitor: &Visitor) -> Answer {
 type Answer = (StatusCode, Value);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_released_seat_goes_down_the_line_in_order_and_checkout_ends_it() {
+async fn freed_seats_are_offered_in_list_order_and_checkout_closes_the_entry() {
     let (world, lucky, hold) = sold_out(1, &[46], &[("WAITING_OFFER_MS", "6000")]).await;
-    let people = line(&world, &[1, 1, 1]).await;
+    let people = join_in_order(&world, &[1, 1, 1]).await;
     let [ann, bob, cat] = people.as_slice() else { unreachable!("three joined") };
-    assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
-    let offered = ann.sees_waiting("OFFERED").await;
+    assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
+    let offered = ann.wait_for_entry_state("OFFERED").await;
     assert_eq!(offered_seats(&offered), [46]);
-    assert_eq!((bob.waiting().await.1["ahead"].clone(), cat.waiting().await.1["ahead"].clone()), (json!(0), json!(1)));
-    // It is Ann's hold like any other, and nobody else's seat.
+    assert_eq!(
+        (bob.waiting_list_entry().await.1["ahead"].clone(), cat.waiting_list_entry().await.1["ahead"].clone()),
+        (json!(0), json!(1))
+    );
+    // It is an ordinary hold of Ann's, and no other visitor can take the seat.
     let (status, held) = own_hold(ann).await;
     assert_eq!((status, &held["id"]), (StatusCode::OK, &offered["offer"]["hold"]));
     assert_eq!(world.visitor().hold(&[46]).await.0, StatusCode::CONFLICT);
-    until("she is told", || async { world.mails().iter().any(|mail| mail.contains("Held for you")) }).await;
-    // She sleeps; it is Bob's, who buys it.
-    bob.sees_waiting("OFFERED").await;
-    assert_eq!(ann.sees_waiting("LAPSED").await["offer"], Value::Null);
+    wait_until("the offer is mailed", || async { world.mails().iter().any(|mail| mail.contains("Held for you")) })
+        .await;
+    // She does not react, and it is offered to Bob, who buys it.
+    bob.wait_for_entry_state("OFFERED").await;
+    assert_eq!(ann.wait_for_entry_state("LAPSED").await["offer"], Value::Null);
     let (_, held) = own_hold(bob).await;
     let (_, booking) = bob.book(&held).await;
     assert_eq!(bob.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    bob.sees_waiting("TAKEN").await;
-    assert_eq!(cat.waiting().await.1["state"], "WAITING");
+    bob.wait_for_entry_state("TAKEN").await;
+    assert_eq!(cat.waiting_list_entry().await.1["state"], "WAITING");
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 1);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_needs_more_than_is_free_keeps_their_place_and_the_next_who_fits_is_asked() {
+async fn entry_that_needs_more_than_is_free_keeps_its_place_and_the_next_fitting_one_gets_the_offer() {
     let (world, lucky, hold) = sold_out(1, &[40, 41, 60], &[]).await;
-    let people = line(&world, &[2, 1]).await;
+    let people = join_in_order(&world, &[2, 1]).await;
     let (_, changed) = lucky.change(&hold, &[], &[60]).await;
-    assert_eq!(offered_seats(&people[1].sees_waiting("OFFERED").await), [60]);
-    assert_eq!(people[0].waiting().await.1["state"], "WAITING");
-    assert_eq!(lucky.let_go(&changed).await, StatusCode::NO_CONTENT);
-    assert_eq!(offered_seats(&people[0].sees_waiting("OFFERED").await), [40, 41]);
+    assert_eq!(offered_seats(&people[1].wait_for_entry_state("OFFERED").await), [60]);
+    assert_eq!(people[0].waiting_list_entry().await.1["state"], "WAITING");
+    assert_eq!(lucky.release_hold(&changed).await, StatusCode::NO_CONTENT);
+    assert_eq!(offered_seats(&people[0].wait_for_entry_state("OFFERED").await), [40, 41]);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_single_seat_reaches_the_last_of_a_full_line_of_people_who_want_two() {
+async fn single_seat_is_offered_to_the_last_entry_when_all_others_want_two() {
     let (world, lucky, hold) = sold_out(1, &[46], &[]).await;
-    crowd(&world, 999, 2).await;
+    add_entries(&world, 999, 2).await;
     let last = world.visitor();
-    let (status, place) = last.wait_for(1).await;
+    let (status, place) = last.join_waiting_list(1).await;
     assert_eq!((status, &place["ahead"]), (StatusCode::CREATED, &json!(999)), "{place}");
-    assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
-    assert_eq!(offered_seats(&last.sees_waiting("OFFERED").await), [46]);
+    assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
+    assert_eq!(offered_seats(&last.wait_for_entry_state("OFFERED").await), [46]);
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE offer_number > 0").await, 1);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn offers_go_on_while_a_mail_server_hangs_which_few_mails_wait_for() {
-    let post = SilentPost::open().await;
+async fn offers_continue_while_a_hanging_mail_server_blocks_mails() {
+    let mail_server = HangingMailServer::open().await;
     let seats = [40, 41, 42, 43, 44, 45, 46, 47, 48, 49];
-    let (world, lucky, hold) = sold_out(1, &seats, &[("SMTP_URL", post.url.as_str())]).await;
-    let people = line(&world, &[1; 10]).await;
+    let (world, lucky, hold) = sold_out(1, &seats, &[("SMTP_URL", mail_server.url.as_str())]).await;
+    let people = join_in_order(&world, &[1; 10]).await;
     let (status, hold) = lucky.change(&hold, &[], &[40, 41, 42, 43, 44, 45, 46, 47, 48]).await;
     assert_eq!(status, StatusCode::OK, "{hold}");
-    until("eight mails hang side by side", || async { post.callers() == 8 }).await;
+    wait_until("eight mails hang at the same time", || async { mail_server.waiting_clients() == 8 }).await;
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE state = 'offered'").await, 9);
-    assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
-    assert_eq!(offered_seats(&people[9].sees_waiting("OFFERED").await), [49]);
-    // All the while: none was given up for the round in which that offer was made.
-    assert_eq!(post.callers(), 8);
+    assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
+    assert_eq!(offered_seats(&people[9].wait_for_entry_state("OFFERED").await), [49]);
+    // During that round no mail was given up.
+    assert_eq!(mail_server.waiting_clients(), 8);
     let taken = world.count("SELECT count(*) FROM waiting_list WHERE mail_tries > 0").await;
-    assert_eq!(taken, 8, "what cannot be begun is left for other replicas");
+    assert_eq!(taken, 8, "mails that cannot start stay queued for other replicas");
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE mail_tries > 1").await, 0, "once each");
-    post.close();
+    mail_server.close();
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_those_who_join_count_for_what_their_address_may() {
+async fn only_joins_count_towards_the_address_limit() {
     // Two in a row, then one every five minutes.
     let (world, _, _) = sold_out(1, &[46], &[("HOLDS_PER_ADDRESS_MIN", "20")]).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/waiting-list", world.show);
-    let wish = json!({ "quantity": 1, "email": "ann@example.org" });
-    let joins = || ann.call_with_key(Method::POST, &path, wish.clone(), "one");
+    let request_body = json!({ "quantity": 1, "email": "ann@example.org" });
+    let joins = || ann.call_with_key(Method::POST, &path, request_body.clone(), "one");
     let (status, place) = joins().await;
     assert_eq!(status, StatusCode::CREATED, "{place}");
     assert_eq!(joins().await, (StatusCode::CREATED, place.clone()), "a repeat");
     for _ in 0..3 {
-        let (status, problem) = ann.wait_for(1).await;
+        let (status, problem) = ann.join_waiting_list(1).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "already_waiting"));
     }
-    assert_eq!(world.visitor().wait_for(1).await.0, StatusCode::CREATED);
-    let (status, problem) = world.visitor().wait_for(1).await;
+    assert_eq!(world.visitor().join_waiting_list(1).await.0, StatusCode::CREATED);
+    let (status, problem) = world.visitor().join_waiting_list(1).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"));
-    assert_eq!(joins().await, (StatusCode::CREATED, place), "a repeat has its answer when others are refused");
+    assert_eq!(joins().await, (StatusCode::CREATED, place), "a retry is replayed while other joins are refused");
     assert_eq!(world.count("SELECT count(*) FROM waiting_list").await, 2, "who is refused does not wait");
     world.end().await;
 }
@@ -149,88 +153,91 @@ async fn only_those_who_join_count_for_what_their_address_may() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_make_no_offer_twice_and_keep_the_order() {
     let (world, lucky, hold) = sold_out(2, &[10, 11, 12, 13, 14, 15], &[]).await;
-    let people = line(&world, &[1; 9]).await;
-    assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
+    let people = join_in_order(&world, &[1; 9]).await;
+    assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let mut seats = Vec::new();
     for visitor in &people[..6] {
-        seats.extend(offered_seats(&visitor.sees_waiting("OFFERED").await));
+        seats.extend(offered_seats(&visitor.wait_for_entry_state("OFFERED").await));
     }
     seats.sort_unstable();
-    assert_eq!(seats, [10, 11, 12, 13, 14, 15], "each seat for one of the first six");
-    // Whoever made the offers has looked again since.
-    until("both looked again", || async {
+    assert_eq!(seats, [10, 11, 12, 13, 14, 15], "each seat is offered to one of the first six");
+    // The replica that made the offers has had another round since.
+    wait_until("both had another round", || async {
         world.count("SELECT count(*) FROM waiting_lists WHERE looked_at > (SELECT max(updated_at) + interval '1 second' FROM waiting_list)").await == 1
     })
     .await;
     for visitor in &people[6..] {
-        assert_eq!(visitor.waiting().await.1["state"], "WAITING");
+        assert_eq!(visitor.waiting_list_entry().await.1["state"], "WAITING");
     }
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE offer_number > 1").await, 0);
-    assert_eq!(lucky.states().await.matches('1').count(), 6);
+    assert_eq!(lucky.seat_states().await.matches('1').count(), 6);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_offer_whose_plan_outlived_its_server_is_held_as_planned() {
+async fn offer_planned_by_a_dead_server_is_held_as_planned() {
     let (mut world, _, _) = sold_out(1, &[20, 21], &[]).await;
-    let people = line(&world, &[1, 1]).await;
-    // The server dies with a plan written for the first in line, before the lock store heard of it.
+    let people = join_in_order(&world, &[1, 1]).await;
+    // The server dies with a planned offer for the first entry, before it called the lock store.
     world.kill(0).await;
     let plan = "UPDATE waiting_list SET state = 'offering', offer_number = 1, offer_seats = '{21}',
                        offer_hold = 'c0ffee00-0000-5000-8000-000000000001'
                 WHERE place = (SELECT min(place) FROM waiting_list)";
     sqlx::query(plan).execute(&world.pg).await.expect("the plan is written");
-    world.forget_redis().await;
+    world.delete_redis_keys().await;
     let survivor = world.add_server(&[]).await;
     let [ann, bob] = [0, 1].map(|n| Visitor { base: world.servers[survivor].url.clone(), ..people[n].clone() });
-    let offered = ann.sees_waiting("OFFERED").await;
+    let offered = ann.wait_for_entry_state("OFFERED").await;
     assert_eq!(offered["offer"]["hold"], "c0ffee00-0000-5000-8000-000000000001");
     assert_eq!((offered_seats(&offered), own_hold(&ann).await.0), (vec![21], StatusCode::OK));
-    assert_eq!(offered_seats(&bob.sees_waiting("OFFERED").await), [20], "not what was planned for her");
+    assert_eq!(offered_seats(&bob.wait_for_entry_state("OFFERED").await), [20], "not the seat planned for her");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_offer_that_was_held_and_not_noted_is_the_same_when_it_is_made_again() {
+async fn held_offer_that_was_not_recorded_is_repeated_unchanged() {
     let (world, lucky, hold) = sold_out(2, &[20, 21], &[]).await;
-    let people = line(&world, &[1, 1]).await;
-    assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
-    let first = [people[0].sees_waiting("OFFERED").await, people[1].sees_waiting("OFFERED").await];
+    let people = join_in_order(&world, &[1, 1]).await;
+    assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
+    let first = [people[0].wait_for_entry_state("OFFERED").await, people[1].wait_for_entry_state("OFFERED").await];
     let lose = "UPDATE waiting_list SET state = 'offering', offer_until = NULL WHERE state = 'offered'";
-    sqlx::query(lose).execute(&world.pg).await.expect("the notes are lost");
+    sqlx::query(lose).execute(&world.pg).await.expect("the record is deleted");
     for (visitor, first) in people.iter().zip(&first) {
-        let again = visitor.sees_waiting("OFFERED").await;
+        let again = visitor.wait_for_entry_state("OFFERED").await;
         assert_eq!(again["offer"], first["offer"], "the same hold until the same instant");
     }
-    assert_eq!(lucky.states().await.matches('1').count(), 2);
+    assert_eq!(lucky.seat_states().await.matches('1').count(), 2);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_leaves_is_asked_no_more_and_gives_back_what_was_held() {
+async fn visitor_who_leaves_gets_no_offer_and_releases_the_held_seats() {
     let (world, lucky, hold) = sold_out(1, &[30], &[]).await;
-    let people = line(&world, &[1, 1, 1]).await;
+    let people = join_in_order(&world, &[1, 1, 1]).await;
     let path = format!("/api/v1/shows/{}/waiting-list", world.show);
     let leave = async |visitor: &Visitor| visitor.call(Method::DELETE, &path, Value::Null).await.0;
     assert_eq!(leave(&people[0]).await, StatusCode::NO_CONTENT);
-    assert_eq!((leave(&people[0]).await, people[0].waiting().await.0), (StatusCode::NOT_FOUND, StatusCode::NO_CONTENT));
-    // A repeat is told the same, and does not take them out of the line they have joined again.
+    assert_eq!(
+        (leave(&people[0]).await, people[0].waiting_list_entry().await.0),
+        (StatusCode::NOT_FOUND, StatusCode::NO_CONTENT)
+    );
+    // A retry gets the same answer, and does not remove the visitor after they joined again.
     let once = async || people[0].call_with_key(Method::DELETE, &path, Value::Null, "leave-once").await;
-    assert_eq!(people[0].wait_for(1).await.0, StatusCode::CREATED);
+    assert_eq!(people[0].join_waiting_list(1).await.0, StatusCode::CREATED);
     assert_eq!(once().await, (StatusCode::NO_CONTENT, Value::Null));
-    assert_eq!(people[0].wait_for(1).await.0, StatusCode::CREATED);
+    assert_eq!(people[0].join_waiting_list(1).await.0, StatusCode::CREATED);
     assert_eq!(once().await, (StatusCode::NO_CONTENT, Value::Null));
-    assert_eq!(people[0].waiting().await.1["state"], "WAITING");
+    assert_eq!(people[0].waiting_list_entry().await.1["state"], "WAITING");
     assert_eq!(leave(&people[0]).await, StatusCode::NO_CONTENT);
-    lucky.let_go(&hold).await;
-    people[1].sees_waiting("OFFERED").await;
+    lucky.release_hold(&hold).await;
+    people[1].wait_for_entry_state("OFFERED").await;
     assert_eq!(leave(&people[1]).await, StatusCode::NO_CONTENT);
     assert_eq!(own_hold(&people[1]).await.0, StatusCode::NO_CONTENT);
-    let offered = people[2].sees_waiting("OFFERED").await;
-    // Letting the hold itself go is leaving as well.
-    assert_eq!(people[2].let_go(&json!({ "id": offered["offer"]["hold"] })).await, StatusCode::NO_CONTENT);
-    assert_eq!(people[2].waiting().await.0, StatusCode::NO_CONTENT);
-    until("the list is closed and the seat is anyone's", || async {
+    let offered = people[2].wait_for_entry_state("OFFERED").await;
+    // Releasing the offered hold also leaves the list.
+    assert_eq!(people[2].release_hold(&json!({ "id": offered["offer"]["hold"] })).await, StatusCode::NO_CONTENT);
+    assert_eq!(people[2].waiting_list_entry().await.0, StatusCode::NO_CONTENT);
+    wait_until("the list is closed and the seat is free", || async {
         world.visitor().hold(&[30]).await.0 == StatusCode::CREATED
     })
     .await;
@@ -238,22 +245,25 @@ async fn whoever_leaves_is_asked_no_more_and_gives_back_what_was_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_tab_does_not_shorten_an_offer_and_places_are_offered_like_seats() {
+async fn closed_tab_does_not_shorten_an_offer_and_places_are_offered_like_seats() {
     let (world, lucky, hold) = {
         let world = World::start(1, &[]).await;
         world.sell_only(&[]).await;
         world.open_floor(3).await;
         let lucky = world.visitor();
-        let (_, hold) = lucky.stand(3).await;
+        let (_, hold) = lucky.hold_places(3).await;
         (world, lucky, hold)
     };
-    let people = line(&world, &[2]).await;
-    lucky.let_go(&hold).await;
-    let offered = people[0].sees_waiting("OFFERED").await;
+    let people = join_in_order(&world, &[2]).await;
+    lucky.release_hold(&hold).await;
+    let offered = people[0].wait_for_entry_state("OFFERED").await;
     assert_eq!((&offered["offer"]["places"][0]["quantity"], &offered["offer"]["seats"]), (&json!(2), &json!([])));
     let leave = format!("/api/v1/shows/{}/holds/{}/leave", world.show, text(&offered["offer"]["hold"]));
     assert_eq!(people[0].call(Method::POST, &leave, Value::Null).await.0, StatusCode::NO_CONTENT);
-    assert_eq!(people[0].waiting().await.1["offer"]["expires_at_ms"], own_hold(&people[0]).await.1["expires_at_ms"]);
+    assert_eq!(
+        people[0].waiting_list_entry().await.1["offer"]["expires_at_ms"],
+        own_hold(&people[0]).await.1["expires_at_ms"]
+    );
     let ends =
         sqlx::query_scalar::<_, f64>("SELECT extract(epoch FROM offer_until - updated_at)::float8 FROM waiting_list")
             .fetch_one(&world.pg)
@@ -264,48 +274,48 @@ async fn a_closed_tab_does_not_shorten_an_offer_and_places_are_offered_like_seat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_what_is_free_twice_for_one_show_or_with_nonsense() {
+async fn invalid_repeated_and_needless_joins_are_refused() {
     let (world, lucky, hold) = sold_out(1, &[50, 51], &[]).await;
     let path = format!("/api/v1/shows/{}/waiting-list", world.show);
     let ann = world.visitor();
     for (body, code) in [
         (json!({ "quantity": 0, "email": "a@example.org" }), "seat_count"),
         (json!({ "quantity": 11, "email": "a@example.org" }), "seat_count"),
-        (json!({ "quantity": 1, "email": "nobody" }), "person_invalid"),
+        (json!({ "quantity": 1, "email": "no-address" }), "person_invalid"),
         (json!({ "quantity": 1, "email": "a@example.org", "category": "lawn" }), "malformed"),
         (json!({ "quantity": 1 }), "malformed"),
     ] {
         let (status, problem) = ann.call(Method::POST, &path, body.clone()).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, code), "{body}");
     }
-    assert_eq!(ann.waiting().await.0, StatusCode::NO_CONTENT);
-    let wish = json!({ "quantity": 2, "email": "ann@example.org", "category": "gold" });
-    let first = ann.raw(Method::POST, &path, wish.clone(), "one-intent").await;
-    assert_eq!((first.0, ann.raw(Method::POST, &path, wish, "one-intent").await), (StatusCode::CREATED, first));
-    assert_eq!(ann.wait_for(1).await.1["code"], "already_waiting");
-    // While she waits for two, one that is free is not a stranger's; by the line it is, at once.
+    assert_eq!(ann.waiting_list_entry().await.0, StatusCode::NO_CONTENT);
+    let request_body = json!({ "quantity": 2, "email": "ann@example.org", "category": "gold" });
+    let first = ann.raw(Method::POST, &path, request_body.clone(), "one-intent").await;
+    assert_eq!((first.0, ann.raw(Method::POST, &path, request_body, "one-intent").await), (StatusCode::CREATED, first));
+    assert_eq!(ann.join_waiting_list(1).await.1["code"], "already_waiting");
+    // While she waits for two, a single free seat is held back from others, and offered by the list at once.
     let (_, hold) = lucky.change(&hold, &[], &[51]).await;
     let bob = world.visitor();
     let (status, problem) = bob.hold(&[51]).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "waiting_list_first"));
-    let (status, _) = bob.wait_for(1).await;
+    let (status, _) = bob.join_waiting_list(1).await;
     assert_eq!(status, StatusCode::CREATED);
-    assert_eq!(offered_seats(&bob.sees_waiting("OFFERED").await), [51]);
-    // Nobody waits for what they can simply take.
+    assert_eq!(offered_seats(&bob.wait_for_entry_state("OFFERED").await), [51]);
+    // Joining is refused while seats are free.
     let free = World::start(1, &[]).await;
-    assert_eq!(free.visitor().wait_for(1).await.1["code"], "seats_free");
+    assert_eq!(free.visitor().join_waiting_list(1).await.1["code"], "seats_free");
     free.end().await;
     drop(hold);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_and_a_persons_lists_have_an_end() {
+async fn list_length_and_lists_per_visitor_are_limited() {
     let (world, _, _) = sold_out(1, &[5], &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    assert_eq!(ann.wait_for(1).await.0, StatusCode::CREATED);
-    crowd(&world, 999, 1).await;
-    let (status, problem) = bob.wait_for(1).await;
+    assert_eq!(ann.join_waiting_list(1).await.0, StatusCode::CREATED);
+    add_entries(&world, 999, 1).await;
+    let (status, problem) = bob.join_waiting_list(1).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "waiting_list_full"));
     world.end().await;
 }

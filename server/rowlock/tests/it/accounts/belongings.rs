@@ -1,9 +1,9 @@
-//! Which bookings and holds are an account's, and that nobody else's ever are.
+//! Ownership of bookings and holds by accounts, hidden from every other account.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Browser, PASSWORD, link_mailed, signed_up};
+use super::{Browser, PASSWORD, register_and_log_in, wait_for_mailed_token};
 use crate::world::{Visitor, World, text};
 
 /// Buys these seats as `email`.
@@ -11,15 +11,15 @@ async fn buy(visitor: &Visitor, seats: &[u32], email: &str) -> Value {
     let (status, hold) = visitor.hold(seats).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let buyer = json!({ "name": "Ann Example", "email": email });
-    let wish = json!({ "show": visitor.show, "hold": hold["id"], "buyer": buyer });
-    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", wish).await;
+    let body = json!({ "show": visitor.show, "hold": hold["id"], "buyer": buyer });
+    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", body).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");
     let (status, paid) = visitor.pay(&booking, Some("tok_paid")).await;
     assert_eq!(status, StatusCode::OK, "{paid}");
     paid
 }
 
-async fn sees(browser: &Browser, booking: &Value) -> StatusCode {
+async fn booking_status(browser: &Browser, booking: &Value) -> StatusCode {
     browser.visitor().get(&format!("/api/v1/bookings/{}", text(&booking["id"]))).await.0
 }
 
@@ -27,7 +27,7 @@ fn ids(bookings: &[Value]) -> Vec<&str> {
     bookings.iter().map(|booking| text(&booking["id"])).collect()
 }
 
-/// A browser with a guest's cookie, as the page of a show sets it.
+/// A browser with a guest's cookie, as a show's page sets it.
 async fn guest(world: &World) -> Browser {
     let mut browser = Browser::new(world);
     browser.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
@@ -35,38 +35,34 @@ async fn guest(world: &World) -> Browser {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_guest_holds_and_bought_comes_along_when_they_sign_in() {
+async fn bookings_and_holds_of_a_guest_move_to_the_account_at_sign_in() {
     let world = World::start(1, &[]).await;
-    signed_up(&world, "ann@example.org").await;
+    register_and_log_in(&world, "ann@example.org").await;
     let mut phone = guest(&world).await;
-    let bought = buy(&phone.visitor(), &[1], "somebody@example.org").await;
-    // The map is told a moment after the sale; until then her hold stands in the way of another.
-    phone.visitor().sees(1, '2').await;
+    let bought = buy(&phone.visitor(), &[1], "other@example.org").await;
+    // Redis marks the seat sold a moment after the sale. Until then the old hold blocks a new one.
+    phone.visitor().wait_for_seat(1, '2').await;
     let (_, held) = phone.visitor().hold(&[2]).await;
     let guest_cookie = phone.cookie("rowlock_visitor").expect("a guest").to_owned();
     assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
-    assert_ne!(
-        phone.cookie("rowlock_visitor"),
-        Some(guest_cookie.as_str()),
-        "the browser has another visitor for later"
-    );
+    assert_ne!(phone.cookie("rowlock_visitor"), Some(guest_cookie.as_str()), "sign-in changes the visitor cookie");
     let mut copy = Browser::new(&world);
     copy.put_cookie("rowlock_visitor", &guest_cookie);
-    assert_eq!(sees(&copy, &bought).await, StatusCode::NOT_FOUND, "a copy of the cookie from before opens nothing");
-    assert_eq!(sees(&phone, &bought).await, StatusCode::OK);
+    assert_eq!(booking_status(&copy, &bought).await, StatusCode::NOT_FOUND, "a copy of the old cookie has no access");
+    assert_eq!(booking_status(&phone, &bought).await, StatusCode::OK);
     let own = format!("/api/v1/shows/{}/hold", world.show);
     assert_eq!(phone.visitor().get(&own).await.1["id"], held["id"]);
     let (status, booked) = phone.visitor().book(&held).await;
     assert_eq!(status, StatusCode::CREATED, "{booked}");
     assert_eq!(phone.visitor().pay(&booked, Some("tok_paid")).await.0, StatusCode::OK);
-    // On another device both are there, the newest first, and can be undone.
+    // On another device both are listed, newest first, and can be cancelled.
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let bookings = laptop.bookings().await;
     assert_eq!(ids(&bookings), [text(&booked["id"]), text(&bought["id"])]);
     assert_eq!((&bookings[0]["film"], &bookings[0]["state"]), (&json!("Tide"), &json!("CONFIRMED")));
     assert_eq!((&bookings[1]["what"], &bookings[1]["total"]["minor"]), (&json!(["A2"]), &json!(1_250)));
-    assert_eq!(sees(&laptop, &bought).await, StatusCode::OK);
+    assert_eq!(booking_status(&laptop, &bought).await, StatusCode::OK);
     let events = format!("/api/v1/bookings/{}/events", text(&bought["id"]));
     assert_eq!(laptop.visitor().get(&events).await.0, StatusCode::OK);
     let (status, undone) = laptop.visitor().cancel(&bought, None).await;
@@ -75,127 +71,149 @@ async fn what_a_guest_holds_and_bought_comes_along_when_they_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_a_cookie_from_before_signing_in_is_in_no_line_and_hears_no_answer() {
+async fn copied_guest_cookie_loses_waiting_list_entry_and_stored_answer_at_sign_in() {
     let world = World::start(1, &[]).await;
     world.sell_only(&[1]).await;
     let lucky = world.visitor();
     let (status, sold_out) = lucky.hold(&[1]).await;
     assert_eq!(status, StatusCode::CREATED, "{sold_out}");
-    signed_up(&world, "ann@example.org").await;
+    register_and_log_in(&world, "ann@example.org").await;
     let mut phone = guest(&world).await;
     let mut copy = Browser::new(&world);
     copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
-    let (list, wish) =
+    let (list, body) =
         (format!("/api/v1/shows/{}/waiting-list", world.show), json!({ "quantity": 1, "email": "ann@example.org" }));
     let answer = "/api/v1/requests/hers";
-    let joined = phone.visitor().call_with_key(Method::POST, &list, wish.clone(), "hers").await;
-    assert_eq!((joined.0, &joined.1["email"]), (StatusCode::CREATED, &wish["email"]));
-    // Until she signs in they are the same person.
-    assert_eq!(copy.visitor().waiting().await.1, joined.1);
+    let joined = phone.visitor().call_with_key(Method::POST, &list, body.clone(), "hers").await;
+    assert_eq!((joined.0, &joined.1["email"]), (StatusCode::CREATED, &body["email"]));
+    // Before she signs in, both browsers are the same visitor.
+    assert_eq!(copy.visitor().waiting_list_entry().await.1, joined.1);
     assert_eq!(copy.visitor().get(answer).await.0, StatusCode::CREATED);
     assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     let (ann, eve) = (phone.visitor(), copy.visitor());
-    assert_eq!(eve.waiting().await, (StatusCode::NO_CONTENT, Value::Null));
+    assert_eq!(eve.waiting_list_entry().await, (StatusCode::NO_CONTENT, Value::Null));
     assert_eq!(eve.get(answer).await.0, StatusCode::NOT_FOUND);
     assert_eq!(eve.call(Method::DELETE, &list, Value::Null).await.0, StatusCode::NOT_FOUND);
-    assert_eq!(eve.call_with_key(Method::POST, &list, wish, "hers").await.0, StatusCode::NOT_FOUND);
-    // Hers is as it was, also when it is her turn; and she leaves when she likes.
-    assert_eq!(ann.waiting().await, (StatusCode::OK, joined.1.clone()));
+    assert_eq!(eve.call_with_key(Method::POST, &list, body, "hers").await.0, StatusCode::NOT_FOUND);
+    // Ann's entry is unchanged, also when it gets an offer, and she can leave the list.
+    assert_eq!(ann.waiting_list_entry().await, (StatusCode::OK, joined.1.clone()));
     assert_eq!(ann.get(answer).await, joined);
-    assert_eq!(lucky.let_go(&sold_out).await, StatusCode::NO_CONTENT);
-    let offered = ann.sees_waiting("OFFERED").await;
+    assert_eq!(lucky.release_hold(&sold_out).await, StatusCode::NO_CONTENT);
+    let offered = ann.wait_for_entry_state("OFFERED").await;
     let offer = json!({ "id": offered["offer"]["hold"] });
     let own = format!("/api/v1/shows/{}/hold", world.show);
     assert_eq!(ann.get(&own).await.1["id"], offer["id"]);
     assert_eq!(eve.get(&own).await, (StatusCode::NO_CONTENT, Value::Null));
-    assert_eq!(eve.let_go(&offer).await, StatusCode::NO_CONTENT, "as of any hold that is not hers");
+    assert_eq!(eve.release_hold(&offer).await, StatusCode::NO_CONTENT, "the same answer as for any foreign hold");
     assert_eq!(eve.change(&offer, &[], &[1]).await.0, StatusCode::GONE);
     let extend = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&offer["id"]));
     assert_eq!(eve.call(Method::POST, &extend, Value::Null).await.0, StatusCode::GONE);
-    assert_eq!(ann.waiting().await, (StatusCode::OK, offered));
+    assert_eq!(ann.waiting_list_entry().await, (StatusCode::OK, offered));
     assert_eq!(ann.call(Method::DELETE, &list, Value::Null).await.0, StatusCode::NO_CONTENT);
-    let (status, problem) = eve.wait_for(1).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::NOT_FOUND, "not_found"), "nor does she join as Ann");
+    let (status, problem) = eve.join_waiting_list(1).await;
+    assert_eq!(
+        (status, text(&problem["code"])),
+        (StatusCode::NOT_FOUND, "not_found"),
+        "the copied cookie cannot join as Ann"
+    );
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_uses_the_browser_next_finds_nothing_and_leaves_nothing_behind() {
+async fn shared_browser_shows_nothing_of_the_previous_account() {
     let world = World::start(1, &[]).await;
-    signed_up(&world, "ann@example.org").await;
-    signed_up(&world, "ben@example.org").await;
+    register_and_log_in(&world, "ann@example.org").await;
+    register_and_log_in(&world, "ben@example.org").await;
     let mut shared = guest(&world).await;
     shared.log_in("ann@example.org", PASSWORD).await;
     let hers = buy(&shared.visitor(), &[10], "ann@example.org").await;
     let (_, headers, _) = shared.send_with(Method::POST, "/api/v1/users/logout", &Value::Null, &[]).await;
-    assert_eq!(headers["clear-site-data"], "\"cache\", \"storage\"", "the browser keeps no ticket of hers");
-    assert_eq!(sees(&shared, &hers).await, StatusCode::NOT_FOUND, "signed out is signed out");
-    // A guest at the same browser buys: not Ann's.
-    let guests = buy(&shared.visitor(), &[11], "guest@example.org").await;
-    assert_eq!(sees(&shared, &guests).await, StatusCode::OK);
+    assert_eq!(headers["clear-site-data"], "\"cache\", \"storage\"", "sign-out clears the browser's cache and storage");
+    assert_eq!(booking_status(&shared, &hers).await, StatusCode::NOT_FOUND, "no access after sign-out");
+    // A guest's purchase in the same browser does not go to Ann's account.
+    let guest_booking = buy(&shared.visitor(), &[11], "guest@example.org").await;
+    assert_eq!(booking_status(&shared, &guest_booking).await, StatusCode::OK);
     let mut ann = Browser::new(&world);
     ann.log_in("ann@example.org", PASSWORD).await;
     assert_eq!(ids(&ann.bookings().await), [text(&hers["id"])]);
-    assert_eq!(sees(&ann, &guests).await, StatusCode::NOT_FOUND);
-    // Ben signs in there, and on top of Ann's session elsewhere: nothing of hers comes along.
+    assert_eq!(booking_status(&ann, &guest_booking).await, StatusCode::NOT_FOUND);
+    // Ben signs in there, and over Ann's session elsewhere: nothing of hers moves to his account.
     shared.log_in("ben@example.org", PASSWORD).await;
-    assert_eq!(ids(&shared.bookings().await), [text(&guests["id"])], "the guest was he, as far as anybody can tell");
+    assert_eq!(
+        ids(&shared.bookings().await),
+        [text(&guest_booking["id"])],
+        "the guest's booking moves to Ben's account"
+    );
     ann.log_in("ben@example.org", PASSWORD).await;
-    assert_eq!((sees(&ann, &hers).await, ann.bookings().await.len()), (StatusCode::NOT_FOUND, 1));
-    // A session that ended elsewhere leaves the browser as empty as one that was signed out of.
+    assert_eq!((booking_status(&ann, &hers).await, ann.bookings().await.len()), (StatusCode::NOT_FOUND, 1));
+    // A session that another device ended leaves the browser as empty as a sign-out does.
     let mut phone = Browser::new(&world);
     phone.log_in("ann@example.org", PASSWORD).await;
-    assert_eq!(sees(&phone, &hers).await, StatusCode::OK);
-    sqlx::query("UPDATE sessions SET ended_at = now()").execute(&world.pg).await.expect("all are over");
-    crate::world::until("the replica knows", || async { sees(&phone, &hers).await == StatusCode::NOT_FOUND }).await;
+    assert_eq!(booking_status(&phone, &hers).await, StatusCode::OK);
+    sqlx::query("UPDATE sessions SET ended_at = now()").execute(&world.pg).await.expect("the sessions are ended");
+    crate::world::wait_until("the replica sees that the session has ended", || async {
+        booking_status(&phone, &hers).await == StatusCode::NOT_FOUND
+    })
+    .await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guests_bookings_join_the_account_that_proves_their_address_and_no_other() {
+async fn guest_bookings_join_only_the_account_that_proves_their_address() {
     let world = World::start(1, &[]).await;
     let guest_browser = guest(&world).await;
-    let guests = buy(&guest_browser.visitor(), &[20], "Ann@Example.org").await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
-    // Ben, signed in, bought with her address: it is his.
-    let ben = signed_up(&world, "ben@example.org").await;
-    let bens = buy(&ben.visitor(), &[21], "ann@example.org").await;
-    assert_eq!((sees(&ann, &guests).await, ann.bookings().await.len()), (StatusCode::NOT_FOUND, 0), "not proven yet");
-    let token = link_mailed(&world, "Please confirm your address", "ann@example.org").await;
+    let guest_booking = buy(&guest_browser.visitor(), &[20], "Ann@Example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    // Ben bought with her address while signed in: the booking is his.
+    let ben = register_and_log_in(&world, "ben@example.org").await;
+    let booking_of_ben = buy(&ben.visitor(), &[21], "ann@example.org").await;
+    assert_eq!(
+        (booking_status(&ann, &guest_booking).await, ann.bookings().await.len()),
+        (StatusCode::NOT_FOUND, 0),
+        "the address is not proven yet"
+    );
+    let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     ann.post("/api/v1/users/me/email/proof", json!({ "token": token })).await;
-    assert_eq!(ids(&ann.bookings().await), [text(&guests["id"])]);
-    assert_eq!((sees(&ann, &guests).await, sees(&ann, &bens).await), (StatusCode::OK, StatusCode::NOT_FOUND));
-    assert_eq!(sees(&guest_browser, &guests).await, StatusCode::OK, "whoever bought it sees it still");
-    // What a guest buys with it from now on is there at once.
+    assert_eq!(ids(&ann.bookings().await), [text(&guest_booking["id"])]);
+    assert_eq!(
+        (booking_status(&ann, &guest_booking).await, booking_status(&ann, &booking_of_ben).await),
+        (StatusCode::OK, StatusCode::NOT_FOUND)
+    );
+    assert_eq!(
+        booking_status(&guest_browser, &guest_booking).await,
+        StatusCode::OK,
+        "the buyer's browser still has access"
+    );
+    // A guest's later purchase with the proven address appears at once.
     let later = buy(&guest(&world).await.visitor(), &[22], "ANN@example.org").await;
-    assert_eq!(ids(&ann.bookings().await), [text(&later["id"]), text(&guests["id"])]);
-    let mut eve = signed_up(&world, "eve@example.org").await;
-    assert_eq!((sees(&eve, &guests).await, eve.bookings().await.len()), (StatusCode::NOT_FOUND, 0));
-    let page = eve.visitor().client.get(format!("{}/bookings/{}", eve.visitor().base, text(&guests["id"])));
+    assert_eq!(ids(&ann.bookings().await), [text(&later["id"]), text(&guest_booking["id"])]);
+    let mut eve = register_and_log_in(&world, "eve@example.org").await;
+    assert_eq!((booking_status(&eve, &guest_booking).await, eve.bookings().await.len()), (StatusCode::NOT_FOUND, 0));
+    let page = eve.visitor().client.get(format!("{}/bookings/{}", eve.visitor().base, text(&guest_booking["id"])));
     let page = page.header("cookie", eve.visitor().cookie).send().await.expect("a page");
     assert_eq!(page.status(), StatusCode::NOT_FOUND);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_is_told_in_pages_without_a_gap_or_a_repeat() {
+async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
     let world = World::start(1, &[]).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let visitor = ann.visitor();
     let one = buy(&visitor, &[30], "ann@example.org").await;
-    // Fifty more, five at each instant.
+    // Fifty more, five per creation time.
     let more = "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                       buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
                 SELECT gen_random_uuid(), 'R' || n, show_id, owner, gen_random_uuid(), 1, 'CONFIRMED', 'PAID', 0, 'EUR',
                        '', '', '', '', now(), created_at - (n / 5) * interval '1 microsecond', now()
                 FROM bookings, generate_series(1, 50) AS n";
-    sqlx::query(more).execute(&world.pg).await.expect("they are written");
+    sqlx::query(more).execute(&world.pg).await.expect("the bookings are written");
     let hidden = "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                         buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
                   SELECT gen_random_uuid(), 'H', show_id, owner, gen_random_uuid(), 1, 'EXPIRED', 'NONE', 0, 'EUR',
                          '', '', '', '', now(), now(), now()
                   FROM bookings LIMIT 1";
-    sqlx::query(hidden).execute(&world.pg).await.expect("it is written");
+    sqlx::query(hidden).execute(&world.pg).await.expect("the booking is written");
     let (mut seen, mut after, mut pages) = (Vec::new(), String::new(), 0);
     loop {
         let (status, page) = ann.get(&format!("/api/v1/users/me/bookings?after={after}")).await;
@@ -212,7 +230,7 @@ async fn the_list_is_told_in_pages_without_a_gap_or_a_repeat() {
     assert_eq!((pages, seen.len(), seen.contains(&text(&one["id"]).to_owned())), (3, 51, true));
     seen.sort_unstable();
     seen.dedup();
-    assert_eq!(seen.len(), 51, "each once, and none that was never paid for");
+    assert_eq!(seen.len(), 51, "each once, without unpaid bookings");
     let early = format!("-8000000000000000000.{}", text(&one["id"]));
     for odd in ["x", "1", "1.x", "%00", &*early] {
         let (status, problem) = ann.get(&format!("/api/v1/users/me/bookings?after={odd}")).await;

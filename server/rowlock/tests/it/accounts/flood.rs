@@ -1,4 +1,4 @@
-//! A flood of logins: those who only want a seat get one all the same.
+//! A flood of logins does not stop holds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,21 +6,21 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use super::{Browser, PASSWORD, signed_up};
-use crate::world::{World, text, until};
+use super::{Browser, PASSWORD, register_and_log_in};
+use crate::world::{World, text, wait_until};
 
-/// Logins at a time: far more than may wait for a core.
-const AT_A_TIME: usize = 120;
-/// Seats held and let go meanwhile.
+/// Concurrent logins: far more than may queue for a core.
+const CONCURRENT_LOGINS: usize = 120;
+/// Seats held and released meanwhile.
 const HOLDS: u32 = 40;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn holds_are_granted_while_logins_are_turned_away() {
-    // Everybody comes from an address of their own, as behind a proxy: the limit per address stops nobody.
+async fn holds_are_granted_while_logins_are_shed() {
+    // Behind a proxy every request has its own address, so the limit per address does not apply.
     let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let (over, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
-    let flood: Vec<_> = (0..AT_A_TIME)
+    let flood: Vec<_> = (0..CONCURRENT_LOGINS)
         .map(|number| {
             let (mut eve, over, refused) = (Browser::new(&world), Arc::clone(&over), Arc::clone(&refused));
             tokio::spawn(async move {
@@ -45,31 +45,31 @@ async fn holds_are_granted_while_logins_are_turned_away() {
             })
         })
         .collect();
-    // Guests and people who are signed in go on choosing seats.
+    // Guests and signed-in users keep choosing seats.
     let guest = world.visitor();
     let signed_in = ann.visitor();
     for seat in 0..HOLDS {
         for (visitor, seat) in [(&guest, seat), (&signed_in, 100 + seat)] {
             let (status, hold) = visitor.hold(&[seat]).await;
             assert_eq!(status, StatusCode::CREATED, "seat {seat}: {hold}");
-            assert_eq!(visitor.let_go(&hold).await, StatusCode::NO_CONTENT);
+            assert_eq!(visitor.release_hold(&hold).await, StatusCode::NO_CONTENT);
         }
     }
     assert_eq!(text(&ann.me().await.1["email"]), "ann@example.org");
-    until("the line is full, and says so", || async { refused.load(Ordering::Relaxed) > 0 }).await;
+    wait_until("the login queue is full and answers 503", || async { refused.load(Ordering::Relaxed) > 0 }).await;
     over.store(true, Ordering::Relaxed);
     for one in flood {
-        one.await.expect("every answer in the flood was an expected one");
+        one.await.expect("every login in the flood got an expected answer");
     }
-    // When it is over, people sign in again.
+    // After the flood, logins work again.
     assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guesses_from_one_address_shut_nobody_out_who_comes_from_another() {
+async fn failed_logins_of_one_address_lock_out_no_other_address() {
     let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
-    signed_up(&world, "ann@example.org").await;
+    register_and_log_in(&world, "ann@example.org").await;
     let try_from = async |address: &str, password: &str| {
         let body = json!({ "email": "ann@example.org", "password": password });
         let header = [("x-forwarded-for", address)];
@@ -78,42 +78,42 @@ async fn guesses_from_one_address_shut_nobody_out_who_comes_from_another() {
     let mut guesses = 0;
     while try_from("203.0.113.7", "a guess at it").await.0 != StatusCode::TOO_MANY_REQUESTS {
         guesses += 1;
-        assert!(guesses < 30, "there is an end to it");
+        assert!(guesses < 30, "the limit per address is reached");
     }
     assert_eq!(try_from("203.0.113.7", PASSWORD).await.0, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(try_from("198.51.100.1", PASSWORD).await.0, StatusCode::OK);
-    // Guesses from many addresses come to an end as well.
-    let mut told = None;
+    // Failed logins from many addresses reach the limit per account.
+    let mut policy = None;
     for number in 0..40_u32 {
         for _ in 0..9 {
             let (status, headers, _) = try_from(&format!("10.0.0.{number}"), "a guess at it").await;
             if status == StatusCode::TOO_MANY_REQUESTS {
-                told = Some(headers["ratelimit-policy"].clone());
+                policy = Some(headers["ratelimit-policy"].clone());
             }
         }
-        if told.is_some() {
+        if policy.is_some() {
             break;
         }
     }
-    assert_eq!(told.expect("360 are more than a hundred"), "\"login-person\";q=100;w=3000");
+    assert_eq!(policy.expect("360 are more than a hundred"), "\"login-person\";q=100;w=3000");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_has_its_limit_whatever_names_it_tries() {
+async fn login_limit_per_address_holds_whatever_account_is_tried() {
     let world = World::start(1, &[]).await;
     let tries = (0..100_u32).map(|number| {
         let mut eve = Browser::new(&world);
         async move {
-            // A header that no proxy of ours wrote is nobody's address.
+            // Without trusted proxies the header is ignored.
             let header = format!("10.0.0.{number}");
             let body = json!({ "email": format!("{number}@example.org"), "password": "a guess at it" });
             eve.send_with(Method::POST, "/api/v1/users/login", &body, &[("x-forwarded-for", &header)]).await
         }
     });
-    let told = futures::future::join_all(tries).await;
-    let refused: Vec<_> = told.iter().filter(|(status, ..)| *status == StatusCode::TOO_MANY_REQUESTS).collect();
-    assert!(!refused.is_empty(), "a hundred at once are more than sixty");
+    let policy = futures::future::join_all(tries).await;
+    let refused: Vec<_> = policy.iter().filter(|(status, ..)| *status == StatusCode::TOO_MANY_REQUESTS).collect();
+    assert!(!refused.is_empty(), "100 logins exceed the limit of 60");
     assert!(refused.iter().all(|(_, headers, _)| headers["ratelimit-policy"] == "\"login-address\";q=60;w=60"));
     assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
     world.end().await;

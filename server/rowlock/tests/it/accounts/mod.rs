@@ -1,4 +1,4 @@
-//! Accounts from outside: browsers with all their cookies, programs with tokens.
+//! Accounts: browsers with all their cookies, and programs with tokens.
 
 mod belongings;
 mod flood;
@@ -16,12 +16,12 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, text, until};
+use crate::world::{Visitor, World, text, wait_until};
 
-/// A password anybody may choose.
+/// A valid password.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// A browser, with every cookie it was given.
+/// A browser with the cookies it was given.
 #[derive(Clone)]
 pub struct Browser {
     visitor: Visitor,
@@ -29,26 +29,26 @@ pub struct Browser {
 }
 
 /// Status, headers and JSON of an answer.
-pub type Told = (StatusCode, HeaderMap, Value);
+pub type FullAnswer = (StatusCode, HeaderMap, Value);
 
 impl Browser {
-    /// One that was never here.
+    /// A browser without cookies.
     pub fn new(world: &World) -> Self {
         Self::at(world, 0)
     }
 
-    /// The same at that server.
+    /// A browser without cookies, at this server.
     pub fn at(world: &World, server: usize) -> Self {
         Self { visitor: Visitor { cookie: String::new(), ..world.visitor_at(server) }, cookies: BTreeMap::new() }
     }
 
-    /// The same person's browser, going to another server.
+    /// The same browser, at another server.
     pub fn moved_to(&self, world: &World, server: usize) -> Self {
         let base = world.servers[server].url.clone();
         Self { visitor: Visitor { base, ..self.visitor.clone() }, cookies: self.cookies.clone() }
     }
 
-    /// What it does as a visitor, with the cookies it has now.
+    /// A visitor with the browser's current cookies.
     pub fn visitor(&self) -> Visitor {
         let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Visitor { cookie: cookies.join("; "), ..self.visitor.clone() }
@@ -62,8 +62,14 @@ impl Browser {
         self.cookies.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Sends a request with these headers; cookies that come back are kept.
-    pub async fn send_with(&mut self, method: Method, path: &str, body: &Value, headers: &[(&str, &str)]) -> Told {
+    /// Sends a request with these headers and stores the cookies of the answer.
+    pub async fn send_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: &Value,
+        headers: &[(&str, &str)],
+    ) -> FullAnswer {
         let visitor = self.visitor();
         let mut request = visitor.client.request(method, format!("{}{path}", visitor.base));
         if !visitor.cookie.is_empty() {
@@ -83,7 +89,7 @@ impl Browser {
         (status, headers, body)
     }
 
-    /// The same with a fresh key.
+    /// Sends a request with a fresh idempotency key.
     pub async fn send(&mut self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
         let key = platform::ids::new_id().to_string();
         let (status, _, body) = self.send_with(method, path, &body, &[("idempotency-key", &key)]).await;
@@ -131,7 +137,7 @@ impl Browser {
         self.get("/api/v1/users/me").await
     }
 
-    /// The bookings of their account.
+    /// The account's bookings.
     pub async fn bookings(&mut self) -> Vec<Value> {
         let (status, page) = self.get("/api/v1/users/me/bookings").await;
         assert_eq!(status, StatusCode::OK, "{page}");
@@ -139,15 +145,15 @@ impl Browser {
     }
 }
 
-/// Sends these fields as a form does.
+/// Sends these fields as an HTML form.
 pub fn form(request: reqwest::RequestBuilder, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
     let coded = reqwest::Url::parse_with_params("http://form/", fields).expect("fields of a form");
     let kind = ("content-type", "application/x-www-form-urlencoded");
     request.header(kind.0, kind.1).body(coded.query().unwrap_or_default().to_owned())
 }
 
-/// A new account, signed in.
-pub async fn signed_up(world: &World, email: &str) -> Browser {
+/// Registers an account and signs in.
+pub async fn register_and_log_in(world: &World, email: &str) -> Browser {
     let mut browser = Browser::new(world);
     let (status, answer) = browser.register(email, PASSWORD).await;
     assert_eq!(status, StatusCode::CREATED, "{answer}");
@@ -156,41 +162,46 @@ pub async fn signed_up(world: &World, email: &str) -> Browser {
     browser
 }
 
-/// Mails with that subject, as read: quoted-printable undone as far as links need it.
+/// Mails with this subject. Decodes quoted-printable as far as links need it.
 pub fn mails_about(world: &World, subject: &str) -> Vec<String> {
     let mails = world.mails().into_iter().map(|mail| mail.replace("=\r\n", "").replace("=3D", "="));
     mails.filter(|mail| mail.contains(&format!("Subject: {subject}"))).collect()
 }
 
-/// A new account, signed in, whose owner has opened the link that was mailed.
-pub async fn proven(world: &World, email: &str) -> Browser {
-    let mut browser = signed_up(world, email).await;
-    let token = link_mailed(world, "Please confirm your address", email).await;
+/// Registers an account, signs in, and proves the address with the mailed link.
+pub async fn register_proven(world: &World, email: &str) -> Browser {
+    let mut browser = register_and_log_in(world, email).await;
+    let token = wait_for_mailed_token(world, "Please confirm your address", email).await;
     let (status, answer) = browser.post("/api/v1/users/me/email/proof", json!({ "token": token })).await;
     assert_eq!(status, StatusCode::OK, "{answer}");
     browser
 }
 
-/// Waits for a mail with that subject to that address; the token of its link.
-pub async fn link_mailed(world: &World, subject: &str, email: &str) -> String {
+/// Waits for a mail with this subject to this address, and returns the token of its link.
+pub async fn wait_for_mailed_token(world: &World, subject: &str, email: &str) -> String {
     let found = || mails_about(world, subject).into_iter().find(|mail| mail.contains(email));
-    until(&format!("{subject:?} is mailed to {email}"), || async { found().is_some() }).await;
-    let mail = found().expect("it was there");
+    wait_until(&format!("{subject:?} is mailed to {email}"), || async { found().is_some() }).await;
+    let mail = found().expect("the mail was found");
     let (_, rest) = mail.split_once("?token=").expect("a link");
     rest.chars().take_while(char::is_ascii_hexdigit).collect()
 }
 
-/// Says to the world that somebody works in a theatre, past the code.
+/// Grants an account a role in a theatre, directly in the database.
 pub async fn grant(world: &World, email: &str, theatre: &str, role: &str) {
     let granted = "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at)
                    SELECT id, $2, $3, now() FROM accounts WHERE email = $1";
-    let done =
-        sqlx::query(granted).bind(email).bind(theatre).bind(role).execute(&world.pg).await.expect("it is written");
+    let done = sqlx::query(granted)
+        .bind(email)
+        .bind(theatre)
+        .bind(role)
+        .execute(&world.pg)
+        .await
+        .expect("the grant is written");
     assert_eq!(done.rows_affected(), 1, "{email} has an account");
 }
 
-/// One more theatre, for people of another one.
+/// Inserts a second theatre.
 pub async fn another_theatre(world: &World) {
     let theatre = "INSERT INTO theatres VALUES ('rialto', 'lisbon', 'Rialto', 'Rua 2', 'EUR')";
-    sqlx::query(theatre).execute(&world.pg).await.expect("it is written");
+    sqlx::query(theatre).execute(&world.pg).await.expect("the theatre is written");
 }

@@ -1,12 +1,12 @@
-//! The pages of accounts, as a browser without scripts uses them.
+//! Account pages, as a browser without JavaScript uses them.
 
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{Browser, PASSWORD, form, link_mailed, signed_up};
-use crate::world::{World, until};
+use super::{Browser, PASSWORD, form, register_and_log_in, wait_for_mailed_token};
+use crate::world::{World, wait_until};
 
-/// A page: status, where it leads, its text.
+/// An HTML page: status, redirect location, and text.
 pub(super) struct Page {
     pub status: StatusCode,
     pub location: String,
@@ -14,7 +14,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The value of a hidden field.
+    /// Returns the value of a hidden field.
     pub fn hidden(&self, name: &str) -> String {
         let field =
             self.text.split("<input").find(|field| field.contains(&format!("name=\"{name}\""))).expect("the field");
@@ -38,13 +38,13 @@ pub(super) async fn submit(browser: &mut Browser, path: &str, fields: &[(&str, &
 async fn read(browser: &mut Browser, request: reqwest::RequestBuilder) -> Page {
     let answer = request.send().await.expect("the server answers");
     browser.keep(answer.headers());
-    assert_eq!(answer.headers()["cache-control"], "private, no-store", "nobody keeps these pages");
+    assert_eq!(answer.headers()["cache-control"], "private, no-store", "account pages are not cached");
     let location = answer.headers().get("location").map(|to| to.to_str().expect("text").to_owned());
     Page { status: answer.status(), location: location.unwrap_or_default(), text: answer.text().await.expect("HTML") }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_registers_and_signs_in_by_forms_alone_and_goes_on_where_one_was() {
+async fn forms_register_and_sign_in_and_return_to_the_requested_page() {
     let world = World::start(1, &[]).await;
     let mut ann = Browser::new(&world);
     let away = open(&mut ann, "/account").await;
@@ -62,7 +62,7 @@ async fn one_registers_and_signs_in_by_forms_alone_and_goes_on_where_one_was() {
     let refused = submit(&mut ann, "/register", &fields).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     assert!(refused.text.contains("role=\"alert\"") && refused.text.contains("value=\"ann@example.org\""));
-    assert!(!refused.text.contains("<b>Example") && !refused.text.contains("short\""), "what was typed is text");
+    assert!(!refused.text.contains("<b>Example") && !refused.text.contains("short\""), "typed text is escaped");
     let key = refused.hidden("key");
     let fields = [
         ("name", "Ann Example"),
@@ -82,13 +82,13 @@ async fn one_registers_and_signs_in_by_forms_alone_and_goes_on_where_one_was() {
     let visitor = ann.visitor();
     let request = visitor.client.post(format!("{}/account/logout", visitor.base)).header("origin", &visitor.base);
     let out = read(&mut ann, form(request.header("authorization", "Bearer nothing"), &[])).await;
-    assert_eq!(out.status, StatusCode::SEE_OTHER, "a token that opens nothing is nobody's session");
+    assert_eq!(out.status, StatusCode::SEE_OTHER, "an invalid token is no session");
     let fields = [("email", "ann@example.org"), ("password", "not her password"), ("next", "https://evil.example/")];
     let wrong = submit(&mut ann, "/login", &fields).await;
     assert_eq!((wrong.status, wrong.hidden("next")), (StatusCode::UNAUTHORIZED, String::new()));
     let fields = [("email", "ann@example.org"), ("password", PASSWORD), ("next", "//evil.example/")];
-    assert_eq!(submit(&mut ann, "/login", &fields).await.location, "/account", "never to another site");
-    // Her address once more, from somebody else: the way on is that of any new account.
+    assert_eq!(submit(&mut ann, "/login", &fields).await.location, "/account", "no redirect to another site");
+    // A second registration with her address looks like any other to Eve.
     let mut eve = Browser::new(&world);
     let key = open(&mut eve, "/register").await.hidden("key");
     let fields = [("name", "Eve"), ("email", "ann@example.org"), ("password", "another password"), ("key", &*key)];
@@ -98,17 +98,17 @@ async fn one_registers_and_signs_in_by_forms_alone_and_goes_on_where_one_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mails_lead_to_pages_that_do_nothing_until_they_are_pressed() {
+async fn pages_behind_mailed_links_change_nothing_until_submitted() {
     let world = World::start(1, &[]).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
-    let token = link_mailed(&world, "Please confirm your address", "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     let mut phone = Browser::new(&world);
     let away = open(&mut phone, &format!("/confirm-email?token={token}")).await;
     assert_eq!(away.location, format!("/login?notice=sign-in-first&next=/confirm-email?token={token}"));
     let next = open(&mut phone, &away.location).await.hidden("next");
-    assert_eq!(next, format!("/confirm-email?token={token}"), "the way on is not lost");
+    assert_eq!(next, format!("/confirm-email?token={token}"), "sign-in keeps the next page");
     let page = open(&mut ann, &format!("/confirm-email?token={token}")).await;
-    assert_eq!(ann.me().await.1["email_proven"], json!(false), "looking is not confirming");
+    assert_eq!(ann.me().await.1["email_proven"], json!(false), "opening the page does not confirm");
     let fields = [("token", &*page.hidden("token")), ("key", &*page.hidden("key"))];
     assert_eq!(submit(&mut ann, "/confirm-email", &fields).await.location, "/account?notice=proven");
     assert_eq!(ann.me().await.1["email_proven"], json!(true));
@@ -116,7 +116,7 @@ async fn the_mails_lead_to_pages_that_do_nothing_until_they_are_pressed() {
     let key = open(&mut phone, "/reset").await.hidden("key");
     let sent = submit(&mut phone, "/reset", &[("email", "ann@example.org"), ("key", &*key)]).await;
     assert!(sent.status == StatusCode::OK && sent.text.contains("data-testid=\"reset-sent\""));
-    let token = link_mailed(&world, "A new password", "ann@example.org").await;
+    let token = wait_for_mailed_token(&world, "A new password", "ann@example.org").await;
     let page = open(&mut phone, &format!("/reset?token={token}")).await;
     let fields = [("token", &*page.hidden("token")), ("key", &*page.hidden("key")), ("password", "another password")];
     assert_eq!(submit(&mut phone, "/reset/new", &fields).await.location, "/login?notice=password-reset");
@@ -127,9 +127,9 @@ async fn the_mails_lead_to_pages_that_do_nothing_until_they_are_pressed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_changes_the_password_and_signs_out_everywhere_by_forms() {
+async fn forms_change_the_password_and_sign_out_everywhere() {
     let world = World::start(1, &[]).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let wrong = submit(&mut ann, "/account/password", &[("current", "not it, no"), ("new", "another password")]).await;
@@ -150,25 +150,25 @@ async fn one_changes_the_password_and_signs_out_everywhere_by_forms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_that_caches_keep_say_nothing_of_whoever_asked_for_them() {
+async fn cacheable_pages_do_not_depend_on_the_session() {
     let world = World::start(1, &[]).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let visitor = ann.visitor();
     for path in ["/", "/search", "/theatres/aurora", "/cities/lisbon"] {
         let get =
             |cookie: String| visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", cookie).send();
-        let (hers, nobodys) =
+        let (signed_in, anonymous) =
             (get(visitor.cookie.clone()).await.expect("a page"), get(String::new()).await.expect("a page"));
-        assert!(hers.headers()["cache-control"].to_str().expect("text").contains("public"), "{path}");
-        assert!(!hers.headers().contains_key("set-cookie"));
-        assert_eq!(hers.text().await.expect("HTML"), nobodys.text().await.expect("HTML"), "{path}");
+        assert!(signed_in.headers()["cache-control"].to_str().expect("text").contains("public"), "{path}");
+        assert!(!signed_in.headers().contains_key("set-cookie"));
+        assert_eq!(signed_in.text().await.expect("HTML"), anonymous.text().await.expect("HTML"), "{path}");
     }
-    // The page of a show is nobody's to keep: it fills in who buys.
+    // The page of a show is not cached, because it fills in the buyer.
     let show = open(&mut ann, &format!("/shows/{}", world.show)).await;
     assert!(show.text.contains("data-name=\"Ann Example\"") && show.text.contains("data-email=\"ann@example.org\""));
     ann.post("/api/v1/users/logout", serde_json::Value::Null).await;
     let path = format!("/shows/{}", world.show);
-    until("it is a guest's", || {
+    wait_until("the page shows no account", || {
         let mut browser = ann.clone();
         let path = path.clone();
         async move { !open(&mut browser, &path).await.text.contains("data-email") }

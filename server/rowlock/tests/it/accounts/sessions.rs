@@ -1,14 +1,14 @@
-//! Cookies and tokens: whose they are, how they end, and what forged ones are worth.
+//! Session cookies and tokens: ownership, expiry and forgery.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Browser, PASSWORD, signed_up};
-use crate::world::{TOKEN_SECRET, World, text, until};
+use super::{Browser, PASSWORD, register_and_log_in};
+use crate::world::{TOKEN_SECRET, World, text, wait_until};
 
-/// What a program with that token is answered.
+/// Sends a request of a program with this token.
 async fn with_token(world: &World, method: Method, path: &str, body: Value, token: &str) -> (StatusCode, Value) {
     let key = platform::ids::new_id().to_string();
     let headers = [("authorization", &*format!("Bearer {token}")), ("idempotency-key", &key)];
@@ -16,12 +16,12 @@ async fn with_token(world: &World, method: Method, path: &str, body: Value, toke
     (status, body)
 }
 
-async fn who_is(world: &World, token: &str) -> (StatusCode, Value) {
+async fn current_user(world: &World, token: &str) -> (StatusCode, Value) {
     with_token(world, Method::GET, "/api/v1/users/me", Value::Null, token).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cookie_is_random_kept_as_a_hash_and_another_one_after_each_sign_in() {
+async fn session_cookie_is_random_stored_hashed_and_renewed_at_sign_in() {
     let world = World::start(1, &[]).await;
     let mut ann = Browser::new(&world);
     ann.register("ann@example.org", PASSWORD).await;
@@ -37,13 +37,13 @@ async fn the_cookie_is_random_kept_as_a_hash_and_another_one_after_each_sign_in(
     let first = ann.cookie("rowlock_session").expect("kept").to_owned();
     let stored = world.count("SELECT count(*) FROM sessions WHERE octet_length(secret_hash) = 32").await;
     assert_eq!((first.len(), stored), (64, 1));
-    // A session somebody planted is not the one that is signed in to.
+    // Session fixation: a planted session id is not used at sign-in.
     let planted = "0a".repeat(32);
     let mut fixed = Browser::new(&world);
     fixed.put_cookie("rowlock_session", &planted);
     fixed.log_in("ann@example.org", PASSWORD).await;
     assert_ne!(fixed.cookie("rowlock_session"), Some(planted.as_str()));
-    // Signing in once more ends the one before.
+    // A second sign-in ends the first session.
     let mut old = ann.clone();
     ann.log_in("ann@example.org", PASSWORD).await;
     assert_ne!(ann.cookie("rowlock_session"), Some(first.as_str()));
@@ -71,41 +71,41 @@ async fn behind_tls_the_cookies_are_secure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_end_when_unused_when_too_old_and_when_the_account_is_closed() {
+async fn sessions_end_when_unused_expired_or_the_account_is_closed() {
     let world = World::start(1, &[]).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let token = ann.token("ann@example.org").await;
     let run = async |statement: &'static str| {
-        sqlx::query(statement).execute(&world.pg).await.expect("it is written");
+        sqlx::query(statement).execute(&world.pg).await.expect("the sessions are changed");
     };
     run("UPDATE sessions SET last_seen_at = now() - interval '13 days' WHERE kind = 'browser'").await;
     assert_eq!(ann.me().await.0, StatusCode::OK);
     assert_eq!(world.count("SELECT count(*) FROM sessions WHERE last_seen_at < now() - interval '1 day'").await, 0);
     run("UPDATE sessions SET last_seen_at = now() - interval '15 days' WHERE kind = 'browser'").await;
-    assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED, "unused for two weeks");
+    assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED, "unused for more than two weeks");
     let mut again = Browser::new(&world);
     again.log_in("ann@example.org", PASSWORD).await;
     run("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE kind = 'browser'").await;
-    assert_eq!(again.me().await.0, StatusCode::UNAUTHORIZED, "two months are over");
-    assert_eq!(who_is(&world, &token).await.0, StatusCode::OK);
+    assert_eq!(again.me().await.0, StatusCode::UNAUTHORIZED, "the session has expired");
+    assert_eq!(current_user(&world, &token).await.0, StatusCode::OK);
     let (good, said) =
         world.command(&["admin", "close", "--email", "ANN@example.org", "--reason", "On request."]).await;
     assert!(good, "{said}");
-    let (status, problem) = who_is(&world, &token).await;
+    let (status, problem) = current_user(&world, &token).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "token_invalid"));
     assert_eq!(again.log_in("ann@example.org", PASSWORD).await.1["code"], "login_failed");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signing_out_everywhere_ends_every_browser_and_every_token_at_every_replica() {
+async fn signing_out_everywhere_ends_all_sessions_and_tokens_at_all_replicas() {
     let mut world = World::start(1, &[]).await;
     let other = world.add_server(&[]).await;
-    let mut phone = signed_up(&world, "ann@example.org").await;
+    let mut phone = register_and_log_in(&world, "ann@example.org").await;
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let token = laptop.token("ann@example.org").await;
-    // Known to the other replica, which believes it for a few seconds on the way to seats.
+    // The other replica caches the session for a few seconds for requests on seats.
     let elsewhere = laptop.moved_to(&world, other).visitor();
     let (status, hold) = elsewhere.hold(&[7]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
@@ -114,53 +114,56 @@ async fn signing_out_everywhere_ends_every_browser_and_every_token_at_every_repl
     for browser in [&mut phone, &mut laptop.moved_to(&world, other), &mut laptop] {
         assert_eq!(browser.me().await.0, StatusCode::UNAUTHORIZED);
     }
-    assert_eq!(who_is(&world, &token).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(current_user(&world, &token).await.0, StatusCode::UNAUTHORIZED);
     let path = format!("/api/v1/shows/{}/hold", world.show);
-    until("her hold is another's now", || async { elsewhere.get(&path).await.0 == StatusCode::NO_CONTENT }).await;
+    wait_until("the old session no longer sees the hold", || async {
+        elsewhere.get(&path).await.0 == StatusCode::NO_CONTENT
+    })
+    .await;
     let audited = "SELECT count(*) FROM audit_list WHERE act = 'signed_out_everywhere' AND actor IS NOT NULL";
     assert_eq!(world.count(audited).await, 1);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_buys_with_a_token_and_no_cookie_and_its_account_sees_it() {
+async fn token_buys_without_a_cookie_and_the_account_lists_the_booking() {
     let world = World::start(1, &[]).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let (first, second) = (ann.token("ann@example.org").await, ann.token("ann@example.org").await);
     assert_ne!(first, second);
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let (status, hold) = with_token(&world, Method::POST, &holds, json!({ "seats": [4] }), &first).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
-    // A token that replaces another is the same visitor.
+    // A renewed token is the same visitor.
     let buyer = json!({ "name": "Ann", "email": "ann@example.org" });
-    let wish = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
-    let (status, booking) = with_token(&world, Method::POST, "/api/v1/bookings", wish, &second).await;
+    let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+    let (status, booking) = with_token(&world, Method::POST, "/api/v1/bookings", request_body, &second).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");
     let confirm = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
     let pay = json!({ "payment_token": "tok_paid" });
     assert_eq!(with_token(&world, Method::POST, &confirm, pay, &second).await.0, StatusCode::OK);
     let bookings = ann.bookings().await;
     assert_eq!((bookings.len(), &bookings[0]["id"]), (1, &booking["id"]));
-    let ben = signed_up(&world, "ben@example.org").await.token("ben@example.org").await;
+    let ben = register_and_log_in(&world, "ben@example.org").await.token("ben@example.org").await;
     let path = format!("/api/v1/bookings/{}", text(&booking["id"]));
     assert_eq!(with_token(&world, Method::GET, &path, Value::Null, &ben).await.0, StatusCode::NOT_FOUND);
-    // Signing out ends the token that does it, and no other.
+    // Sign-out ends the token that sends it, and no other.
     for _ in 0..2 {
         let (status, _) = with_token(&world, Method::POST, "/api/v1/users/logout", Value::Null, &first).await;
-        assert_eq!(status, StatusCode::NO_CONTENT, "a repeat is told the same");
+        assert_eq!(status, StatusCode::NO_CONTENT, "a repeated sign-out gets the same answer");
     }
     assert_eq!(
-        (who_is(&world, &first).await.0, who_is(&world, &second).await.0),
+        (current_user(&world, &first).await.0, current_user(&world, &second).await.0),
         (StatusCode::UNAUTHORIZED, StatusCode::OK)
     );
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forged_expired_and_foreign_tokens_open_nothing() {
+async fn forged_expired_and_foreign_tokens_are_rejected() {
     use hmac::{Hmac, KeyInit, Mac};
     let world = World::start(1, &[]).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let token = ann.token("ann@example.org").await;
     let parts: Vec<&str> = token.split('.').collect();
     let read =
@@ -182,7 +185,11 @@ async fn forged_expired_and_foreign_tokens_open_nothing() {
         claims[name] = value;
         signed(&usual, &claims, TOKEN_SECRET)
     };
-    assert_eq!(who_is(&world, &signed(&usual, &claims, TOKEN_SECRET)).await.0, StatusCode::OK, "the forger can sign");
+    assert_eq!(
+        current_user(&world, &signed(&usual, &claims, TOKEN_SECRET)).await.0,
+        StatusCode::OK,
+        "a correctly signed token is accepted"
+    );
     let none = [&json!({ "alg": "none" }), &claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string())).join(".");
     let forged = [
         format!("{none}."),
@@ -194,27 +201,27 @@ async fn forged_expired_and_foreign_tokens_open_nothing() {
         changed("aud", json!("others")),
         changed("iss", json!("others")),
         changed("sid", json!(platform::ids::new_id())),
-        // Ann's session in the name of another account.
+        // Ann's session with the id of another account.
         changed("sub", json!(platform::ids::new_id())),
         "x".repeat(5_000),
         String::new(),
     ];
     for token in forged {
-        let (status, problem) = who_is(&world, &token).await;
+        let (status, problem) = current_user(&world, &token).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "token_invalid"), "{token}");
         let holds = format!("/api/v1/shows/{}/holds", world.show);
         let (status, _) = with_token(&world, Method::POST, &holds, json!({ "seats": [1] }), &token).await;
-        assert_eq!(status, StatusCode::UNAUTHORIZED, "on the way to seats as well");
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "requests on seats reject it too");
     }
-    // A browser's session is not opened by a token that names it.
+    // A token that names a browser's session is rejected.
     let browser = sqlx::query_scalar::<_, uuid::Uuid>("SELECT id FROM sessions WHERE kind = 'browser'");
     let browser = browser.fetch_one(&world.pg).await.expect("her session");
-    assert_eq!(who_is(&world, &changed("sid", json!(browser))).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(current_user(&world, &changed("sid", json!(browser))).await.0, StatusCode::UNAUTHORIZED);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_a_secret_for_tokens_does_not_start() {
+async fn server_with_a_short_token_secret_does_not_start() {
     let world = World::start(0, &[("TOKEN_SECRET", "short"), ("LISTEN", "127.0.0.1:0")]).await;
     let (good, said) = world.command(&["serve"]).await;
     assert!(!good && said.contains("TOKEN_SECRET") && !said.contains("short\""), "{said}");

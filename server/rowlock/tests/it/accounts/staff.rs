@@ -1,16 +1,16 @@
-//! Who works where: the first manager, those they let in, and the list of what was done.
+//! Staff roles: the first manager, further grants, and the audit list.
 
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{Browser, PASSWORD, another_theatre, proven};
-use crate::world::{CHECK_VIOLATION, World, refused_with, text};
+use super::{Browser, PASSWORD, another_theatre, register_proven};
+use crate::world::{CHECK_VIOLATION, World, assert_refused, text};
 
-/// A manager of the Aurora, made as operators make the first one.
+/// A manager of the Aurora, created on the command line.
 async fn manager(world: &World) -> Browser {
     let create = ["admin", "create", "--email", "max@example.org", "--name", "Max Manager", "--theatre", "aurora"];
-    let (good, said) = world.command(&create).await;
-    assert!(good && said.contains("manager of aurora"), "{said}");
+    let (good, statuses) = world.command(&create).await;
+    assert!(good && statuses.contains("manager of aurora"), "{statuses}");
     let mut max = Browser::new(world);
     let (status, answer) = max.log_in("max@example.org", PASSWORD).await;
     assert_eq!((status, &answer["grants"]), (StatusCode::OK, &json!([{ "theatre": "aurora", "role": "manager" }])));
@@ -18,22 +18,22 @@ async fn manager(world: &World) -> Browser {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_manager_is_made_at_the_command_line_and_lets_the_others_in() {
+async fn first_manager_is_created_on_the_command_line_and_grants_roles() {
     let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
     another_theatre(&world).await;
     let mut max = manager(&world).await;
-    let mut ann = proven(&world, "ann@example.org").await;
+    let mut ann = register_proven(&world, "ann@example.org").await;
     let staff = "/api/v1/theatres/aurora/staff";
     assert_eq!(ann.get(staff).await.0, StatusCode::NOT_FOUND);
     let hire =
         json!({ "email": "Ann@example.org", "role": "box_office", "granted": true, "reason": "Starts on Monday." });
     let (status, answer) = max.post(staff, hire.clone()).await;
     assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
-    // Another role is another length of session: she signs in again.
+    // A new role ends the session, because its length depends on the role. She signs in again.
     assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED);
     ann.log_in("ann@example.org", PASSWORD).await;
     let short = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND expires_at < now() + interval '17 hours'";
-    assert_eq!(world.count(short).await, 2, "hers and the manager's");
+    assert_eq!(world.count(short).await, 2, "Ann's session and the manager's");
     assert_eq!(
         (ann.get(staff).await.0, ann.post(staff, hire.clone()).await.0),
         (StatusCode::FORBIDDEN, StatusCode::FORBIDDEN)
@@ -43,7 +43,7 @@ async fn a_first_manager_is_made_at_the_command_line_and_lets_the_others_in() {
     let people: Vec<_> =
         people.as_array().expect("a list").iter().map(|one| (text(&one["name"]), &one["roles"])).collect();
     assert_eq!(people, [("Ann Example", &json!(["box_office"])), ("Max Manager", &json!(["manager"]))]);
-    // What is so already is not written down again.
+    // A grant that exists already adds no row to the audit list.
     assert_eq!(max.post(staff, hire).await.0, StatusCode::NO_CONTENT);
     let dismiss =
         json!({ "email": "ann@example.org", "role": "box_office", "granted": false, "reason": "Moved away." });
@@ -54,19 +54,19 @@ async fn a_first_manager_is_made_at_the_command_line_and_lets_the_others_in() {
     let (status, lines) = max.get("/api/v1/theatres/aurora/audit").await;
     assert_eq!(status, StatusCode::OK);
     let lines = lines.as_array().expect("a list");
-    let told: Vec<_> = lines.iter().map(|line| (text(&line["act"]), text(&line["reason"]))).collect();
+    let acts: Vec<_> = lines.iter().map(|line| (text(&line["act"]), text(&line["reason"]))).collect();
     let expected = [
         ("role_taken", "Moved away."),
         ("role_given", "Starts on Monday."),
         ("role_given", "At the server's command line."),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(acts, expected);
     assert_eq!((&lines[0]["actor_name"], lines[2].get("actor")), (&json!("Max Manager"), None));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_theatre_keeps_a_manager_and_grants_need_a_person_a_role_and_a_reason() {
+async fn theatre_keeps_one_manager_and_grants_need_account_role_and_reason() {
     let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
     let mut max = manager(&world).await;
     let staff = "/api/v1/theatres/aurora/staff";
@@ -74,8 +74,8 @@ async fn a_theatre_keeps_a_manager_and_grants_need_a_person_a_role_and_a_reason(
     let long = "x".repeat(301);
     for (body, expected) in [
         (grant("max@example.org", "manager", false, "I resign."), (StatusCode::CONFLICT, "last_manager")),
-        (grant("nobody@example.org", "manager", true, "Why not."), (StatusCode::NOT_FOUND, "not_found")),
-        (grant("nobody", "manager", true, "Why not."), (StatusCode::BAD_REQUEST, "person_invalid")),
+        (grant("unknown@example.org", "manager", true, "Why not."), (StatusCode::NOT_FOUND, "not_found")),
+        (grant("no-address", "manager", true, "Why not."), (StatusCode::BAD_REQUEST, "person_invalid")),
         (grant("max@example.org", "owner", true, "Why not."), (StatusCode::BAD_REQUEST, "malformed")),
         (grant("max@example.org", "organiser", true, " "), (StatusCode::BAD_REQUEST, "malformed")),
         (grant("max@example.org", "organiser", true, "a\nb"), (StatusCode::BAD_REQUEST, "malformed")),
@@ -84,8 +84,8 @@ async fn a_theatre_keeps_a_manager_and_grants_need_a_person_a_role_and_a_reason(
         let (status, problem) = max.post(staff, body.clone()).await;
         assert_eq!((status, text(&problem["code"])), expected, "{body}");
     }
-    assert_eq!(world.count("SELECT count(*) FROM audit_list").await, 1, "nothing happened");
-    proven(&world, "mia@example.org").await;
+    assert_eq!(world.count("SELECT count(*) FROM audit_list").await, 1, "nothing changed");
+    register_proven(&world, "mia@example.org").await;
     assert_eq!(
         max.post(staff, grant("mia@example.org", "manager", true, "Takes over.")).await.0,
         StatusCode::NO_CONTENT
@@ -97,28 +97,28 @@ async fn a_theatre_keeps_a_manager_and_grants_need_a_person_a_role_and_a_reason(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manager_cannot_ask_for_one_address_after_another() {
+async fn manager_cannot_probe_addresses_by_granting_roles() {
     let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
     let mut max = manager(&world).await;
     let staff = "/api/v1/theatres/aurora/staff";
-    let mut said = Vec::new();
+    let mut statuses = Vec::new();
     for number in 0..40 {
         let email = format!("{number}@example.org");
-        let hire = json!({ "email": email, "role": "box_office", "granted": true, "reason": "Is there anybody?" });
-        said.push(max.post(staff, hire).await.0);
-        if said.last() == Some(&StatusCode::TOO_MANY_REQUESTS) {
+        let hire = json!({ "email": email, "role": "box_office", "granted": true, "reason": "A probe." });
+        statuses.push(max.post(staff, hire).await.0);
+        if statuses.last() == Some(&StatusCode::TOO_MANY_REQUESTS) {
             break;
         }
     }
-    assert!(said.len() > 30, "{said:?}");
-    assert_eq!(said.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
+    assert!(statuses.len() > 30, "{statuses:?}");
+    assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_registers_an_address_that_is_not_theirs_gets_no_role_by_it() {
+async fn registering_a_foreign_address_gives_no_role() {
     let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
-    // Eve was there first, with the address of the manager to be, and with Mia's.
+    // Eve has registered the future manager's address first, and Mia's.
     let mut squatter = Browser::new(&world);
     let theirs = "the password of eve";
     for email in ["max@example.org", "mia@example.org"] {
@@ -126,8 +126,8 @@ async fn whoever_registers_an_address_that_is_not_theirs_gets_no_role_by_it() {
     }
     assert_eq!(squatter.log_in("max@example.org", theirs).await.0, StatusCode::OK);
     let create = ["admin", "create", "--email", "max@example.org", "--name", "Max Manager", "--theatre", "aurora"];
-    let (good, said) = world.command(&create).await;
-    assert!(good && said.contains("never confirmed"), "{said}");
+    let (good, statuses) = world.command(&create).await;
+    assert!(good && statuses.contains("never confirmed"), "{statuses}");
     assert_eq!(squatter.me().await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(squatter.log_in("max@example.org", theirs).await.0, StatusCode::UNAUTHORIZED);
     let mut max = Browser::new(&world);
@@ -137,47 +137,47 @@ async fn whoever_registers_an_address_that_is_not_theirs_gets_no_role_by_it() {
     let (status, problem) = max.post(staff, hire).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "email_unproven"));
     assert_eq!(world.count("SELECT count(*) FROM staff_grants").await, 1, "the manager's own");
-    // Where the address is proven, the command leaves the password as it is.
-    let mut ben = proven(&world, "ben@example.org").await;
+    // If the address is proven, the command keeps its password.
+    let mut ben = register_proven(&world, "ben@example.org").await;
     let create = ["admin", "create", "--email", "ben@example.org", "--name", "Ben", "--theatre", "aurora"];
-    let (good, said) = world.command(&create).await;
-    assert!(good && said.contains("its password stays"), "{said}");
+    let (good, statuses) = world.command(&create).await;
+    assert!(good && statuses.contains("its password stays"), "{statuses}");
     assert_eq!(ben.log_in("ben@example.org", PASSWORD).await.0, StatusCode::OK);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manager_is_not_made_without_a_password_or_of_a_theatre_that_is_not_there() {
+async fn admin_create_needs_a_password_and_an_existing_theatre() {
     let world = World::start(1, &[]).await;
     let create = async |more: &[&str]| {
         let arguments = [&["admin", "create", "--email", "max@example.org", "--name", "Max"], more].concat();
         world.command(&arguments).await
     };
-    let (good, said) = create(&[]).await;
-    assert!(!good && said.contains("ROWLOCK_PASSWORD"), "{said}");
-    let (good, said) = create(&["--theatre", "nowhere"]).await;
-    assert!(!good && said.contains("nowhere"), "{said}");
-    let (good, said) = create(&["--password", "on the command line"]).await;
-    assert!(!good && said.contains("--password"), "there is no such flag: {said}");
+    let (good, statuses) = create(&[]).await;
+    assert!(!good && statuses.contains("ROWLOCK_PASSWORD"), "{statuses}");
+    let (good, statuses) = create(&["--theatre", "nowhere"]).await;
+    assert!(!good && statuses.contains("nowhere"), "{statuses}");
+    let (good, statuses) = create(&["--password", "on the command line"]).await;
+    assert!(!good && statuses.contains("--password"), "there is no such flag: {statuses}");
     assert_eq!(world.count("SELECT count(*) FROM accounts").await, 0);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_audit_list_is_only_ever_added_to() {
+async fn audit_list_is_append_only() {
     let world = World::start(0, &[]).await;
     sqlx::query("INSERT INTO audit_list (at, act, subject, reason) VALUES (now(), 'test', 'nothing', 'Because.')")
         .execute(&world.pg)
         .await
-        .expect("a line is added");
+        .expect("a row is added");
     for (change, why) in [
         ("UPDATE audit_list SET reason = 'Another.'", "audit_list rows are immutable"),
         ("DELETE FROM audit_list", "audit_list rows are immutable"),
         ("TRUNCATE audit_list", "audit_list rows are immutable"),
-        // Other tables that it would empty are kept as well; any of them may say so first.
+        // CASCADE would empty other immutable tables too; any of them may refuse first.
         ("TRUNCATE accounts CASCADE", "rows are immutable"),
     ] {
-        refused_with(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, why);
+        assert_refused(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, why);
     }
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE reason = 'Because.'").await, 1);
     world.end().await;

@@ -1,16 +1,16 @@
-//! The pages of who works in a theatre and of what was done there.
+//! Pages of a theatre's staff and of its audit list.
 
 use reqwest::StatusCode;
 
 use super::pages::{Page, open, submit};
-use super::{Browser, PASSWORD, another_theatre, grant, proven};
+use super::{Browser, PASSWORD, another_theatre, grant, register_proven};
 use crate::world::World;
 
 const TEAM: &str = "/staff/aurora/team";
 
-/// Somebody who works at the Aurora, signed in since.
-async fn hired(world: &World, email: &str, role: &str) -> Browser {
-    let mut browser = proven(world, email).await;
+/// A member of the Aurora's staff, signed in after the grant.
+async fn staff_member(world: &World, email: &str, role: &str) -> Browser {
+    let mut browser = register_proven(world, email).await;
     grant(world, email, "aurora", role).await;
     let (status, answer) = browser.log_in(email, PASSWORD).await;
     assert_eq!(status, StatusCode::OK, "{answer}");
@@ -24,10 +24,10 @@ async fn change(browser: &mut Browser, key: &str, email: &str, role: &str, grant
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manager_says_who_works_here_and_sees_what_was_done() {
+async fn manager_grants_roles_on_the_page_and_sees_the_audit_list() {
     let world = World::start(1, &[]).await;
-    let mut max = hired(&world, "max@example.org", "manager").await;
-    let mut ann = proven(&world, "ann@example.org").await;
+    let mut max = staff_member(&world, "max@example.org", "manager").await;
+    let mut ann = register_proven(&world, "ann@example.org").await;
     let given = change(&mut max, "k-1", "ann@example.org", "box_office", true, "Starts on Monday.").await;
     assert_eq!((given.status, given.location.as_str()), (StatusCode::SEE_OTHER, "/staff/aurora/team?done=true"));
     let page = open(&mut max, TEAM).await;
@@ -41,32 +41,34 @@ async fn a_manager_says_who_works_here_and_sees_what_was_done() {
     assert!(!open(&mut max, TEAM).await.text.contains("ann@example.org"));
     let acts = open(&mut max, "/staff/aurora/team/acts").await;
     let (taken, given) = (acts.text.find("data-act=\"role_taken\""), acts.text.find("data-act=\"role_given\""));
-    assert!(taken.expect("a line") < given.expect("a line"), "the newest first: {}", acts.text);
+    assert!(taken.expect("a line") < given.expect("a line"), "newest first: {}", acts.text);
     assert!(acts.text.contains("Role taken away") && acts.text.contains("Moved away."), "{}", acts.text);
     let ids = sqlx::query_scalar::<_, uuid::Uuid>("SELECT id FROM accounts").fetch_all(&world.pg).await.expect("ids");
-    assert!(ids.iter().all(|id| !acts.text.contains(&id.to_string())), "people have names: {}", acts.text);
+    assert!(ids.iter().all(|id| !acts.text.contains(&id.to_string())), "accounts are shown by name: {}", acts.text);
     let first: i64 = sqlx::query_scalar("SELECT min(number) FROM audit_list WHERE theatre_id = 'aurora'")
         .fetch_one(&world.pg)
         .await
         .expect("the list is read");
     let before = open(&mut max, &format!("/staff/aurora/team/acts?before={first}")).await;
-    assert!(!before.text.contains("data-testid=\"act\""), "nothing came before: {}", before.text);
+    assert!(!before.text.contains("data-testid=\"act\""), "there is no earlier act: {}", before.text);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_stays_in_its_form_and_says_why() {
+async fn refused_grant_stays_in_its_form_with_the_reason() {
     let world = World::start(1, &[]).await;
-    let mut max = hired(&world, "max@example.org", "manager").await;
-    let nobody = change(&mut max, "k-1", "nobody@example.org", "organiser", true, "New programme.").await;
-    assert_eq!(nobody.status, StatusCode::NOT_FOUND);
-    assert!(nobody.text.contains("Nobody has an account with this address."), "{}", nobody.text);
-    assert!(nobody.text.contains("value=\"nobody@example.org\"") && nobody.text.contains("value=\"New programme.\""));
-    proven(&world, "ann@example.org").await;
+    let mut max = staff_member(&world, "max@example.org", "manager").await;
+    let unknown = change(&mut max, "k-1", "unknown@example.org", "organiser", true, "New programme.").await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    assert!(unknown.text.contains("Nobody has an account with this address."), "{}", unknown.text);
+    assert!(
+        unknown.text.contains("value=\"unknown@example.org\"") && unknown.text.contains("value=\"New programme.\"")
+    );
+    register_proven(&world, "ann@example.org").await;
     let unsaid = change(&mut max, "k-2", "ann@example.org", "box_office", true, " ").await;
     assert_eq!(unsaid.status, StatusCode::BAD_REQUEST);
     assert!(unsaid.text.contains("data-testid=\"field-error\""), "{}", unsaid.text);
-    // Somebody has to say who works here.
+    // The last manager cannot be removed.
     let last = change(&mut max, "k-3", "max@example.org", "manager", false, "I leave.").await;
     assert_eq!(last.status, StatusCode::CONFLICT);
     assert!(last.text.contains("Make somebody else a manager first."), "{}", last.text);
@@ -75,11 +77,11 @@ async fn what_is_refused_stays_in_its_form_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_else_finds_them() {
+async fn team_pages_are_hidden_from_everyone_but_managers() {
     let world = World::start(1, &[]).await;
     another_theatre(&world).await;
-    let mut ann = hired(&world, "ann@example.org", "box_office").await;
-    let mut rita = proven(&world, "rita@example.org").await;
+    let mut ann = staff_member(&world, "ann@example.org", "box_office").await;
+    let mut rita = register_proven(&world, "rita@example.org").await;
     grant(&world, "rita@example.org", "rialto", "manager").await;
     rita.log_in("rita@example.org", PASSWORD).await;
     let roles = "SELECT count(*) FROM staff_grants";

@@ -1,9 +1,12 @@
-//! The pages of the box office, without a script.
+//! Box-office pages, without JavaScript.
 
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{PIN, at_work, called, desk, hired, holds, manager, of_booking, seller, sells, two_theatres};
+use super::{
+    PIN, booking_path, desk_path, hired, hold_seats, manager, sell_seats, seller, seller_with_open_till, set_name,
+    two_theatres,
+};
 use crate::accounts::{Browser, PASSWORD, form};
 use crate::world::{PRICE, World, insert_show, text};
 
@@ -15,7 +18,7 @@ pub async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
     (answer.status(), answer.text().await.expect("a page"))
 }
 
-/// Sends a form with a fresh key; the status, and the way on or the page.
+/// Submits a form with a fresh key. Returns the status, and the redirect or the page.
 pub async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
     let visitor = browser.visitor();
     let key = platform::ids::new_id().to_string();
@@ -28,13 +31,13 @@ pub async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (St
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shift_goes_without_a_script() {
+async fn shift_works_without_javascript() {
     let world = World::start(1, &[]).await;
     let mut ann = seller(&world, "ann@example.org").await;
     let home = "/staff/aurora/box-office";
     let (status, html) = page(&ann, home).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"open-till\""), "{html}");
-    assert!(!html.contains("data-testid=\"close-day\""), "that is the manager's");
+    assert!(!html.contains("data-testid=\"close-day\""), "only a manager closes the day");
     let (status, html) = send(&ann, &format!("{home}/till/open"), &[("amount", "a lot")]).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"trouble\""), "{html}");
     for kept in ["value=\"a lot\"", "aria-describedby=\"float-error\"", "id=\"float-error\"", "12.50"] {
@@ -42,7 +45,7 @@ async fn a_shift_goes_without_a_script() {
     }
     let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
     assert_eq!(opened, (StatusCode::SEE_OTHER, home.to_owned()));
-    let sold = sells(&mut ann, &world, &[0, 1], "cash").await;
+    let sold = sell_seats(&mut ann, &world, &[0, 1], "cash").await;
     let booking = format!("{home}/bookings/{}", crate::world::text(&sold["id"]));
     let found = page(&ann, &format!("{home}/bookings?reference={}", crate::world::text(&sold["reference"]))).await;
     assert_eq!(found.0, StatusCode::SEE_OTHER);
@@ -67,18 +70,18 @@ async fn a_shift_goes_without_a_script() {
     assert!(html.contains("data-testid=\"close-day\""), "{html}");
     let closed = send(&max, &format!("{home}/day-close"), &[("reason", "Quiet.")]).await;
     assert_eq!(closed.0, StatusCode::SEE_OTHER);
-    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(ann.get(&desk_path("till")).await.0, StatusCode::NO_CONTENT);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manager_counts_a_till_for_somebody_who_is_told_by_whom_and_why() {
+async fn manager_counts_a_sellers_till_and_the_seller_sees_by_whom_and_why() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let max = hired(&world, "max@example.org", "manager").await;
-    called(&world, "max@example.org", "Max Example").await;
+    set_name(&world, "max@example.org", "Max Example").await;
     let home = "/staff/aurora/box-office";
-    let (_, till) = ann.get(&desk("till")).await;
+    let (_, till) = ann.get(&desk_path("till")).await;
     let form = format!("{home}/tills/{}/cash-up", text(&till["id"]));
     let (_, html) = page(&max, home).await;
     assert!(html.contains(&format!("action=\"{form}\"")) && !html.contains("data-testid=\"close-day\""), "{html}");
@@ -99,12 +102,12 @@ async fn a_manager_counts_a_till_for_somebody_who_is_told_by_whom_and_why() {
     assert!(!html.contains("data-testid=\"counted-for-me\"") && html.contains("data-testid=\"counted-by\""), "{html}");
     let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
     assert_eq!(opened.0, StatusCode::SEE_OTHER);
-    assert!(!page(&ann, home).await.1.contains("data-testid=\"counted-for-me\""), "that was the last shift");
+    assert!(!page(&ann, home).await.1.contains("data-testid=\"counted-for-me\""), "the notice is about the last shift");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_counter_shows_any_day_and_its_forms_stay_there() {
+async fn counter_shows_any_day_and_its_forms_keep_the_day() {
     let world = World::start(1, &[]).await;
     let ann = seller(&world, "ann@example.org").await;
     let later = insert_show(&world.pg, 300_000, 72 * 3_600).await;
@@ -118,8 +121,8 @@ async fn the_counter_shows_any_day_and_its_forms_stay_there() {
     let leads_to = format!("href=\"{home}/shows/{later}\"");
     let (status, html) = page(&ann, home).await;
     assert!(status == StatusCode::OK && !html.contains(&leads_to), "{html}");
-    assert!(html.contains(&format!("href=\"{on_that_day}\"")), "the strip leads there: {html}");
-    assert!(!html.contains("type=\"hidden\" name=\"date\""), "today is whatever day it is by then: {html}");
+    assert!(html.contains(&format!("href=\"{on_that_day}\"")), "the strip links to the day: {html}");
+    assert!(!html.contains("type=\"hidden\" name=\"date\""), "a form of today names no date: {html}");
     let (status, html) = page(&ann, &on_that_day).await;
     assert!(status == StatusCode::OK && html.contains(&leads_to), "{html}");
     assert!(html.contains(&format!("name=\"date\" value=\"{day}\"")), "{html}");
@@ -137,24 +140,24 @@ async fn the_counter_shows_any_day_and_its_forms_stay_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_booking_is_found_by_its_name_without_a_script() {
+async fn booking_is_found_by_name_without_javascript() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let hold = holds(&mut ann, &world, &[0]).await;
-    let mut wish = super::sale(&hold, "cash");
-    wish["name"] = json!("Zoe <Quill>");
-    let (status, sold) = ann.post(&super::sales(&world), wish).await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let hold = hold_seats(&mut ann, &world, &[0]).await;
+    let mut request_body = super::sale(&hold, "cash");
+    request_body["name"] = json!("Zoe <Quill>");
+    let (status, sold) = ann.post(&super::sales_path(&world), request_body).await;
     assert_eq!(status, StatusCode::CREATED, "{sold}");
     let home = "/staff/aurora/box-office";
     assert!(page(&ann, home).await.1.contains("data-testid=\"find\""));
     let (status, html) = page(&ann, &format!("{home}/bookings?q=quill")).await;
     let booking = format!("{home}/bookings/{}", text(&sold["id"]));
     assert!(status == StatusCode::OK && html.contains(&format!("href=\"{booking}\"")), "{html}");
-    // The same field takes what stands on the ticket.
+    // The same field accepts a booking reference.
     let aloud = text(&sold["reference"]).replace('-', "+").to_lowercase();
     assert_eq!(page(&ann, &format!("{home}/bookings?q={aloud}")).await.0, StatusCode::SEE_OTHER);
     assert!(html.contains("Zoe &lt;Quill&gt;") && !html.contains("<Quill>"), "{html}");
-    let (status, html) = page(&ann, &format!("{home}/bookings?q=nobody")).await;
+    let (status, html) = page(&ann, &format!("{home}/bookings?q=unmatched")).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"found-none\""), "{html}");
     let (status, html) = page(&ann, &format!("{home}/bookings?q=x")).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"trouble\""), "{html}");
@@ -162,47 +165,51 @@ async fn a_booking_is_found_by_its_name_without_a_script() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_of_a_show_that_is_sold_no_more_shows_its_map_and_says_what_can_still_be_done() {
+async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let home = "/staff/aurora/box-office";
     let closed = ["data-testid=\"not-on-sale\"", "data-testid=\"find\"", "sell-another"];
     let map = "data-testid=\"counter\"";
-    // The film is over after a hundred minutes; until then people come late and look for their seats.
+    // The film ends after a hundred minutes. Until then latecomers look for their seats.
     for (starts_in_s, has_map) in [(4 * 60, true), (-60 * 60, true), (-2 * 60 * 60, false)] {
         let show = insert_show(&world.pg, 300_000, starts_in_s).await;
         let (status, html) = page(&ann, &format!("{home}/shows/{show}")).await;
         assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 3]), "{html}");
         assert_eq!(html.contains(map), has_map, "{starts_in_s}: {html}");
-        // Nothing is sold from it, whoever asks: the rule is everybody's.
+        // Sales are closed for staff as well.
         let (status, refused) = ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await;
         assert_eq!((status, &refused["code"]), (StatusCode::CONFLICT, &json!("sales_closed")), "{refused}");
-        let (status, holder) = ann.get(&desk(&format!("shows/{show}/seats/0"))).await;
-        assert_eq!((status, holder), (StatusCode::OK, json!({ "by": "nobody" })), "whose a seat is can be asked");
+        let (status, holder) = ann.get(&desk_path(&format!("shows/{show}/seats/0"))).await;
+        assert_eq!(
+            (status, holder),
+            (StatusCode::OK, json!({ "by": "nobody" })),
+            "the holder of a seat can be queried"
+        );
         assert_eq!(ann.get(&format!("/api/v1/shows/{show}/seats")).await.0, StatusCode::OK);
     }
     let (_, html) = page(&ann, &format!("{home}/shows/{}", world.show)).await;
-    assert_eq!(closed.map(|part| html.contains(part)), [false; 3], "it is sold from its map: {html}");
+    assert_eq!(closed.map(|part| html.contains(part)), [false; 3], "a closed show is sold from its map: {html}");
     assert!(html.contains(map), "{html}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_of_a_show_leads_back_to_its_day() {
+async fn page_of_a_show_links_to_its_day() {
     let world = World::start(1, &[]).await;
-    let ann = at_work(&world, "ann@example.org").await;
+    let ann = seller_with_open_till(&world, "ann@example.org").await;
     let later = insert_show(&world.pg, 300_000, 3 * 24 * 60 * 60).await;
     let day = "SELECT to_char(starts_at AT TIME ZONE 'Europe/Lisbon', 'YYYY-MM-DD') FROM shows WHERE id = $1";
     let day = sqlx::query_scalar::<_, String>(day).bind(later).fetch_one(&world.pg).await.expect("a day");
     let home = "/staff/aurora/box-office";
     let (_, html) = page(&ann, &format!("{home}/shows/{later}")).await;
-    let back = html.split("<a ").find(|link| link.contains("data-testid=\"back\"")).expect("a way back");
+    let back = html.split("<a ").find(|link| link.contains("data-testid=\"back\"")).expect("a link back");
     assert!(back.contains(&format!("href=\"{home}?date={day}\"")), "{back}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pin_that_is_refused_is_told_beside_its_field_and_neither_it_nor_a_password_comes_back() {
+async fn refused_pin_is_reported_at_its_field_and_no_secret_is_echoed() {
     let world = World::start(1, &[]).await;
     let max = hired(&world, "max@example.org", "manager").await;
     let home = "/staff/aurora/box-office";
@@ -221,10 +228,10 @@ async fn a_pin_that_is_refused_is_told_beside_its_field_and_neither_it_nor_a_pas
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_booking_is_exchanged_for_shows_that_can_be_had_and_only_while_it_is_sold() {
+async fn only_sold_bookings_are_exchanged_and_only_for_shows_on_sale() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let sold = sells(&mut ann, &world, &[0], "cash").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let sold = sell_seats(&mut ann, &world, &[0], "cash").await;
     let [later, begun] =
         [insert_show(&world.pg, 300_000, 30 * 3_600).await, insert_show(&world.pg, 300_000, -60).await];
     let day: String =
@@ -242,7 +249,7 @@ async fn a_booking_is_exchanged_for_shows_that_can_be_had_and_only_while_it_is_s
     let at_counter = format!("{base}/shows/{later}?exchange={id}");
     let (status, html) = page(&ann, &at_counter).await;
     assert!(status == StatusCode::OK && html.contains(text(&sold["reference"])), "{html}");
-    let undone = ann.post(&of_booking(&sold, "/undo"), json!({ "reason": "The wrong day." })).await;
+    let undone = ann.post(&booking_path(&sold, "/undo"), json!({ "reason": "The wrong day." })).await;
     assert_eq!(undone.0, StatusCode::OK);
     for gone in [choosing, at_counter] {
         assert_eq!(page(&ann, &gone).await.0, StatusCode::SEE_OTHER, "{gone}");
@@ -251,17 +258,17 @@ async fn a_booking_is_exchanged_for_shows_that_can_be_had_and_only_while_it_is_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_of_an_exchanged_booking_leads_to_the_new_one_and_says_what_went_back() {
+async fn page_of_an_exchanged_booking_links_to_the_new_one_and_names_the_refund() {
     let world = World::start(1, &[]).await;
     let (_, max) = manager(&world).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let old = sells(&mut ann, &world, &[4, 5], "cash").await;
-    let hold = holds(&mut ann, &world, &[8]).await;
-    let wish = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "from_total_minor": 2 * PRICE,
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let old = sell_seats(&mut ann, &world, &[4, 5], "cash").await;
+    let hold = hold_seats(&mut ann, &world, &[8]).await;
+    let request_body = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "from_total_minor": 2 * PRICE,
                        "reason": "One stays at home.", "manager": max, "pin": PIN });
-    let (status, new) = ann.post(&of_booking(&old, "/exchange"), wish).await;
+    let (status, new) = ann.post(&booking_path(&old, "/exchange"), request_body).await;
     assert_eq!(status, StatusCode::CREATED, "{new}");
-    let (_, before) = ann.get(&of_booking(&old, "")).await;
+    let (_, before) = ann.get(&booking_path(&old, "")).await;
     assert_eq!(before["moved_to"], new["id"]);
     let at = |booking: &serde_json::Value| format!("/staff/aurora/box-office/bookings/{}", text(&booking["id"]));
     let (status, html) = page(&ann, &at(&old)).await;
@@ -274,11 +281,11 @@ async fn the_page_of_an_exchanged_booking_leads_to_the_new_one_and_says_what_wen
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_find_no_box_office_and_whoever_is_not_signed_in_is_sent_to_do_that() {
+async fn box_office_pages_are_hidden_from_strangers_and_need_a_login() {
     let world = World::start(1, &[]).await;
     let rita = two_theatres(&world).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let sold = sells(&mut ann, &world, &[0], "cash").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let sold = sell_seats(&mut ann, &world, &[0], "cash").await;
     let id = crate::world::text(&sold["id"]);
     let pages = [
         "/staff/aurora/box-office".to_owned(),
@@ -298,6 +305,6 @@ async fn strangers_find_no_box_office_and_whoever_is_not_signed_in_is_sent_to_do
     let stolen = send(&rita, &format!("/staff/aurora/box-office/bookings/{id}/undo"), &[("reason", "Mine.")]).await;
     assert_eq!(stolen.0, StatusCode::NOT_FOUND);
     let (status, _) = send(&ann, "/staff/aurora/box-office/day-close", &[("reason", "Mine.")]).await;
-    assert_eq!(status, StatusCode::NOT_FOUND, "a manager's form is not there for the others");
+    assert_eq!(status, StatusCode::NOT_FOUND, "manager forms are hidden from other roles");
     world.end().await;
 }

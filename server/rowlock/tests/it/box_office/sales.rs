@@ -1,31 +1,34 @@
-//! Selling at the counter.
+//! Sales at the counter.
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use super::{acts, at_work, code, desk, holds, of_booking, sale, sales, seller, sells, two_theatres};
+use super::{
+    acts, booking_path, code, desk_path, hold_seats, sale, sales_path, sell_seats, seller, seller_with_open_till,
+    two_theatres,
+};
 use crate::world::{PRICE, World, text};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seats_are_sold_for_cash_and_everybody_sees_it_at_once() {
+async fn cash_sale_is_visible_on_the_map_at_once() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let sold = sells(&mut ann, &world, &[4, 5], "cash").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let sold = sell_seats(&mut ann, &world, &[4, 5], "cash").await;
     assert_eq!(
         [&sold["state"], &sold["money"], &sold["channel"], &sold["means"]],
         ["CONFIRMED", "PAID", "box_office", "cash"].map(|text| json!(text)).each_ref()
     );
     let visitor = world.visitor();
-    visitor.sees(4, '2').await;
-    visitor.sees(5, '2').await;
+    visitor.wait_for_seat(4, '2').await;
+    visitor.wait_for_seat(5, '2').await;
     assert_eq!(visitor.hold(&[5]).await.0, StatusCode::CONFLICT);
-    // Claims, tickets, money and the till say the same.
+    // Claims, tickets, money and the till agree.
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM tickets WHERE revoked_at IS NULL").await, 2);
     let paid = "SELECT amount_minor FROM payments WHERE gateway = 'counter_cash' AND state = 'succeeded'";
     assert_eq!(world.count(paid).await, 2 * PRICE);
     assert_eq!(world.count("SELECT amount_minor FROM till_rows WHERE kind = 'sale'").await, 2 * PRICE);
-    // Nobody was asked for the money, and nobody gets a mail who left no address.
+    // No gateway is called, and no mail is sent without an address.
     let effects = "SELECT count(*) FROM booking_events WHERE event = 'taken_at_counter'";
     assert_eq!(world.count(effects).await, 1);
     assert_eq!(world.mails().iter().filter(|mail| mail.contains(text(&sold["reference"]))).count(), 0);
@@ -34,141 +37,142 @@ async fn seats_are_sold_for_cash_and_everybody_sees_it_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_seller_sells_more_than_one_person_may_have() {
+async fn seller_is_not_bound_by_the_person_limit() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     for first in [0, 10, 20] {
-        sells(&mut ann, &world, &(first..first + 10).collect::<Vec<_>>(), "card").await;
+        sell_seats(&mut ann, &world, &(first..first + 10).collect::<Vec<_>>(), "card").await;
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 30);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_key_sells_once_and_two_sellers_never_the_same_seat() {
+async fn one_key_sells_once_and_two_sellers_never_sell_one_seat() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let mut ben = at_work(&world, "ben@example.org").await;
-    let hold = holds(&mut ann, &world, &[7]).await;
-    let (path, wish, key) = (sales(&world), sale(&hold, "cash"), platform::ids::new_id().to_string());
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let mut ben = seller_with_open_till(&world, "ben@example.org").await;
+    let hold = hold_seats(&mut ann, &world, &[7]).await;
+    let (path, request_body, key) = (sales_path(&world), sale(&hold, "cash"), platform::ids::new_id().to_string());
     let visitor = ann.visitor();
-    let sell = async || visitor.call_with_key(Method::POST, &path, wish.clone(), &key).await;
+    let sell = async || visitor.call_with_key(Method::POST, &path, request_body.clone(), &key).await;
     let (one, other) = tokio::join!(sell(), sell());
     assert_eq!(one.0, StatusCode::CREATED, "{}", one.1);
-    assert_eq!(one, other, "the same key: the same answer, however close they come");
+    assert_eq!(one, other, "concurrent requests with one key get one answer");
     assert_eq!(sell().await, one);
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM till_rows WHERE kind = 'sale'").await, 1);
-    // Another's hold is nobody's to sell.
-    let theirs = holds(&mut ann, &world, &[8]).await;
+    // Another seller's hold cannot be sold.
+    let theirs = hold_seats(&mut ann, &world, &[8]).await;
     assert_eq!(code(&ben.post(&path, sale(&theirs, "cash")).await), (410, "hold_expired".into()));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_that_was_lost_sells_no_seat_twice_and_the_till_stays_as_it_was() {
+async fn lost_lock_sells_no_seat_twice_and_leaves_the_till_unchanged() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let buyer = world.visitor();
-    buyer.bought(&[9], "tok_paid").await;
-    buyer.sees(9, '2').await;
-    // Redis forgets the sale, and grants the seat again.
-    world.forget_lock(9).await;
-    let hold = holds(&mut ann, &world, &[9, 10]).await;
-    let answer = ann.post(&sales(&world), sale(&hold, "cash")).await;
+    buyer.buy_seats(&[9], "tok_paid").await;
+    buyer.wait_for_seat(9, '2').await;
+    // Redis loses the sale and grants the seat again.
+    world.mark_seat_free_in_redis(9).await;
+    let hold = hold_seats(&mut ann, &world, &[9, 10]).await;
+    let answer = ann.post(&sales_path(&world), sale(&hold, "cash")).await;
     assert_eq!(code(&answer), (409, "seats_taken".into()), "{}", answer.1);
     assert_eq!(world.count("SELECT count(*) FROM till_rows WHERE kind = 'sale'").await, 0);
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE channel = 'box_office'").await, 0);
-    buyer.sees(9, '2').await;
+    buyer.wait_for_seat(9, '2').await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_sold_is_refused_and_nothing_is_half_done() {
+async fn invalid_sale_is_refused_and_changes_nothing() {
     let world = World::start(1, &[]).await;
     let mut rita = two_theatres(&world).await;
     let mut ann = seller(&world, "ann@example.org").await;
-    let hold = holds(&mut ann, &world, &[0]).await;
-    let path = sales(&world);
+    let hold = hold_seats(&mut ann, &world, &[0]).await;
+    let path = sales_path(&world);
     assert_eq!(code(&ann.post(&path, sale(&hold, "cash")).await), (409, "till_closed".into()));
-    ann.post(&desk("till"), json!({ "float_minor": 0 })).await;
-    let wish = |means: &str, total: i64, reason: &str| json!({ "hold": hold["id"], "means": means, "total_minor": total, "reason": reason });
+    ann.post(&desk_path("till"), json!({ "float_minor": 0 })).await;
+    let request_body = |means: &str, total: i64, reason: &str| json!({ "hold": hold["id"], "means": means, "total_minor": total, "reason": reason });
     for (body, expected) in [
-        (wish("cash", PRICE - 1, ""), (409, "wrong_state")),
-        (wish("cash", -PRICE, ""), (409, "wrong_state")),
-        (wish("free", PRICE, "A guest."), (409, "wrong_state")),
-        (wish("free", 0, " "), (400, "malformed")),
-        (wish("cash", PRICE, "No reason is due."), (400, "malformed")),
-        (wish("cheque", PRICE, ""), (400, "malformed")),
+        (request_body("cash", PRICE - 1, ""), (409, "wrong_state")),
+        (request_body("cash", -PRICE, ""), (409, "wrong_state")),
+        (request_body("free", PRICE, "A guest."), (409, "wrong_state")),
+        (request_body("free", 0, " "), (400, "malformed")),
+        (request_body("cash", PRICE, "No reason is due."), (400, "malformed")),
+        (request_body("cheque", PRICE, ""), (400, "malformed")),
         (json!({ "hold": platform::ids::new_id(), "means": "cash", "total_minor": PRICE }), (410, "hold_expired")),
         (
-            json!({ "hold": hold["id"], "means": "cash", "total_minor": PRICE, "email": "nobody" }),
+            json!({ "hold": hold["id"], "means": "cash", "total_minor": PRICE, "email": "no-address" }),
             (400, "person_invalid"),
         ),
     ] {
         let answer = ann.post(&path, body.clone()).await;
         assert_eq!(code(&answer), (expected.0, expected.1.to_owned()), "{body}: {}", answer.1);
     }
-    // Another theatre's manager finds no such show, neither here nor at home.
-    assert_eq!(rita.post(&path, wish("cash", PRICE, "")).await.0, StatusCode::NOT_FOUND);
+    // Another theatre's manager gets 404 under both theatres.
+    assert_eq!(rita.post(&path, request_body("cash", PRICE, "")).await.0, StatusCode::NOT_FOUND);
     let at_home = path.replace("aurora", "rialto");
-    assert_eq!(rita.post(&at_home, wish("cash", PRICE, "")).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(rita.post(&at_home, request_body("cash", PRICE, "")).await.0, StatusCode::NOT_FOUND);
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 0);
-    // After all of that the hold is as it was, and is sold.
-    assert_eq!(ann.post(&path, wish("card", PRICE, "")).await.0, StatusCode::CREATED);
+    // After these refusals the hold is unchanged and can be sold.
+    assert_eq!(ann.post(&path, request_body("card", PRICE, "")).await.0, StatusCode::CREATED);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guest_of_the_house_pays_nothing_and_the_reason_is_kept() {
+async fn guest_sale_is_free_and_stores_its_reason() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let hold = holds(&mut ann, &world, &[0, 1]).await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let hold = hold_seats(&mut ann, &world, &[0, 1]).await;
     let guest = json!({ "hold": hold["id"], "means": "free", "total_minor": 0, "reason": "Press.", "name": "Lu Xun" });
-    let (status, sold) = ann.post(&sales(&world), guest).await;
+    let (status, sold) = ann.post(&sales_path(&world), guest).await;
     assert_eq!((status, &sold["total"]["minor"], &sold["name"]), (StatusCode::CREATED, &json!(0), &json!("Lu Xun")));
     assert_eq!(world.count("SELECT sum(price_minor)::bigint FROM booking_seats").await, 0);
     assert_eq!(
         world.count("SELECT count(*) FROM audit_list WHERE act = 'given_away' AND reason LIKE '%Press.'").await,
         1
     );
-    let (_, till) = ann.get(&desk("till")).await;
+    let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn staff_see_who_bought_who_is_choosing_and_print_tickets() {
+async fn staff_see_buyers_and_holders_and_print_tickets() {
     let world = World::start(1, &[]).await;
     let mut rita = two_theatres(&world).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let buyer = world.visitor();
-    let bought = buyer.bought(&[3], "tok_paid").await;
-    buyer.sees(3, '2').await;
+    let bought = buyer.buy_seats(&[3], "tok_paid").await;
+    buyer.wait_for_seat(3, '2').await;
     let chosen = buyer.hold(&[20]).await;
     assert_eq!(chosen.0, StatusCode::CREATED);
-    let seat = |seat: u32| desk(&format!("shows/{}/seats/{seat}", world.show));
+    let seat = |seat: u32| desk_path(&format!("shows/{}/seats/{seat}", world.show));
     let (_, holder) = ann.get(&seat(3)).await;
     assert_eq!((&holder["by"], &holder["reference"]), (&json!("booking"), &bought["reference"]));
     assert_eq!(ann.get(&seat(20)).await.1["by"], "hold");
     assert_eq!(ann.get(&seat(21)).await.1["by"], "nobody");
     assert_eq!(code(&ann.get(&seat(300)).await), (400, "unknown_seat".into()));
     assert_eq!(rita.get(&seat(3)).await.0, StatusCode::NOT_FOUND);
-    let by_name = |reference: &str| desk(&format!("bookings?reference={}", reference.replace('-', "").to_lowercase()));
+    let by_name =
+        |reference: &str| desk_path(&format!("bookings?reference={}", reference.replace('-', "").to_lowercase()));
     let found = ann.get(&by_name(text(&bought["reference"]))).await;
     assert_eq!((found.0, &found.1["id"], &found.1["channel"]), (StatusCode::OK, &bought["id"], &json!("online")));
     let elsewhere = by_name(text(&bought["reference"])).replace("aurora", "rialto");
     assert_eq!(rita.get(&elsewhere).await.0, StatusCode::NOT_FOUND);
     for _ in 0..2 {
-        let (status, printed) = ann.post(&of_booking(&bought, "/tickets"), json!(null)).await;
+        let (status, printed) = ann.post(&booking_path(&bought, "/tickets"), json!(null)).await;
         assert_eq!((status, printed.as_array().map(Vec::len)), (StatusCode::OK, Some(1)));
     }
     assert_eq!(acts(&world).await, ["till_opened", "tickets_printed", "tickets_printed"]);
-    let (_, shows) = ann.get(&desk("shows?date=2001-01-01")).await;
+    let (_, shows) = ann.get(&desk_path("shows?date=2001-01-01")).await;
     assert_eq!(shows, json!([]));
     let day: String =
         sqlx::query_scalar("SELECT local_date::text FROM shows").fetch_one(&world.pg).await.expect("a day");
-    let (_, shows) = ann.get(&desk(&format!("shows?date={day}"))).await;
+    let (_, shows) = ann.get(&desk_path(&format!("shows?date={day}"))).await;
     let seats = &shows[0]["seats"];
     assert_eq!([&seats["sold"], &seats["held"], &seats["free"]], [1, 1, 298].map(|n| json!(n)).each_ref());
     world.end().await;

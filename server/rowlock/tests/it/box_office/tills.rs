@@ -1,55 +1,55 @@
-//! A shift at a till, and the day's end.
+//! A shift at a till, and the end of the day.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::{acts, at_work, called, code, desk, hired, seller, sells, two_theatres};
-use crate::world::{CHECK_VIOLATION, PRICE, World, refused_with, text};
+use super::{acts, code, desk_path, hired, sell_seats, seller, seller_with_open_till, set_name, two_theatres};
+use crate::world::{CHECK_VIOLATION, PRICE, World, assert_refused, text};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shift_from_float_to_cash_up_and_the_day_is_closed() {
+async fn shift_runs_from_float_to_cash_up_and_the_day_closes() {
     let world = World::start(1, &[]).await;
     let mut max = hired(&world, "max@example.org", "manager").await;
     let mut ann = seller(&world, "ann@example.org").await;
-    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
-    let (status, till) = ann.post(&desk("till"), json!({ "float_minor": 10_000 })).await;
+    assert_eq!(ann.get(&desk_path("till")).await.0, StatusCode::NO_CONTENT);
+    let (status, till) = ann.post(&desk_path("till"), json!({ "float_minor": 10_000 })).await;
     assert_eq!((status, &till["expected"]["minor"]), (StatusCode::CREATED, &json!(10_000)), "{till}");
-    sells(&mut ann, &world, &[0, 1], "cash").await;
-    sells(&mut ann, &world, &[2], "card").await;
-    let (status, till) = ann.post(&desk("till/drops"), json!({ "amount_minor": 5_000, "reason": "Full." })).await;
+    sell_seats(&mut ann, &world, &[0, 1], "cash").await;
+    sell_seats(&mut ann, &world, &[2], "card").await;
+    let (status, till) = ann.post(&desk_path("till/drops"), json!({ "amount_minor": 5_000, "reason": "Full." })).await;
     assert_eq!(status, StatusCode::OK, "{till}");
     let sums = |till: &Value| ["float", "cash", "card", "dropped", "expected"].map(|name| till[name]["minor"].clone());
     assert_eq!(sums(&till), [10_000, 2 * PRICE, PRICE, 5_000, 5_000 + 2 * PRICE].map(Value::from));
     let kinds: Vec<_> = till["rows"].as_array().expect("rows").iter().map(|row| row["kind"].clone()).collect();
     assert_eq!(kinds, ["drop", "sale", "sale", "float"]);
 
-    let early = max.post(&desk("day-close"), json!({ "reason": "Quiet." })).await;
-    assert_eq!(code(&early), (409, "till_open".into()), "hers is not counted yet");
+    let early = max.post(&desk_path("day-close"), json!({ "reason": "Quiet." })).await;
+    assert_eq!(code(&early), (409, "till_open".into()), "Ann's till is not counted yet");
     let counted = 5_000 + 2 * PRICE - 100;
-    let wrong = ann.post(&desk("till/cash-up"), json!({ "counted_minor": counted })).await;
+    let wrong = ann.post(&desk_path("till/cash-up"), json!({ "counted_minor": counted })).await;
     assert_eq!(code(&wrong), (409, "till_differs".into()));
     let up = json!({ "counted_minor": counted, "reason": "A coin rolled away." });
-    let (status, closed) = ann.post(&desk("till/cash-up"), up).await;
+    let (status, closed) = ann.post(&desk_path("till/cash-up"), up).await;
     assert_eq!((status, &closed["difference"]["minor"]), (StatusCode::OK, &json!(-100)), "{closed}");
-    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(ann.get(&desk_path("till")).await.0, StatusCode::NO_CONTENT);
 
-    let (_, tills) = max.get(&desk("tills")).await;
+    let (_, tills) = max.get(&desk_path("tills")).await;
     assert_eq!((tills.as_array().map(Vec::len), &tills[0]["person"]), (Some(1), &json!("Ann Example")));
-    let (status, day) = max.post(&desk("day-close"), json!({ "reason": "Quiet." })).await;
+    let (status, day) = max.post(&desk_path("day-close"), json!({ "reason": "Quiet." })).await;
     assert_eq!((status, &day["number"], &day["difference"]["minor"]), (StatusCode::CREATED, &json!(1), &json!(-100)));
-    assert_eq!(max.get(&desk("tills")).await.1, json!([]));
-    let again = max.post(&desk("day-close"), json!({ "reason": "Again." })).await;
-    assert_eq!(code(&again), (409, "till_closed".into()), "there is nothing to close");
+    assert_eq!(max.get(&desk_path("tills")).await.1, json!([]));
+    let again = max.post(&desk_path("day-close"), json!({ "reason": "Again." })).await;
+    assert_eq!(code(&again), (409, "till_closed".into()), "the till is closed already");
     let expected = ["till_opened", "sold", "sold", "till_drop", "till_cashed_up", "day_closed"];
     assert_eq!(acts(&world).await, expected);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_till_is_opened_once_and_holds_no_more_than_is_in_it() {
+async fn till_opens_once_and_pays_out_no_more_than_it_has() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let twice = ann.post(&desk("till"), json!({ "float_minor": 1 })).await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let twice = ann.post(&desk_path("till"), json!({ "float_minor": 1 })).await;
     assert_eq!(code(&twice), (409, "till_open".into()));
     let drop = |amount: i64, reason: &str| json!({ "amount_minor": amount, "reason": reason });
     for (body, expected) in [
@@ -59,77 +59,87 @@ async fn a_till_is_opened_once_and_holds_no_more_than_is_in_it() {
         (drop(i64::MAX, "All of it."), (400, "malformed")),
         (drop(1, " "), (400, "malformed")),
     ] {
-        let answer = ann.post(&desk("till/drops"), body.clone()).await;
+        let answer = ann.post(&desk_path("till/drops"), body.clone()).await;
         assert_eq!(code(&answer), (expected.0, expected.1.to_owned()), "{body}");
     }
     for minor in [-1, 100_000_001] {
-        let answer = ann.post(&desk("till/cash-up"), json!({ "counted_minor": minor, "reason": "Why not." })).await;
+        let answer =
+            ann.post(&desk_path("till/cash-up"), json!({ "counted_minor": minor, "reason": "Why not." })).await;
         assert_eq!(code(&answer), (400, "malformed".into()), "{minor}");
     }
-    // The same key is the same drop.
+    // A retry with the same key is the same drop.
     let key = platform::ids::new_id().to_string();
     let visitor = ann.visitor();
-    let once =
-        async || visitor.call_with_key(reqwest::Method::POST, &desk("till/drops"), drop(4_000, "Full."), &key).await;
+    let once = async || {
+        visitor.call_with_key(reqwest::Method::POST, &desk_path("till/drops"), drop(4_000, "Full."), &key).await
+    };
     assert_eq!(once().await, once().await);
-    let (_, till) = ann.get(&desk("till")).await;
+    let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 6_000);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_till_nobody_counted_is_counted_by_a_manager_and_the_day_is_closed() {
+async fn uncounted_till_is_counted_by_a_manager_and_the_day_closes() {
     let world = World::start(1, &[]).await;
     let mut rita = two_theatres(&world).await;
     let mut max = hired(&world, "max@example.org", "manager").await;
-    called(&world, "max@example.org", "Max Example").await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let mut bob = at_work(&world, "bob@example.org").await;
-    sells(&mut ann, &world, &[0], "cash").await;
-    let (_, till) = ann.get(&desk("till")).await;
-    let path = desk(&format!("tills/{}/cash-up", text(&till["id"])));
+    set_name(&world, "max@example.org", "Max Example").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let mut bob = seller_with_open_till(&world, "bob@example.org").await;
+    sell_seats(&mut ann, &world, &[0], "cash").await;
+    let (_, till) = ann.get(&desk_path("till")).await;
+    let path = desk_path(&format!("tills/{}/cash-up", text(&till["id"])));
     let counted = 10_000 + PRICE - 250;
-    let wish = |reason: &str| json!({ "counted_minor": counted, "reason": reason });
-    assert_eq!(code(&bob.post(&path, wish("Ann is ill.")).await), (403, "not_allowed".into()), "a manager's act");
-    assert_eq!(rita.post(&path, wish("Ann is ill.")).await.0, StatusCode::NOT_FOUND);
+    let request_body = |reason: &str| json!({ "counted_minor": counted, "reason": reason });
+    assert_eq!(
+        code(&bob.post(&path, request_body("Ann is ill.")).await),
+        (403, "not_allowed".into()),
+        "only a manager may count it"
+    );
+    assert_eq!(rita.post(&path, request_body("Ann is ill.")).await.0, StatusCode::NOT_FOUND);
     let over_there = path.replace("aurora", "rialto");
-    assert_eq!(rita.post(&over_there, wish("Ann is ill.")).await.0, StatusCode::NOT_FOUND, "it is the Aurora's till");
-    assert_eq!(code(&max.post(&path, wish(" ")).await), (400, "malformed".into()), "it takes a reason");
-    let nobody = json!({ "counted_minor": -1, "reason": "Ann is ill." });
-    assert_eq!(code(&max.post(&path, nobody).await), (400, "malformed".into()));
-    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::OK, "none of it closed the till");
+    assert_eq!(
+        rita.post(&over_there, request_body("Ann is ill.")).await.0,
+        StatusCode::NOT_FOUND,
+        "the till belongs to the Aurora"
+    );
+    assert_eq!(code(&max.post(&path, request_body(" ")).await), (400, "malformed".into()), "a reason is required");
+    let negative = json!({ "counted_minor": -1, "reason": "Ann is ill." });
+    assert_eq!(code(&max.post(&path, negative).await), (400, "malformed".into()));
+    assert_eq!(ann.get(&desk_path("till")).await.0, StatusCode::OK, "the refusals left the till open");
 
-    let (status, closed) = max.post(&path, wish("Ann is ill.")).await;
-    let told = ["expected", "counted", "difference"].map(|name| closed[name]["minor"].clone());
-    assert_eq!((status, told), (StatusCode::OK, [10_000 + PRICE, counted, -250].map(Value::from)), "{closed}");
+    let (status, closed) = max.post(&path, request_body("Ann is ill.")).await;
+    let sums = ["expected", "counted", "difference"].map(|name| closed[name]["minor"].clone());
+    assert_eq!((status, sums), (StatusCode::OK, [10_000 + PRICE, counted, -250].map(Value::from)), "{closed}");
     assert_eq!([&closed["counted_by"], &closed["counted_why"]], [&json!("Max Example"), &json!("Ann is ill.")]);
-    assert_eq!(code(&max.post(&path, wish("Once more.")).await), (409, "wrong_state".into()));
-    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
-    let (_, tills) = max.get(&desk("tills")).await;
+    assert_eq!(code(&max.post(&path, request_body("Once more.")).await), (409, "wrong_state".into()));
+    assert_eq!(ann.get(&desk_path("till")).await.0, StatusCode::NO_CONTENT);
+    let (_, tills) = max.get(&desk_path("tills")).await;
     assert_eq!([&tills[0]["counted_by"], &tills[1]["counted_by"]], [&json!("Max Example"), &Value::Null]);
     let changed = sqlx::query("UPDATE tills SET counted_why = 'No.' WHERE counted_by IS NOT NULL").execute(&world.pg);
-    refused_with("who counted", changed.await, CHECK_VIOLATION, "is not to be changed");
+    assert_refused("who counted", changed.await, CHECK_VIOLATION, "is not to be changed");
 
     let up = json!({ "counted_minor": 10_000 });
-    assert_eq!(bob.post(&desk("till/cash-up"), up).await.0, StatusCode::OK);
-    let (status, day) = max.post(&desk("day-close"), json!({ "reason": "Quiet." })).await;
+    assert_eq!(bob.post(&desk_path("till/cash-up"), up).await.0, StatusCode::OK);
+    let (status, day) = max.post(&desk_path("day-close"), json!({ "reason": "Quiet." })).await;
     assert_eq!((status, &day["difference"]["minor"]), (StatusCode::CREATED, &json!(-250)), "{day}");
     let expected = ["till_opened", "till_opened", "sold", "till_cashed_up_for", "till_cashed_up", "day_closed"];
     assert_eq!(acts(&world).await, expected);
     let line =
         "SELECT count(*) FROM audit_list WHERE act = 'till_cashed_up_for' AND reason LIKE '%Ann Example%Ann is ill.'
                 AND actor = (SELECT id FROM accounts WHERE email = 'max@example.org')";
-    assert_eq!(world.count(line).await, 1, "who, whose till and why");
+    assert_eq!(world.count(line).await, 1, "the audit names manager, seller and reason");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ledger_is_only_added_to_and_only_while_the_till_is_open() {
+async fn till_rows_are_append_only_while_the_till_is_open() {
     let world = World::start(1, &[]).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    sells(&mut ann, &world, &[0], "cash").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    sell_seats(&mut ann, &world, &[0], "cash").await;
     let up = json!({ "counted_minor": 10_000 + PRICE });
-    assert_eq!(ann.post(&desk("till/cash-up"), up).await.0, StatusCode::OK);
+    assert_eq!(ann.post(&desk_path("till/cash-up"), up).await.0, StatusCode::OK);
     let (row_stays, till_stays) = ("till_rows rows are immutable", "is not to be changed");
     for (change, why) in [
         ("UPDATE till_rows SET amount_minor = 0", row_stays),
@@ -143,7 +153,7 @@ async fn the_ledger_is_only_added_to_and_only_while_the_till_is_open() {
             "was counted already",
         ),
     ] {
-        refused_with(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, why);
+        assert_refused(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, why);
     }
     world.end().await;
 }

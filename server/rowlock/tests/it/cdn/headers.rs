@@ -1,4 +1,4 @@
-//! What answers say of themselves to a cache.
+//! Cache headers of answers.
 
 use http::caching::{Class, FOREVER, PRIVATE, REVALIDATED, SHARED, class};
 use reqwest::StatusCode;
@@ -8,9 +8,9 @@ use rowlock::web::pages::ADDRESSES;
 
 use crate::world::{World, text};
 
-/// A route with what there is in the world in place of its braces.
+/// A route with its parameters filled in from the world.
 fn address(route: &str, world: &World) -> String {
-    let (show, nobody) = (world.show.to_string(), uuid::Uuid::nil().to_string());
+    let (show, unknown) = (world.show.to_string(), uuid::Uuid::nil().to_string());
     let filled = route.split('/').scan("", |before, segment| {
         let of = std::mem::replace(before, segment);
         Some(match (of, segment) {
@@ -18,7 +18,7 @@ fn address(route: &str, world: &World) -> String {
             ("theatres" | "staff", part) if part.starts_with('{') => "aurora",
             ("films", "{id}") => "tide",
             ("shows", part) if part.starts_with('{') => show.as_str(),
-            (_, part) if part.starts_with('{') => nobody.as_str(),
+            (_, part) if part.starts_with('{') => unknown.as_str(),
             (_, part) => part,
         })
     });
@@ -26,39 +26,43 @@ fn address(route: &str, world: &World) -> String {
     filled.join("/")
 }
 
-async fn ask(world: &World, path: &str) -> (StatusCode, HeaderMap) {
+async fn fetch(world: &World, path: &str) -> (StatusCode, HeaderMap) {
     let answer = world.visitor().client.get(format!("{}{path}", world.servers[0].url)).send().await;
     let answer = answer.expect("an answer");
     (answer.status(), answer.headers().clone())
 }
 
-/// A header of an answer, all of its lines.
-fn said(headers: &HeaderMap, name: &str) -> String {
+/// A header of an answer, all values joined.
+fn header(headers: &HeaderMap, name: &str) -> String {
     let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     lines.collect::<Vec<_>>().join(", ")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_route_says_of_itself_what_its_class_says_of_it() {
+async fn every_route_sends_the_cache_headers_of_its_class() {
     let world = World::start(1, &[]).await;
     let api = TABLE.iter().filter(|(method, ..)| *method == "GET").map(|(_, route, _)| *route);
     let (mut kept, mut private) = (0, 0);
     for route in api.chain(ADDRESSES).chain(["/api/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
-        let (status, headers) = ask(&world, &address(route, &world)).await;
-        let control = said(&headers, "cache-control");
+        let (status, headers) = fetch(&world, &address(route, &world)).await;
+        let control = header(&headers, "cache-control");
         match class(route).unwrap_or(Class::Never) {
             Class::Shared => {
                 assert_eq!((status, control.as_str()), (StatusCode::OK, SHARED), "{route}");
-                assert_eq!(said(&headers, "cache-tag").replace(',', " "), said(&headers, "surrogate-key"), "{route}");
+                assert_eq!(
+                    header(&headers, "cache-tag").replace(',', " "),
+                    header(&headers, "surrogate-key"),
+                    "{route}"
+                );
                 assert_eq!(headers.contains_key("cache-tag"), route != "/docs/problems", "{route}");
                 assert!(!headers.contains_key("set-cookie"), "{route}");
-                let vary = said(&headers, "vary").to_ascii_lowercase();
+                let vary = header(&headers, "vary").to_ascii_lowercase();
                 let is_page = !route.starts_with("/api/");
                 assert_eq!(vary.contains("cookie") && vary.contains("accept-language"), is_page, "{route}: {vary}");
                 kept += 1;
             }
             Class::Revalidated => assert_eq!((status, control.as_str()), (StatusCode::OK, REVALIDATED), "{route}"),
-            Class::Immutable => panic!("{route} is asked for in `files`"),
+            Class::Immutable => panic!("{route} is covered by `static_files`"),
             Class::Never => {
                 assert_eq!(control, PRIVATE, "{route}");
                 assert!(!headers.contains_key("cache-tag") && !headers.contains_key("surrogate-key"), "{route}");
@@ -66,12 +70,12 @@ async fn every_route_says_of_itself_what_its_class_says_of_it() {
             }
         }
     }
-    assert!(kept > 8 && private > 60, "they were asked: {kept} and {private}");
+    assert!(kept > 8 && private > 60, "too few routes were requested: {kept} and {private}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_names_what_it_shows() {
+async fn answers_carry_tags_of_their_content() {
     let world = World::start(1, &[]).await;
     let show = format!("film-tide,show-{},theatre-aurora", world.show);
     for (path, tags) in [
@@ -84,24 +88,24 @@ async fn an_answer_names_what_it_shows() {
         ("/api/v1/shows?movie=tide", "lists"),
         (&format!("/api/v1/shows/{}", world.show), &show),
     ] {
-        let (status, headers) = ask(&world, path).await;
-        let named = said(&headers, "cache-tag");
-        // A city shows the films of today as well, and whether the show is of today depends on the hour.
+        let (status, headers) = fetch(&world, path).await;
+        let named = header(&headers, "cache-tag");
+        // A city also lists today's films, and whether the show is today depends on the hour.
         let named = if path == "/cities/lisbon" { named.replace("film-tide,", "") } else { named };
         assert_eq!((status, named.as_str()), (StatusCode::OK, tags), "{path}");
     }
-    // A day on which something is on names its films.
+    // The listing of a day with shows names its films.
     let (_, listed) = world.visitor().get("/api/v1/shows").await;
     let day = text(&listed["shows"][0]["local_date"]).to_owned();
     for path in [format!("/theatres/aurora?date={day}"), format!("/api/v1/theatres/aurora/shows?date={day}")] {
-        let (_, headers) = ask(&world, &path).await;
-        assert_eq!(said(&headers, "cache-tag"), "film-tide,theatre-aurora", "{path}");
+        let (_, headers) = fetch(&world, &path).await;
+        assert_eq!(header(&headers, "cache-tag"), "film-tide,theatre-aurora", "{path}");
     }
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_depends_on_who_asks_or_is_not_so_is_kept_by_nobody() {
+async fn personal_and_missing_answers_are_not_cached() {
     let world = World::start(1, &[]).await;
     let seats = format!("/api/v1/shows/{}/seats", world.show);
     let dots = format!("/api/v1/shows/{}/dots", world.show);
@@ -114,20 +118,20 @@ async fn what_depends_on_who_asks_or_is_not_so_is_kept_by_nobody() {
         (&seats, PRIVATE),
         (&dots, REVALIDATED),
         (&format!("{dots}?room={}", world.layout), FOREVER),
-        // A show that was moved, and an old page that asks for the room it was in.
+        // A moved show, and an old page that requests its previous layout.
         (&format!("{dots}?room={}", uuid::Uuid::nil()), PRIVATE),
     ] {
-        let (_, headers) = ask(&world, path).await;
-        assert_eq!(said(&headers, "cache-control"), control, "{path}");
+        let (_, headers) = fetch(&world, path).await;
+        assert_eq!(header(&headers, "cache-control"), control, "{path}");
         assert!(!headers.contains_key("cache-tag"), "{path}");
     }
-    // Whoever has the map may ask whether it is still so; nobody in between may answer.
-    let (_, headers) = ask(&world, &seats).await;
+    // Clients may revalidate the map; shared caches may not.
+    let (_, headers) = fetch(&world, &seats).await;
     let etag = headers["etag"].clone();
     assert!(headers.contains_key(HeaderName::from_static("server-time")));
     let url = format!("{}{seats}", world.servers[0].url);
     let again = world.visitor().client.get(url).header("if-none-match", etag).send().await.expect("an answer");
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
-    assert_eq!(said(again.headers(), "cache-control"), PRIVATE);
+    assert_eq!(header(again.headers(), "cache-control"), PRIVATE);
     world.end().await;
 }

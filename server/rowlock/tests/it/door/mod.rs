@@ -1,23 +1,23 @@
-//! The door from outside: tablets of the box office, with and without a network.
+//! The door: scanners with and without a network.
 
 mod pages;
 mod scans;
-mod settling;
+mod settlement;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::accounts::{grant, signed_up};
+use crate::accounts::{grant, register_and_log_in};
 use crate::world::{Answer, Visitor, World, insert_show, text};
 
-/// A show of this evening, and somebody who buys there.
+/// A show this evening, and a visitor of it.
 pub async fn tonight(world: &World) -> Visitor {
     let show = insert_show(&world.pg, 300_000, 3 * 3600).await;
     Visitor { show, ..world.visitor() }
 }
 
-/// A device at the door of a show.
+/// A scanner at the door of a show.
 #[derive(Clone)]
 pub struct Device {
     pub browser: Visitor,
@@ -25,16 +25,16 @@ pub struct Device {
     pub name: &'static str,
 }
 
-/// A device of somebody at the box office of the Aurora, who is signed in.
+/// A scanner of a signed-in box-office user of the Aurora.
 pub async fn device(world: &World, show: Uuid, name: &'static str) -> Device {
     let email = format!("{}@example.org", platform::ids::new_id().simple());
-    let browser = signed_up(world, &email).await;
+    let browser = register_and_log_in(world, &email).await;
     grant(world, &email, "aurora", "box_office").await;
     Device { browser: Visitor { show, ..browser.visitor() }, id: platform::ids::new_id(), name }
 }
 
 impl Device {
-    /// Another device of the same person.
+    /// Another scanner of the same user.
     pub fn another(&self, name: &'static str) -> Self {
         Self { id: platform::ids::new_id(), name, ..self.clone() }
     }
@@ -52,14 +52,14 @@ impl Device {
         self.browser.call_with_key(Method::POST, &self.path("/scans"), body, &scan.to_string()).await
     }
 
-    /// What a scan came to, ticket by ticket.
+    /// Scans a code; one result per ticket.
     pub async fn scan(&self, text: &str) -> Vec<Value> {
         let (status, answer) = self.scan_as(text, platform::ids::new_id()).await;
         assert_eq!(status, StatusCode::OK, "{answer}");
         answer["tickets"].as_array().expect("tickets").clone()
     }
 
-    /// What a scan of one ticket came to, in a word.
+    /// Scans a code with one ticket; its outcome.
     pub async fn outcome(&self, text: &str) -> String {
         crate::world::text(&self.scan(text).await[0]["outcome"]).to_owned()
     }
@@ -70,7 +70,7 @@ impl Device {
         list
     }
 
-    /// Settles scans made by a list; each with an id, a code, and how long ago it was, milliseconds.
+    /// Settles offline scans of a list. Each has an id, a code, and its age in milliseconds.
     pub async fn settle(&self, list: &Value, scans: &[(Uuid, &str, i64)]) -> Answer {
         let now = platform::clock::now().0;
         let scans: Vec<Value> = scans
@@ -95,28 +95,28 @@ impl Device {
         self.browser.call(Method::POST, &self.path("/undo"), body).await
     }
 
-    /// How the door stands.
-    pub async fn stands(&self) -> Value {
+    /// Reads the door's state.
+    pub async fn state(&self) -> Value {
         let (status, view) = self.browser.get(&self.path("")).await;
         assert_eq!(status, StatusCode::OK, "{view}");
         view
     }
 
-    /// Sold, admitted, conflicts.
+    /// Tickets sold, admitted, and in conflict.
     pub async fn counts(&self) -> [i64; 3] {
-        let view = self.stands().await;
+        let view = self.state().await;
         ["sold", "admitted", "conflicts"].map(|name| view["counts"][name].as_i64().expect("a number"))
     }
 }
 
-/// Codes of the tickets of a booking, in the order of the room.
+/// Ticket codes of a booking, in layout order.
 pub async fn codes(world: &World, booking: &Value) -> Vec<String> {
     let id = Uuid::parse_str(text(&booking["id"])).expect("an id");
     let of_booking = "SELECT code FROM tickets WHERE booking_id = $1 ORDER BY seat_no";
-    sqlx::query_scalar(of_booking).bind(id).fetch_all(&world.pg).await.expect("they are read")
+    sqlx::query_scalar(of_booking).bind(id).fetch_all(&world.pg).await.expect("codes are read")
 }
 
-/// Outcomes of the scans of a settlement, in its order.
+/// Outcomes of a settlement's scans, in order.
 pub fn outcomes(settlement: &Value) -> Vec<&str> {
     let scans = settlement["scans"].as_array().expect("scans");
     scans.iter().map(|scan| text(&scan["tickets"][0]["outcome"])).collect()

@@ -1,10 +1,10 @@
-//! The pages of the door: for people who work there, with what the scanner needs.
+//! The door's pages: access, and the scanner's data.
 
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use super::{codes, device, tonight};
-use crate::accounts::{grant, signed_up};
+use crate::accounts::{grant, register_and_log_in};
 use crate::world::{Visitor, World};
 
 async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
@@ -12,16 +12,16 @@ async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_box_office_finds_tonights_show_and_its_scanner() {
+async fn box_office_finds_tonights_show_and_its_scanner() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
-    let codes = codes(&world, &ann.bought(&[0, 1], "tok_paid").await).await;
+    let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
     assert_eq!(left.outcome(&codes[0]).await, "admitted");
     let (status, html) = page(&left.browser, "/staff/aurora/door").await;
     assert_eq!(status, StatusCode::OK);
     assert!(html.contains("1 of 2 came") && html.contains(&format!("/staff/aurora/door/{}", ann.show)), "{html}");
-    assert!(!html.contains(&world.show.to_string()), "tomorrow's show is not tonight's");
+    assert!(!html.contains(&world.show.to_string()), "tomorrow's show is not listed");
     let (_, shows) = left.browser.get("/api/v1/theatres/aurora/door/shows").await;
     assert_eq!(shows[0]["counts"]["admitted"], 1, "{shows}");
 
@@ -29,19 +29,19 @@ async fn the_box_office_finds_tonights_show_and_its_scanner() {
     let (status, html) = page(&left.browser, &scanner).await;
     assert_eq!(status, StatusCode::OK);
     assert!(html.contains("StaffDoor") && html.contains("/pkg/staff.js"), "{html}");
-    assert!(html.contains("/pkg/keep-door.js"), "it opens again without a network: {html}");
-    assert!(html.contains("Ready for the next ticket"), "the words come along: {html}");
+    assert!(html.contains("/pkg/keep-door.js"), "the page is kept for offline use: {html}");
+    assert!(html.contains("Ready for the next ticket"), "the page has the scanner's texts: {html}");
     assert!(!codes.iter().any(|code| html.contains(code)));
 
-    // Somebody else's theatre, another role, nobody.
+    // Another theatre's staff, another role, and a visitor without a login.
     let email = "orla@example.org";
-    let organiser = signed_up(&world, email).await;
+    let organiser = register_and_log_in(&world, email).await;
     grant(&world, email, "aurora", "organiser").await;
-    let nobody = world.visitor();
+    let guest = world.visitor();
     for path in ["/staff/aurora/door", &*scanner] {
         assert_eq!(page(&organiser.visitor(), path).await.0, StatusCode::NOT_FOUND, "{path}");
         assert_eq!(page(&ann, path).await.0, StatusCode::SEE_OTHER, "{path}");
-        assert_eq!(page(&nobody, path).await.0, StatusCode::SEE_OTHER, "{path}");
+        assert_eq!(page(&guest, path).await.0, StatusCode::SEE_OTHER, "{path}");
     }
     for path in [
         "/staff/rialto/door",

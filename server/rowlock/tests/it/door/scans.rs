@@ -1,4 +1,4 @@
-//! Tickets that are looked at with the network there.
+//! Scans of a scanner with a network.
 
 use platform::ids::{new_id, random_bits};
 use reqwest::{Method, StatusCode};
@@ -7,15 +7,15 @@ use tickets::TicketCode;
 
 use super::{Device, codes, device, tonight};
 use crate::accounts::another_theatre;
-use crate::world::{UNIQUE_VIOLATION, Visitor, World, insert_show, refused_with, text};
+use crate::world::{UNIQUE_VIOLATION, Visitor, World, assert_refused, insert_show, text};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ticket_lets_in_once_and_then_says_when_and_where() {
+async fn ticket_admits_once_and_then_names_time_and_place() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
     let right = left.another("Right door");
-    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     assert_eq!(left.counts().await, [2, 0, 0]);
 
@@ -25,7 +25,7 @@ async fn a_ticket_lets_in_once_and_then_says_when_and_where() {
     let ticket = &first.1["tickets"][0];
     assert_eq!((text(&ticket["outcome"]), text(&ticket["seat"])), ("admitted", "A1"));
     assert!(codes[0].ends_with(text(&ticket["ends"])), "{ticket}");
-    // The answer got lost: the same scan, the same answer, nobody twice.
+    // The answer was lost: a retry of the scan gets the same answer and admits no one twice.
     assert_eq!(left.scan_as(&qr, scan).await, first);
     assert_eq!(left.scan_as(&codes[1], scan).await.0, StatusCode::UNPROCESSABLE_ENTITY, "another ticket, the same key");
 
@@ -34,34 +34,35 @@ async fn a_ticket_lets_in_once_and_then_says_when_and_where() {
     let again = right.scan(&format!("{}-{}", &typed[..13], &typed[13..])).await;
     assert_eq!((text(&again[0]["outcome"]), text(&again[0]["used_where"])), ("already_used", "Left door"));
     assert_eq!(text(&again[0]["used_at"]).len(), "2026-11-21T20:15:07".len());
-    assert_eq!(left.counts().await, [2, 1, 0], "a copy that stays outside is no conflict");
+    assert_eq!(left.counts().await, [2, 1, 0], "a refused copy is no conflict");
     assert_eq!(world.count("SELECT count(*) FROM door_admissions").await, 1);
-    // Past the code.
+    // Directly in the database.
     let twice = "INSERT INTO door_admissions (id, ticket_code, theatre_id, show_id, scan_id, device, at, recorded_at)
          SELECT gen_random_uuid(), ticket_code, theatre_id, show_id, scan_id, device, at, recorded_at
          FROM door_admissions";
     let twice = sqlx::query(twice).execute(&world.pg).await;
-    refused_with("Postgres says so too", twice, UNIQUE_VIOLATION, "door_admissions_once");
+    assert_refused("Postgres refuses a second admission", twice, UNIQUE_VIOLATION, "door_admissions_once");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_party_comes_in_by_one_code_but_for_whoever_came_before() {
+async fn party_code_admits_everyone_who_is_not_in_yet() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
-    let booking = ann.bought(&[3, 4, 5], "tok_paid").await;
+    let booking = ann.buy_seats(&[3, 4, 5], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     assert_eq!(left.outcome(&codes[1]).await, "admitted");
     let party = left.scan(&format!("ROWLOCK1|{}|3 tickets|Ann", codes.join(","))).await;
-    let told: Vec<_> = party.iter().map(|ticket| (text(&ticket["seat"]), text(&ticket["outcome"]))).collect();
-    assert_eq!(told, [("A4", "admitted"), ("A5", "already_used"), ("A6", "admitted")]);
+    let outcomes_by_seat: Vec<_> =
+        party.iter().map(|ticket| (text(&ticket["seat"]), text(&ticket["outcome"]))).collect();
+    assert_eq!(outcomes_by_seat, [("A4", "admitted"), ("A5", "already_used"), ("A6", "admitted")]);
     assert_eq!(left.counts().await, [3, 3, 0]);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn places_without_numbers_come_in_as_well() {
+async fn places_are_admitted_like_seats() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
     sqlx::query(
@@ -70,9 +71,9 @@ async fn places_without_numbers_come_in_as_well() {
     .bind(ann.show)
     .execute(&world.pg)
     .await
-    .expect("the floor is opened");
+    .expect("the area is created");
     let left = device(&world, ann.show, "Left door").await;
-    let (_, hold) = ann.stand(2).await;
+    let (_, hold) = ann.hold_places(2).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     let codes: Vec<String> =
@@ -85,7 +86,7 @@ async fn places_without_numbers_come_in_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lets_nobody_in_says_why() {
+async fn refused_ticket_names_its_reason() {
     let world = World::start(1, &[]).await;
     another_theatre(&world).await;
     let ann = tonight(&world).await;
@@ -94,23 +95,23 @@ async fn what_lets_nobody_in_says_why() {
     let later = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
     let rialto = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
     let moved = "UPDATE screens SET theatre_id = 'rialto' WHERE id = (SELECT screen_id FROM shows WHERE id = $1)";
-    sqlx::query(moved).bind(rialto.show).execute(&world.pg).await.expect("it is another theatre's");
+    sqlx::query(moved).bind(rialto.show).execute(&world.pg).await.expect("the show moves to the other theatre");
 
-    let other = codes(&world, &later.bought(&[7], "tok_paid").await).await.remove(0);
+    let other = codes(&world, &later.buy_seats(&[7], "tok_paid").await).await.remove(0);
     let ticket = left.scan(&other).await.remove(0);
     assert_eq!((text(&ticket["outcome"]), text(&ticket["show"]["film"])), ("other_show", "Tide"));
     assert_eq!(text(&ticket["show"]["id"]), later.show.to_string());
-    // It was not used up by the wrong door.
+    // A scan at the wrong show does not use the ticket.
     let at_its_door = Device { browser: Visitor { show: later.show, ..left.browser.clone() }, ..left.clone() };
     assert_eq!(at_its_door.outcome(&other).await, "admitted");
 
-    let foreign = codes(&world, &rialto.bought(&[7], "tok_paid").await).await.remove(0);
+    let foreign = codes(&world, &rialto.buy_seats(&[7], "tok_paid").await).await.remove(0);
     let ticket = left.scan(&foreign).await.remove(0);
     assert_eq!((text(&ticket["outcome"]), &ticket["seat"], &ticket["show"]), ("unknown", &Value::Null, &Value::Null));
     let (status, _) = left.browser.get(&format!("/api/v1/theatres/aurora/door/shows/{}", rialto.show)).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
 
-    let part = ann.bought(&[10, 11], "tok_paid").await;
+    let part = ann.buy_seats(&[10, 11], "tok_paid").await;
     let kept = codes(&world, &part).await;
     assert_eq!(ann.cancel(&part, Some(&[11])).await.0, StatusCode::OK);
     let returned = &left.scan(&kept[1]).await[0];
@@ -118,15 +119,15 @@ async fn what_lets_nobody_in_says_why() {
         (text(&returned["outcome"]), text(&returned["why"]), text(&returned["seat"])),
         ("not_valid", "refunded", "A12")
     );
-    assert_eq!(left.outcome(&kept[0]).await, "admitted", "the neighbour's stays good");
+    assert_eq!(left.outcome(&kept[0]).await, "admitted", "the other ticket stays valid");
 
-    let all = ann.bought(&[12], "tok_paid").await;
+    let all = ann.buy_seats(&[12], "tok_paid").await;
     let gone = codes(&world, &all).await;
     assert_eq!(ann.cancel(&all, None).await.0, StatusCode::OK);
     let ticket = &left.scan(&gone[0]).await[0];
     assert_eq!((text(&ticket["outcome"]), text(&ticket["why"])), ("not_valid", "cancelled"));
 
-    // One digit off, and made up in the way of codes that were never signed.
+    // One character changed, and a code in the format of unsigned codes.
     let mut forged = kept[0].clone();
     let last = if forged.ends_with('7') { "8" } else { "7" };
     forged.replace_range(25.., last);
@@ -134,16 +135,16 @@ async fn what_lets_nobody_in_says_why() {
     assert_eq!(left.outcome(TicketCode::from_bits(random_bits()).as_str()).await, "unknown");
     assert_eq!(left.counts().await, [1, 1, 0]);
     let noted = world.count("SELECT count(*) FROM door_scans WHERE NOT let_in").await;
-    assert_eq!(noted, 6, "what was refused is written down");
+    assert_eq!(noted, 6, "refused scans are recorded");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn codes_are_signed_and_those_from_before_stay_good() {
+async fn codes_are_signed_and_older_unsigned_codes_stay_valid() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
-    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let signed = codes(&world, &booking).await;
     assert!(signed.iter().all(|code| ('8'..='F').contains(&code.chars().next().expect("a digit"))), "{signed:?}");
     let old = TicketCode::from_bits(random_bits()).to_string();
@@ -152,22 +153,22 @@ async fn codes_are_signed_and_those_from_before_stay_good() {
         .bind(&signed[1])
         .execute(&world.pg)
         .await
-        .expect("a ticket from before");
+        .expect("an unsigned ticket");
     assert_eq!(left.outcome(&old).await, "admitted");
-    assert_eq!(left.outcome(&signed[1]).await, "unknown", "signed by us, and not in the books any more");
+    assert_eq!(left.outcome(&signed[1]).await, "unknown", "correctly signed, and no ticket any more");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_devices_at_two_servers_let_a_ticket_in_once() {
+async fn twenty_scanners_at_two_servers_admit_a_ticket_once() {
     let world = World::start(2, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
     let at_other = Visitor { base: world.servers[1].url.clone(), ..left.browser.clone() };
-    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     let (forwards, backwards) = (codes.join(","), format!("{},{}", codes[1], codes[0]));
-    // Some read the party from the front and some from the back.
+    // Some send the party's codes in reverse order.
     let devices: Vec<(Device, String)> = (0..20)
         .map(|number| {
             let browser = if number % 2 == 0 { left.browser.clone() } else { at_other.clone() };
@@ -184,60 +185,60 @@ async fn twenty_devices_at_two_servers_let_a_ticket_in_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_admission_is_undone_with_a_reason_and_once() {
+async fn admission_is_undone_once_and_with_a_reason() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
-    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let party = codes(&world, &booking).await.join(",");
     let scan = new_id();
     assert_eq!(left.scan_as(&format!("ROWLOCK1|{party}|2 tickets|Ann"), scan).await.0, StatusCode::OK);
     for reason in ["", "  ", "a\nb", &"x".repeat(301)] {
         assert_eq!(left.undo(scan, reason).await.0, StatusCode::BAD_REQUEST, "{reason:?}");
     }
-    assert_eq!(left.counts().await, [2, 2, 0], "nothing happened");
+    assert_eq!(left.counts().await, [2, 2, 0], "nothing changed");
     assert_eq!(left.undo(scan, "Turned back: no shoes.").await.0, StatusCode::NO_CONTENT);
     assert_eq!(left.counts().await, [2, 0, 0]);
     let (status, problem) = left.undo(scan, "Once more.").await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "not_admitted"));
-    assert_eq!(left.undo(new_id(), "Nobody's.").await.0, StatusCode::CONFLICT);
+    assert_eq!(left.undo(new_id(), "Unknown.").await.0, StatusCode::CONFLICT);
     let lines =
         "SELECT count(*) FROM audit_list WHERE act = 'door_admission_undone' AND reason = 'Turned back: no shoes.'";
     assert_eq!(world.count(lines).await, 1);
     // They come back, with shoes.
     assert_eq!(left.outcome(party.split(',').next().expect("a code")).await, "admitted");
-    assert_eq!(world.count("SELECT count(*) FROM door_admissions").await, 3, "what was undone stays written");
+    assert_eq!(world.count("SELECT count(*) FROM door_admissions").await, 3, "undone admissions stay recorded");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ticket_that_is_used_says_by_which_scan_and_any_device_undoes_that_one_alone() {
+async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
     let right = device(&world, ann.show, "Right door").await;
-    let codes = codes(&world, &ann.bought(&[0, 1, 2], "tok_paid").await).await;
+    let codes = codes(&world, &ann.buy_seats(&[0, 1, 2], "tok_paid").await).await;
     let scan = new_id();
     let party = format!("ROWLOCK1|{}|2 tickets|Ann", codes[..2].join(","));
     assert_eq!(left.scan_as(&party, scan).await.0, StatusCode::OK);
     assert_eq!(left.outcome(&codes[2]).await, "admitted");
 
-    // A day later, say, at another device of somebody else: the ticket itself leads to its admission.
+    // Later, at another user's scanner: the ticket leads to its admission.
     let used = right.scan(&codes[0]).await;
     assert_eq!((text(&used[0]["outcome"]), &used[0]["used_by"]), ("already_used", &json!(scan)));
     let by = &used[0]["used_by"];
     for (wrong, status) in [("nonsense", StatusCode::BAD_REQUEST), (codes[2].as_str(), StatusCode::CONFLICT)] {
-        assert_eq!(right.undo_ticket(by, wrong).await.0, status, "{wrong} came by another scan, or is none");
+        assert_eq!(right.undo_ticket(by, wrong).await.0, status, "{wrong} has another scan, or is no ticket");
     }
-    assert_eq!(left.counts().await, [3, 3, 0], "nothing happened");
+    assert_eq!(left.counts().await, [3, 3, 0], "nothing changed");
     assert_eq!(right.undo_ticket(by, &codes[0]).await.0, StatusCode::NO_CONTENT);
-    assert_eq!(left.counts().await, [3, 2, 0], "the rest of the party stays inside");
+    assert_eq!(left.counts().await, [3, 2, 0], "the rest of the party stays admitted");
     let (status, problem) = right.undo_ticket(by, &codes[0]).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "not_admitted"));
     let lines = "SELECT count(*) FROM audit_list WHERE act = 'door_admission_undone' AND actor IS NOT NULL";
     assert_eq!(world.count(lines).await, 1);
     assert_eq!(right.outcome(&codes[0]).await, "admitted");
-    // Another theatre's people undo nothing here.
+    // Another theatre's staff cannot undo it.
     another_theatre(&world).await;
     let strange = right.path("/undo").replace("/aurora/", "/rialto/");
     let body = json!({ "scan": scan, "ticket": codes[1], "reason": "Ours." });
@@ -246,11 +247,11 @@ async fn a_ticket_that_is_used_says_by_which_scan_and_any_device_undoes_that_one
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_scan_is_refused_and_leaves_nothing() {
+async fn invalid_scan_is_refused_and_changes_nothing() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
-    let code = codes(&world, &ann.bought(&[0], "tok_paid").await).await.remove(0);
+    let code = codes(&world, &ann.buy_seats(&[0], "tok_paid").await).await.remove(0);
     let body = |text: &str, name: &str| json!({ "text": text, "device": { "id": left.id, "name": name } });
     let long = format!("ROWLOCK1|{code}|A1|{}", "x".repeat(400));
     let many: Vec<String> = (0..11).map(|_| TicketCode::from_bits(random_bits()).to_string()).collect();
@@ -276,7 +277,7 @@ async fn what_is_no_scan_is_refused_and_leaves_nothing() {
     let (path, good) = (left.path("/scans"), body(&code, "Left"));
     let named = left.browser.call_with_key(Method::POST, &path, good.clone(), "no-uuid").await;
     assert_eq!((named.0, text(&named.1["code"])), (StatusCode::BAD_REQUEST, "key_malformed"));
-    // The world's own show is tomorrow's.
+    // The world's own show is tomorrow.
     let tomorrow = format!("/api/v1/theatres/aurora/door/shows/{}/scans", world.show);
     let early = left.browser.call(Method::POST, &tomorrow, good.clone()).await;
     assert_eq!((early.0, text(&early.1["code"])), (StatusCode::CONFLICT, "door_closed"));
@@ -284,6 +285,6 @@ async fn what_is_no_scan_is_refused_and_leaves_nothing() {
         assert_eq!(left.browser.call(Method::POST, &nowhere, good.clone()).await.0, StatusCode::NOT_FOUND, "{nowhere}");
     }
     assert_eq!(world.count("SELECT count(*) FROM door_scans").await, 0);
-    assert_eq!(left.outcome(&code).await, "admitted", "the ticket is as good as before");
+    assert_eq!(left.outcome(&code).await, "admitted", "the ticket is still valid");
     world.end().await;
 }

@@ -1,27 +1,27 @@
-//! Every way a booking can go, played from outside.
+//! Every course of a booking, driven by HTTP requests.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::stage::{Order, Stage};
+use super::saga_runner::{Order, SagaRunner};
 
-/// A way a booking can go.
+/// A course of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Saga {
     PaidAtOnce,
     Declined,
     PendingThenPaid,
     PendingThenFailed,
-    /// Held, checked out, and nobody pays.
+    /// Held, checked out, and not paid.
     ExpiredUnpaid,
-    /// The gateway's page is open, and nobody pays there.
+    /// The gateway's page is open, and the payer does nothing.
     ExpiredWhilePending,
-    /// The same, but the money comes at the moment the payment is to be called off: it pays for another
-    /// booking of the same seats.
+    /// The same, but the payer pays while the payment is being voided: the money pays for another booking of the same
+    /// seats.
     LateMoney,
-    /// The same, but the buyer wants it back in that case.
+    /// The same, but the buyer chose a refund for late payments.
     LateMoneyReturned,
-    /// Paid, but another has the seats by then.
+    /// Paid, but the seats are sold to another booking by then.
     SeatsLost,
     /// Paid, but the show has begun by then.
     ShowStarted,
@@ -31,22 +31,22 @@ pub enum Saga {
     /// While the gateway's page is open.
     BuyerCancelsUnpaid,
     StaffCancel,
-    /// Checked out and paid in one request, with a good card…
+    /// Checked out and paid in one request, with a valid card…
     InOneRequest,
-    /// …with one that is declined…
+    /// …with a declined card…
     InOneRequestDeclined,
-    /// …with one whose bank takes its time…
+    /// …with a card whose bank answers late…
     InOneRequestPending,
-    /// …or on the gateway's page, so late that the buyer wants the money back.
+    /// …or on the gateway's page, after the deadline, with a refund chosen for late payments.
     InOneRequestTooLate,
-    /// The first gateway turns the charge away, and the second one takes it.
+    /// The first gateway rejects the charge, and the second one takes it.
     AtSecondGateway,
-    /// The same, but the first takes the money too, when it is told not to.
+    /// The same, but the first gateway also charges, after it was voided.
     AtBothGateways,
 }
 
 impl Saga {
-    /// Where there is one gateway.
+    /// With one gateway.
     pub const WITH_ONE_GATEWAY: [Self; 18] = [
         Self::PaidAtOnce,
         Self::Declined,
@@ -68,11 +68,11 @@ impl Saga {
         Self::InOneRequestTooLate,
     ];
 
-    /// Where there is a second one.
+    /// With a second gateway.
     pub const WITH_TWO_GATEWAYS: [Self; 2] = [Self::AtSecondGateway, Self::AtBothGateways];
 
-    /// How the booking stands in the end, whatever goes wrong in between: its state and its money.
-    pub const fn ends(self) -> (&'static str, &'static str) {
+    /// Final state of the booking and of its money, whatever fault occurs.
+    pub const fn final_state(self) -> (&'static str, &'static str) {
         match self {
             Self::PaidAtOnce
             | Self::PendingThenPaid
@@ -92,7 +92,7 @@ impl Saga {
         }
     }
 
-    /// What the buyer says at checkout about money that comes too late.
+    /// The buyer's choice for a late payment.
     pub const fn if_late(self) -> Option<&'static str> {
         match self {
             Self::LateMoneyReturned | Self::InOneRequestTooLate => Some("refund"),
@@ -100,7 +100,7 @@ impl Saga {
         }
     }
 
-    /// Where it is checked out and paid in one request: with which token, if any.
+    /// Token of a combined request; `None` for two requests.
     pub const fn in_one_request(self) -> Option<Option<&'static str>> {
         match self {
             Self::InOneRequest => Some(Some("tok_paid")),
@@ -111,8 +111,8 @@ impl Saga {
         }
     }
 
-    /// Plays it, from a booking that was just made.
-    pub async fn play(self, stage: &Stage, order: &Order) -> Result<(), String> {
+    /// Runs the saga from a new booking.
+    pub async fn run(self, runner: &SagaRunner, order: &Order) -> Result<(), String> {
         match self {
             Self::InOneRequest | Self::InOneRequestDeclined | Self::InOneRequestPending => Ok(()),
             Self::PaidAtOnce => pay(order, Some("tok_paid")).await,
@@ -120,57 +120,57 @@ impl Saga {
             Self::PendingThenPaid => pay(order, Some("tok_pending_paid")).await,
             Self::PendingThenFailed => pay(order, Some("tok_pending_failed")).await,
             Self::ExpiredUnpaid => {
-                stage.time_is_over(order).await;
+                runner.expire_booking(order).await;
                 Ok(())
             }
             Self::ExpiredWhilePending => {
-                open_page(stage, order).await?;
-                stage.time_is_over(order).await;
+                open_page(runner, order).await?;
+                runner.expire_booking(order).await;
                 Ok(())
             }
             Self::LateMoney | Self::LateMoneyReturned | Self::InOneRequestTooLate => {
                 match self.in_one_request() {
-                    None => open_page(stage, order).await?,
-                    Some(_) => page_is_open(stage, order).await?,
+                    None => open_page(runner, order).await?,
+                    Some(_) => wait_until_page_is_open(runner, order).await?,
                 }
-                stage.wires.pay_when_voided(order.booking);
-                stage.time_is_over(order).await;
+                runner.injector.pay_when_voided(order.booking);
+                runner.expire_booking(order).await;
                 Ok(())
             }
             Self::SeatsLost => {
-                open_page(stage, order).await?;
-                stage.lose_claims(order).await;
-                stage.till.press_pay(order.booking);
+                open_page(runner, order).await?;
+                runner.lose_claims(order).await;
+                runner.gateway.press_pay(order.booking);
                 Ok(())
             }
             Self::ShowStarted => {
-                open_page(stage, order).await?;
-                stage.the_show_begins().await;
-                stage.till.press_pay(order.booking);
+                open_page(runner, order).await?;
+                runner.begin_show().await;
+                runner.gateway.press_pay(order.booking);
                 Ok(())
             }
             Self::BuyerCancels => {
-                is_confirmed(stage, order).await?;
+                pay_and_wait_until_confirmed(runner, order).await?;
                 cancel(order, &json!({})).await
             }
             Self::BuyerCancelsPart => {
-                is_confirmed(stage, order).await?;
+                pay_and_wait_until_confirmed(runner, order).await?;
                 cancel(order, &json!({ "seats": [order.seat] })).await
             }
             Self::BuyerCancelsUnpaid => {
-                open_page(stage, order).await?;
+                open_page(runner, order).await?;
                 cancel(order, &json!({})).await
             }
             Self::StaffCancel => {
-                is_confirmed(stage, order).await?;
+                pay_and_wait_until_confirmed(runner, order).await?;
                 let words = ["cancel-booking", &order.reference, "--reason", "The projector is broken."];
-                let (well, said) = stage.world.command(&words).await;
+                let (well, said) = runner.world.command(&words).await;
                 if well { Ok(()) } else { Err(said) }
             }
             Self::AtSecondGateway | Self::AtBothGateways => {
-                stage.till.turn_away(order.booking);
+                runner.gateway.reject_charge(order.booking);
                 if self == Self::AtBothGateways {
-                    stage.wires.pay_when_voided(order.booking);
+                    runner.injector.pay_when_voided(order.booking);
                 }
                 pay(order, Some("pm_paid")).await
             }
@@ -180,39 +180,39 @@ impl Saga {
 
 async fn pay(order: &Order, token: Option<&str>) -> Result<(), String> {
     match order.buyer.pay(order.booking, token).await? {
-        // Over already, if the first try died with its server and the next has finished it: then its page tells.
+        // Finished already, if the first attempt died with its server and the next server finished it.
         (StatusCode::OK | StatusCode::GONE, _) => Ok(()),
         (status, answer) => Err(format!("paying was answered {status} {answer}")),
     }
 }
 
-/// Pays, and waits until it is a ticket and nothing is left to do.
-async fn is_confirmed(stage: &Stage, order: &Order) -> Result<(), String> {
+/// Pays, and waits until the tickets are issued and no effect is left.
+async fn pay_and_wait_until_confirmed(runner: &SagaRunner, order: &Order) -> Result<(), String> {
     pay(order, Some("tok_paid")).await?;
-    stage.stands(order, ("CONFIRMED", "PAID")).await
+    runner.wait_for_state(order, ("CONFIRMED", "PAID")).await
 }
 
-async fn cancel(order: &Order, wish: &Value) -> Result<(), String> {
+async fn cancel(order: &Order, request_body: &Value) -> Result<(), String> {
     let path = format!("/api/v1/bookings/{}/cancel", order.booking);
-    match order.buyer.ask(Method::POST, &path, wish).await? {
-        // In the wrong state, if the first try died with its server after it was done.
+    match order.buyer.send_with_retries(Method::POST, &path, request_body).await? {
+        // A conflict, if the first attempt died with its server after the cancellation.
         (StatusCode::OK | StatusCode::CONFLICT | StatusCode::GONE, _) => Ok(()),
         (status, answer) => Err(format!("cancelling was answered {status} {answer}")),
     }
 }
 
-/// Pays without a token, and waits until the gateway's page is open and everything about it is noted.
-async fn open_page(stage: &Stage, order: &Order) -> Result<(), String> {
+/// Pays without a token, and waits until the gateway's page is open and recorded.
+async fn open_page(runner: &SagaRunner, order: &Order) -> Result<(), String> {
     pay(order, None).await?;
-    page_is_open(stage, order).await
+    wait_until_page_is_open(runner, order).await
 }
 
-async fn page_is_open(stage: &Stage, order: &Order) -> Result<(), String> {
+async fn wait_until_page_is_open(runner: &SagaRunner, order: &Order) -> Result<(), String> {
     loop {
         let booking = order.buyer.booking(order.booking).await?;
-        if !booking["pay_url"].is_null() && stage.left_to_do(order).await == 0 {
+        if !booking["pay_url"].is_null() && runner.pending_effects(order).await == 0 {
             return Ok(());
         }
-        stage.look_again().await;
+        runner.pause().await;
     }
 }

@@ -1,4 +1,4 @@
-//! The actions that are played against one booking, and the states it starts from.
+//! Actions that schedules run against one booking, and its initial states.
 
 use backoffice::relocation;
 use domain::booking::Effect;
@@ -10,16 +10,16 @@ use selling::bookings::{self, Batch};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::controller::Act;
-use super::stage::{Stage, finish_calling_off};
-use crate::late_money::{pay_on_page, time_out};
+use super::controller::ActionFuture;
+use super::schedule_world::{ScheduleWorld, mark_cancellation_finished};
+use crate::late_payments::{expire_without_gateway, pay_on_page};
 use crate::world::{Answer, PRICE, Visitor, World, text};
 
-/// Places that a revision adds to the hold or takes out of it.
+/// Places that a revision adds to the hold or removes from it.
 const PLACES: u32 = 5;
 /// Places beside the seats of a booking that is paid for.
 const PAID_PLACES: u32 = 2;
-/// The room that shows move to: the same seats, and the same floor.
+/// The layout that shows move to: the same seats and the same area.
 const OTHER_ROOM: &str = r#"{
     "sketch": 1, "name": "Other room", "focus": {"kind": "screen", "at": [0, -60], "width": 300},
     "categories": [{"name": "gold", "label": "Gold"}],
@@ -27,26 +27,26 @@ const OTHER_ROOM: &str = r#"{
     "areas": [{"name": "Floor", "category": "gold", "capacity": 12}]
 }"#;
 
-/// How the booking stands when the actions begin.
+/// State of the booking before the actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// Seats and places are held, and nothing is booked.
+pub enum InitialState {
+    /// Seats and places are held; there is no booking.
     Held,
-    /// Checked out: the hold is as the booking.
+    /// Checked out: the hold equals the booking.
     Locked,
-    /// Checked out, and then places were added to the hold.
+    /// Checked out; then places were added to the hold.
     Changed,
-    /// The gateway has the money, and has not said so.
+    /// The gateway has charged it and has sent no webhook.
     Paying,
     /// Sold.
     Confirmed,
-    /// Cancelled while it was paid for; the gateway has the money, and was not asked to void it.
+    /// Cancelled during the payment; the gateway has charged it, and no void was sent.
     Cancelled,
-    /// Its time was over when the money came; it is not decided what the money pays for.
+    /// Expired when the payment arrived; the late payment is not placed yet.
     Late,
 }
 
-impl Start {
+impl InitialState {
     pub const ALL: [Self; 7] =
         [Self::Held, Self::Locked, Self::Changed, Self::Paying, Self::Confirmed, Self::Cancelled, Self::Late];
 
@@ -67,27 +67,27 @@ impl Start {
 pub enum Action {
     /// The buyer checks the hold out as it is.
     CheckOut,
-    /// The buyer adds places to the hold, or takes them out, and checks it out.
+    /// The buyer adds places to the hold or removes them, and checks it out.
     Revise,
-    /// The buyer pays with a token; for a hold at once where nothing is booked.
+    /// The buyer pays with a token; in a combined request if there is no booking.
     Submit,
-    /// The buyer changes the hold.
+    /// The buyer modifies the hold.
     ChangeHold,
-    /// The gateway says by webhook that it has the money.
+    /// The gateway's webhook reports the charge.
     Settle,
-    /// The buyer gives one seat back.
+    /// The buyer cancels one seat.
     CancelPart,
-    /// The buyer cancels.
+    /// The buyer cancels the booking.
     Cancel,
-    /// The counter gives other seats for those that were sold.
+    /// The counter exchanges the sold seats.
     Exchange,
     /// The show moves to another screen.
     Relocate,
-    /// The show is called off, and its bookings are undone.
+    /// The show is cancelled, with its bookings.
     CallOff,
-    /// The relay has a payment voided.
+    /// The relay voids the payment.
     Void,
-    /// The relay looks what late money pays for.
+    /// The relay places the late payment.
     LateMoney,
     /// The waiting list offers free seats to a visitor.
     Offer,
@@ -128,10 +128,10 @@ impl Action {
         }
     }
 
-    /// True if the action can change a booking in this state, at once or after the other action.
-    pub fn fits(self, start: Start) -> bool {
-        use Start::{Cancelled, Changed, Confirmed, Held, Late, Locked, Paying};
-        let starts: &[Start] = match self {
+    /// Returns whether the action can change a booking in this state, at once or after the other action.
+    pub fn fits(self, start: InitialState) -> bool {
+        use InitialState::{Cancelled, Changed, Confirmed, Held, Late, Locked, Paying};
+        let starts: &[InitialState] = match self {
             Self::CheckOut | Self::ChangeHold => &[Held, Locked, Changed, Paying],
             Self::Revise => &[Held, Locked, Changed],
             Self::Submit => &[Held, Locked, Paying],
@@ -147,111 +147,112 @@ impl Action {
     }
 }
 
-/// One booking on its way, and its show.
-pub struct Scene {
-    start: Start,
+/// A booking and its show.
+pub struct PreparedBooking {
+    start: InitialState,
     buyer: Visitor,
     hold: Value,
-    /// Null: nothing is booked.
+    /// Null without a booking.
     booking: Value,
 }
 
-impl Scene {
-    /// Prepares one that stands so, in a show of its own, for these actions.
-    pub async fn prepare(stage: &mut Stage, start: Start, actions: &[Action]) -> Self {
-        let show = stage.next_show().await;
+impl PreparedBooking {
+    /// Prepares a booking in this state, in its own show, for these actions.
+    pub async fn prepare(setup: &mut ScheduleWorld, start: InitialState, actions: &[Action]) -> Self {
+        let show = setup.next_show().await;
         if actions.contains(&Action::Offer) {
-            somebody_waits(stage, show).await;
+            insert_waiting_list_entry(setup, show).await;
         }
-        let buyer = Visitor { show, ..stage.world.visitor_at(stage.servers[0].place) };
+        let buyer = Visitor { show, ..setup.world.visitor_at(setup.servers[0].place) };
         let places = match start {
-            Start::Held => PLACES,
-            Start::Locked | Start::Changed => 0,
+            InitialState::Held => PLACES,
+            InitialState::Locked | InitialState::Changed => 0,
             _ => PAID_PLACES,
         };
         let hold = done(hold(&buyer, &[0, 1, 2], places).await);
         let mut scene = Self { start, buyer, hold, booking: Value::Null };
-        if start != Start::Held {
+        if start != InitialState::Held {
             scene.booking = done(scene.buyer.book(&scene.hold).await);
         }
         match start {
-            Start::Held | Start::Locked => {}
-            Start::Changed => drop(done(scene.put_places("add_places").await)),
-            Start::Confirmed => scene.booking = done(scene.buyer.pay(&scene.booking, Some("tok_paid")).await),
-            Start::Paying | Start::Cancelled | Start::Late => scene.begin_to_pay(stage).await,
+            InitialState::Held | InitialState::Locked => {}
+            InitialState::Changed => drop(done(scene.change_places("add_places").await)),
+            InitialState::Confirmed => scene.booking = done(scene.buyer.pay(&scene.booking, Some("tok_paid")).await),
+            InitialState::Paying | InitialState::Cancelled | InitialState::Late => scene.start_payment(setup).await,
         }
-        if !matches!(start, Start::Cancelled | Start::Late) {
-            stage.is_quiet().await;
+        if !matches!(start, InitialState::Cancelled | InitialState::Late) {
+            setup.wait_until_idle().await;
         }
-        for server in stage.servers.iter().take(actions.len()) {
-            // It knows the show.
-            let at = Visitor { base: stage.world.servers[server.place].url.clone(), ..scene.buyer.clone() };
-            at.holds_something().await;
+        for server in setup.servers.iter().take(actions.len()) {
+            // The server caches the show.
+            let at = Visitor { base: setup.world.servers[server.place].url.clone(), ..scene.buyer.clone() };
+            at.has_hold().await;
         }
         scene
     }
 
-    async fn begin_to_pay(&mut self, stage: &Stage) {
+    async fn start_payment(&mut self, setup: &ScheduleWorld) {
         self.booking = done(self.buyer.pay(&self.booking, None).await);
-        stage.is_quiet().await;
+        setup.wait_until_idle().await;
         match self.start {
-            Start::Cancelled => drop(done(self.buyer.cancel(&self.booking, None).await)),
-            Start::Late => time_out(&stage.world, &self.booking).await,
+            InitialState::Cancelled => drop(done(self.buyer.cancel(&self.booking, None).await)),
+            InitialState::Late => expire_without_gateway(&setup.world, &self.booking).await,
             _ => {}
         }
-        if self.start == Start::Late {
-            stage.is_quiet().await;
+        if self.start == InitialState::Late {
+            setup.wait_until_idle().await;
         }
         pay_on_page(&self.buyer, &self.booking, "paid").await;
-        if self.start == Start::Late {
+        if self.start == InitialState::Late {
             let answer = self.webhook(&self.buyer).await;
             assert!(answer.starts_with("200"), "{answer}");
         }
     }
 
-    /// Adds places to the hold or takes them out.
-    async fn put_places(&self, which: &str) -> Answer {
+    /// Adds places to the hold or removes them.
+    async fn change_places(&self, which: &str) -> Answer {
         change(&self.buyer, &self.hold, json!({ which: [{ "area": 0, "quantity": PLACES }] })).await
     }
 
-    /// Sends the gateway's word that it has the money.
+    /// Sends the gateway's webhook about the charge.
     async fn webhook(&self, to: &Visitor) -> String {
         webhook(to, &self.booking).await
     }
 
-    /// What the gateway did before the actions is said by its webhook sooner or later, and may be said again.
-    pub async fn hear_gateway(&self, stage: &Stage) {
-        if matches!(self.start, Start::Paying | Start::Cancelled | Start::Late) {
-            let clerk = Visitor { base: stage.world.servers[0].url.clone(), ..self.buyer.clone() };
+    /// Sends the webhook about an earlier charge; it may be a repeat.
+    pub async fn send_gateway_webhook(&self, setup: &ScheduleWorld) {
+        if matches!(self.start, InitialState::Paying | InitialState::Cancelled | InitialState::Late) {
+            let clerk = Visitor { base: setup.world.servers[0].url.clone(), ..self.buyer.clone() };
             let answer = self.webhook(&clerk).await;
             assert!(answer.starts_with("200"), "{answer}");
         }
     }
 
-    /// What an actor is to do; what it needs of its own is prepared.
-    pub async fn act(&self, stage: &mut Stage, action: Action, actor: usize) -> Act {
-        let server = &stage.servers[actor];
+    /// Prepares an actor's action and returns its future.
+    pub async fn action_future(&self, setup: &mut ScheduleWorld, action: Action, actor: usize) -> ActionFuture {
+        let server = &setup.servers[actor];
         let state = server.state.clone();
-        let at = Visitor { base: stage.world.servers[server.place].url.clone(), ..self.buyer.clone() };
+        let at = Visitor { base: setup.world.servers[server.place].url.clone(), ..self.buyer.clone() };
         let (hold, booking, start) = (self.hold.clone(), self.booking.clone(), self.start);
         let id = booking["id"].as_str().and_then(|id| Uuid::parse_str(id).ok()).unwrap_or_default();
         match action {
-            Action::CheckOut => async move { in_short(at.book(&hold).await) }.boxed(),
+            Action::CheckOut => async move { summarise(at.book(&hold).await) }.boxed(),
             Action::Revise => revise(at, hold, start).boxed(),
-            Action::Submit if start == Start::Held => {
-                async move { in_short(at.buy(&hold, Some("tok_paid")).await) }.boxed()
+            Action::Submit if start == InitialState::Held => {
+                async move { summarise(at.buy(&hold, Some("tok_paid")).await) }.boxed()
             }
-            Action::Submit => async move { in_short(at.pay(&booking, Some("tok_paid")).await) }.boxed(),
+            Action::Submit => async move { summarise(at.pay(&booking, Some("tok_paid")).await) }.boxed(),
             Action::ChangeHold => {
-                // Each does something else.
-                let wish = [json!({ "remove": [1] }), json!({ "add": [3] }), json!({ "add": [4] })][actor].clone();
-                async move { in_short(change(&at, &hold, wish).await) }.boxed()
+                // Each actor makes another change.
+                let request_body =
+                    [json!({ "remove": [1] }), json!({ "add": [3] }), json!({ "add": [4] })][actor].clone();
+                async move { summarise(change(&at, &hold, request_body).await) }.boxed()
             }
             Action::Settle => async move { webhook(&at, &booking).await }.boxed(),
-            Action::CancelPart => async move { in_short(at.cancel(&booking, Some(&[1])).await) }.boxed(),
-            Action::Cancel => async move { in_short(at.cancel(&booking, None).await) }.boxed(),
-            Action::Exchange => exchange(stage, actor, &booking).await,
-            Action::Relocate => relocate(stage, actor).await,
+            Action::CancelPart => async move { summarise(at.cancel(&booking, Some(&[1])).await) }.boxed(),
+            Action::Cancel => async move { summarise(at.cancel(&booking, None).await) }.boxed(),
+            Action::Exchange => exchange(setup, actor, &booking).await,
+            Action::Relocate => relocate(setup, actor).await,
             Action::CallOff => call_off(state, at.show).boxed(),
             Action::Void => perform(state, id, Effect::VoidPayment).boxed(),
             Action::LateMoney => perform(state, id, Effect::PlaceLate).boxed(),
@@ -260,18 +261,18 @@ impl Scene {
     }
 }
 
-/// Leaves only the booking's seats for sale, and has a visitor wait for as many. Before anyone asked for the show.
-async fn somebody_waits(stage: &Stage, show: Uuid) {
+/// Leaves only the booking's seats for sale, with a waiting-list entry for as many. Call it before the show is loaded.
+async fn insert_waiting_list_entry(setup: &ScheduleWorld, show: Uuid) {
     let statements = [
         "UPDATE shows SET blocked = ARRAY(SELECT generate_series(3, 299)) WHERE id = $1",
-        // Those who wait for the shows before are done with.
+        // Skips the waiting lists of earlier shows.
         "UPDATE waiting_lists SET looked_at = now() + interval '1 day' WHERE show_id <> $1",
         "INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, now() - interval '1 minute')",
         "INSERT INTO waiting_list (id, show_id, owner, email, quantity, not_before, mail_after, joined_at, updated_at)
          VALUES (gen_random_uuid(), $1, gen_random_uuid()::text, 'bob@example.org', 3, now(), now(), now(), now())",
     ];
     for statement in statements {
-        sqlx::query(statement).bind(show).execute(&stage.world.pg).await.expect("it is written");
+        sqlx::query(statement).bind(show).execute(&setup.world.pg).await.expect("the rows are written");
     }
 }
 
@@ -280,29 +281,29 @@ fn done((status, body): Answer) -> Value {
     body
 }
 
-/// Its status, and the booking's state or the problem's code.
-fn in_short((status, body): Answer) -> String {
+/// Status, and the booking's state or the problem's code.
+fn summarise((status, body): Answer) -> String {
     let what = if status.is_success() { &body["state"] } else { &body["code"] };
     format!("{} {}", status.as_u16(), what.as_str().unwrap_or_default())
 }
 
 async fn hold(buyer: &Visitor, seats: &[u32], places: u32) -> Answer {
-    let mut wish = json!({ "seats": seats });
+    let mut request_body = json!({ "seats": seats });
     if places > 0 {
-        wish["area"] = 0.into();
-        wish["quantity"] = places.into();
+        request_body["area"] = 0.into();
+        request_body["quantity"] = places.into();
     }
-    buyer.call(Method::POST, &format!("/api/v1/shows/{}/holds", buyer.show), wish).await
+    buyer.call(Method::POST, &format!("/api/v1/shows/{}/holds", buyer.show), request_body).await
 }
 
-async fn change(buyer: &Visitor, hold: &Value, wish: Value) -> Answer {
-    buyer.call(Method::PATCH, &format!("/api/v1/shows/{}/holds/{}", buyer.show, text(&hold["id"])), wish).await
+async fn change(buyer: &Visitor, hold: &Value, request_body: Value) -> Answer {
+    buyer.call(Method::PATCH, &format!("/api/v1/shows/{}/holds/{}", buyer.show, text(&hold["id"])), request_body).await
 }
 
-async fn revise(at: Visitor, hold: Value, start: Start) -> String {
-    let which = if start == Start::Locked { "add_places" } else { "remove_places" };
+async fn revise(at: Visitor, hold: Value, start: InitialState) -> String {
+    let which = if start == InitialState::Locked { "add_places" } else { "remove_places" };
     let changed = change(&at, &hold, json!({ which: [{ "area": 0, "quantity": PLACES }] })).await;
-    format!("{}, {}", changed.0.as_u16(), in_short(at.book(&hold).await))
+    format!("{}, {}", changed.0.as_u16(), summarise(at.book(&hold).await))
 }
 
 async fn webhook(to: &Visitor, booking: &Value) -> String {
@@ -317,44 +318,44 @@ async fn webhook(to: &Visitor, booking: &Value) -> String {
     request.send().await.expect("the server answers").status().as_u16().to_string()
 }
 
-/// Seats for the price of the booking, held by the actor's seller, who exchanges it for them.
-async fn exchange(stage: &mut Stage, actor: usize, booking: &Value) -> Act {
+/// Exchanges the booking for seats of the same price, held by the actor's seller.
+async fn exchange(setup: &mut ScheduleWorld, actor: usize, booking: &Value) -> ActionFuture {
     let count = booking["total"]["minor"].as_i64().expect("a price") / PRICE;
     let first = 20 * (actor as u32 + 2);
     let seats: Vec<u32> = (first..).take(count as usize).collect();
-    let hold = crate::box_office::holds(&mut stage.sellers[actor], &stage.world, &seats).await;
-    let mut seller = stage.sellers[actor].moved_to(&stage.world, stage.servers[actor].place);
-    let wish = json!({ "show": stage.world.show, "hold": hold["id"], "total_minor": hold["total"]["minor"],
+    let hold = crate::box_office::hold_seats(&mut setup.sellers[actor], &setup.world, &seats).await;
+    let mut seller = setup.sellers[actor].moved_to(&setup.world, setup.servers[actor].place);
+    let request_body = json!({ "show": setup.world.show, "hold": hold["id"], "total_minor": hold["total"]["minor"],
                        "reason": "A better view." });
-    let path = crate::box_office::of_booking(booking, "/exchange");
-    async move { in_short(seller.post(&path, wish).await) }.boxed()
+    let path = crate::box_office::booking_path(booking, "/exchange");
+    async move { summarise(seller.post(&path, request_body).await) }.boxed()
 }
 
-/// A screen that is free, and the move of the show to it: begun, and then looked after until nothing more can be done.
-async fn relocate(stage: &mut Stage, actor: usize) -> Act {
+/// Moves the show to a free screen: starts the move, then drives it until nothing is left to do.
+async fn relocate(setup: &mut ScheduleWorld, actor: usize) -> ActionFuture {
     let (layout, screen) = (ids::new_id(), ids::new_id().to_string());
     let plan: Value = serde_json::from_str(OTHER_ROOM).expect("the sketch is JSON");
     sqlx::query("INSERT INTO layouts VALUES ($1, 'Other room', $2, 300)")
         .bind(layout)
         .bind(plan)
-        .execute(&stage.world.pg)
+        .execute(&setup.world.pg)
         .await
         .expect("the layout is written");
     sqlx::query("INSERT INTO screens VALUES ($1, 'aurora', $2, $3)")
         .bind(&screen)
         .bind(format!("Screen {screen}"))
         .bind(layout)
-        .execute(&stage.world.pg)
+        .execute(&setup.world.pg)
         .await
         .expect("the screen is written");
-    let server = &stage.servers[actor];
-    let (state, mut organiser) = (server.state.clone(), stage.organiser.moved_to(&stage.world, server.place));
-    let path = format!("{}/programme/{}/move", crate::organiser::HERE, stage.world.show);
+    let server = &setup.servers[actor];
+    let (state, mut organiser) = (server.state.clone(), setup.organiser.moved_to(&setup.world, server.place));
+    let path = format!("{}/programme/{}/move", crate::organiser::API, setup.world.show);
     async move {
         let (status, body) =
             organiser.post(&path, json!({ "screen": screen, "reason": "The projector is broken." })).await;
         if !status.is_success() {
-            return in_short((status, body));
+            return summarise((status, body));
         }
         match relocation::round(&state).await {
             Ok(()) => status.as_u16().to_string(),
@@ -364,13 +365,13 @@ async fn relocate(stage: &mut Stage, actor: usize) -> Act {
     .boxed()
 }
 
-/// The show is called off and its bookings are undone, until none is left or another has the last ones locked.
+/// Cancels the show and its bookings, until none is left or another actor has locked the rest.
 async fn call_off(state: AppState, show: Uuid) -> String {
     let now = state.clock.now();
     if let Err(problem) = bookings::call_off(&state.pg, show, "The projector is broken.", now).await {
         return format!("500 {problem:?}");
     }
-    // Nobody ever held a seat of it, or they go now.
+    // Releases all holds, if there are any.
     let _ = state.locks.release_all(show).await;
     loop {
         match bookings::undo_batch(&state.pg, show, now).await {
@@ -380,11 +381,11 @@ async fn call_off(state: AppState, show: Uuid) -> String {
             Err(problem) => return format!("500 {problem:?}"),
         }
     }
-    finish_calling_off(&state.pg, show).await;
+    mark_cancellation_finished(&state.pg, show).await;
     format!("{} finished", StatusCode::OK.as_u16())
 }
 
-/// Does one effect, as the relay does.
+/// Performs one effect, as the relay does.
 async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
     match bookings::perform(&state, booking, effect).await {
         Ok(()) => "done".to_owned(),
@@ -392,7 +393,7 @@ async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
     }
 }
 
-/// One round over those who wait.
+/// One round of the waiting lists.
 async fn offer(state: AppState) -> String {
     match selling::waiting_list::round(&state).await {
         Ok(()) => "done".to_owned(),

@@ -1,7 +1,8 @@
-//! Plays one schedule: grants permits to the actors' statements, one at a time.
+//! Runs one schedule: grants permits to the actors' statements, one at a time.
 //!
-//! After each permit it waits until every actor has settled: its next statement waits for a permit, or it waits for a lock
-//! of another actor, as `pg_blocking_pids` says, or its action is over. No decision rests on how long anything takes.
+//! After each permit it waits until every actor has settled: the actor's next statement waits for a permit, the actor
+//! waits for a lock of another one according to `pg_blocking_pids`, or its action is over. No decision depends on
+//! timing.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -15,28 +16,28 @@ use tokio::time::{Instant, timeout};
 use super::gate::{ConnectionId, Event, Gate};
 use super::schedule::{Schedule, letter};
 
-/// How often Postgres is asked who waits for whom, while a statement has no answer.
-const LOOK_AGAIN: Duration = Duration::from_millis(3);
-/// A schedule that does not go on for so long is a finding.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Interval of the queries for lock waits, while a statement has no answer.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(3);
+/// A schedule without progress for this long is a finding.
+const SCHEDULE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Something an actor does once.
-pub type Act = BoxFuture<'static, String>;
+/// An action of an actor.
+pub type ActionFuture = BoxFuture<'static, String>;
 
-/// One schedule as it was played.
+/// The result of a schedule.
 #[derive(Debug, Default)]
-pub struct Played {
-    /// Whose statement, and its beginning.
+pub struct ScheduleResult {
+    /// Actor and beginning of each statement.
     pub trace: Vec<(usize, String)>,
-    /// Whether the run of that number ended by a preemption: its actor could have gone on.
+    /// For each run, whether it ended by a preemption: its actor could have continued.
     pub is_preempted: Vec<bool>,
-    /// What each actor was answered.
+    /// Answer of each actor.
     pub answers: Vec<String>,
-    /// How often an actor waited for a lock of another.
+    /// Number of lock waits between actors.
     pub blocked: u32,
 }
 
-impl Played {
+impl ScheduleResult {
     /// Steps of an actor.
     pub fn steps(&self, actor: usize) -> u32 {
         self.trace.iter().filter(|(other, _)| *other == actor).count() as u32
@@ -47,11 +48,11 @@ impl Played {
 pub struct Controller {
     events: UnboundedReceiver<Event>,
     sender: UnboundedSender<Event>,
-    /// Says who waits for whom. Past any gate.
+    /// Queries lock waits, past any gate.
     watcher: PgPool,
 }
 
-struct Waiting {
+struct WaitingStatement {
     connection: ConnectionId,
     statement: String,
     permit: oneshot::Sender<()>,
@@ -59,15 +60,15 @@ struct Waiting {
 
 #[derive(Default)]
 struct Actor {
-    act: Option<Act>,
-    waiting: VecDeque<Waiting>,
+    act: Option<ActionFuture>,
+    waiting: VecDeque<WaitingStatement>,
     running: Option<ConnectionId>,
     is_blocked: bool,
     /// Connections with an open transaction.
     open: HashSet<ConnectionId>,
     answer: Option<String>,
-    /// Its action is answered, and its transactions are over. What its server does in passing after that is no part of
-    /// the schedule.
+    /// Its action is answered, and its transactions are over. Later background work of its server is not part of the
+    /// schedule.
     is_over: bool,
 }
 
@@ -90,15 +91,20 @@ impl Controller {
         Self { events, sender, watcher }
     }
 
-    /// Plays a schedule of these acts, one an actor, each behind its gate.
+    /// Runs a schedule of these actions, one per actor, each behind its gate.
     ///
     /// # Errors
-    /// When nothing goes on any more: how far it came.
-    pub async fn play(&mut self, schedule: &Schedule, gates: &[&Gate], acts: Vec<Act>) -> Result<Played, String> {
+    /// When there is no progress; the error describes the state.
+    pub async fn play(
+        &mut self,
+        schedule: &Schedule,
+        gates: &[&Gate],
+        acts: Vec<ActionFuture>,
+    ) -> Result<ScheduleResult, String> {
         while self.events.try_recv().is_ok() {}
         gates.iter().for_each(|gate| gate.close());
         let mut actors: Vec<Actor> = acts.into_iter().map(|act| Actor { act: Some(act), ..Actor::default() }).collect();
-        let mut played = Played::default();
+        let mut played = ScheduleResult::default();
         let outcome = self.run(schedule, gates, &mut actors, &mut played).await;
         gates.iter().for_each(|gate| gate.open());
         outcome.map_err(|why| format!("{why}\n{}", trace_lines(&played)))?;
@@ -111,7 +117,7 @@ impl Controller {
         schedule: &Schedule,
         gates: &[&Gate],
         actors: &mut [Actor],
-        played: &mut Played,
+        played: &mut ScheduleResult,
     ) -> Result<(), String> {
         for run in &schedule.0 {
             let mut left = run.steps;
@@ -127,13 +133,13 @@ impl Controller {
         Ok(())
     }
 
-    /// Begins the action of an actor, or lets its next statement go; then waits until all have settled.
+    /// Starts an actor's action or permits its next statement; then waits until all have settled.
     async fn step(
         &mut self,
         number: usize,
         gates: &[&Gate],
         actors: &mut [Actor],
-        played: &mut Played,
+        played: &mut ScheduleResult,
     ) -> Result<(), String> {
         let actor = &mut actors[number];
         if let Some(act) = actor.act.take() {
@@ -141,10 +147,10 @@ impl Controller {
             let events = self.sender.clone();
             tokio::spawn(async move {
                 let answer = act.await;
-                // Nobody hears it when the test is over.
+                // The receiver is gone when the test is over.
                 let _ = events.send(Event::Finished { actor: number, answer });
             });
-        } else if let Some(Waiting { connection, statement, permit }) = actor.waiting.pop_front() {
+        } else if let Some(WaitingStatement { connection, statement, permit }) = actor.waiting.pop_front() {
             played.trace.push((number, statement));
             actor.running = Some(connection);
             let _ = permit.send(());
@@ -152,16 +158,21 @@ impl Controller {
         self.settle(gates, actors, played).await
     }
 
-    async fn settle(&mut self, gates: &[&Gate], actors: &mut [Actor], played: &mut Played) -> Result<(), String> {
-        let until = Instant::now() + PATIENCE;
+    async fn settle(
+        &mut self,
+        gates: &[&Gate],
+        actors: &mut [Actor],
+        played: &mut ScheduleResult,
+    ) -> Result<(), String> {
+        let until = Instant::now() + SCHEDULE_TIMEOUT;
         let were_blocked: Vec<bool> = actors.iter().map(|actor| actor.is_blocked).collect();
-        // Whoever waited for a lock may have it now.
+        // A lock may have been released.
         actors.iter_mut().for_each(|actor| actor.is_blocked = false);
         loop {
             while let Ok(event) = self.events.try_recv() {
                 take(event, gates, actors);
             }
-            // All wait for locks: Postgres finds the deadlock, and one of them goes on.
+            // If all wait for locks, Postgres resolves the deadlock, and one of them continues.
             let goes_on = actors.iter().any(Actor::can_step) || actors.iter().all(|actor| actor.is_over);
             if goes_on && actors.iter().all(Actor::is_settled) {
                 let newly = actors.iter().zip(were_blocked).filter(|(actor, was)| actor.is_blocked && !was);
@@ -169,17 +180,17 @@ impl Controller {
                 return Ok(());
             }
             if Instant::now() > until {
-                return Err(format!("nothing goes on: {}", state(actors)));
+                return Err(format!("no progress: {}", state(actors)));
             }
-            match timeout(LOOK_AGAIN, self.events.recv()).await {
+            match timeout(LOCK_POLL_INTERVAL, self.events.recv()).await {
                 Ok(Some(event)) => take(event, gates, actors),
                 Ok(None) => return Err("the gates are gone".to_owned()),
-                Err(_) => self.look_for_locks(actors).await?,
+                Err(_) => self.query_lock_waits(actors).await?,
             }
         }
     }
 
-    async fn look_for_locks(&mut self, actors: &mut [Actor]) -> Result<(), String> {
+    async fn query_lock_waits(&mut self, actors: &mut [Actor]) -> Result<(), String> {
         let running: HashMap<i32, usize> = (0..)
             .zip(actors.iter())
             .filter_map(|(number, actor): (usize, &Actor)| actor.running.map(|connection| (connection.pid, number)))
@@ -198,7 +209,7 @@ impl Controller {
                 .bind(pids)
                 .fetch_all(&self.watcher)
                 .await
-                .map_err(|cause| format!("Postgres does not say who waits for whom: {cause}"))?;
+                .map_err(|cause| format!("the query for lock waits failed: {cause}"))?;
         for (pid, blockers) in waits {
             let number = running[&pid];
             actors[number].is_blocked =
@@ -215,15 +226,15 @@ fn take(event: Event, gates: &[&Gate], actors: &mut [Actor]) {
         }
         Event::Finished { actor, .. } => *actor,
     };
-    // One that does not take part in this schedule.
+    // An actor outside this schedule.
     let Some(actor) = actors.get_mut(number) else { return };
     match event {
-        // Left over from before it began, or done in passing after its end.
+        // From before its start, or background work after its end.
         Event::Waits { permit, .. } if actor.act.is_some() || actor.is_over => {
             let _ = permit.send(());
         }
         Event::Waits { connection, statement, permit } => {
-            actor.waiting.push_back(Waiting { connection, statement, permit });
+            actor.waiting.push_back(WaitingStatement { connection, statement, permit });
         }
         Event::Answered { connection, is_in_transaction } => {
             if actor.running == Some(connection) {
@@ -261,8 +272,8 @@ fn state(actors: &[Actor]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// The statements of a schedule, a line each.
-pub fn trace_lines(played: &Played) -> String {
+/// Statements of a schedule, one per line.
+pub fn trace_lines(played: &ScheduleResult) -> String {
     let mut counts = HashMap::new();
     let lines = played.trace.iter().map(|(actor, statement)| {
         let count = counts.entry(*actor).or_insert(0);

@@ -1,9 +1,10 @@
-//! A proxy in front of Postgres that holds each statement of an actor back until it has a permit.
+//! A proxy in front of Postgres that holds back each statement of an actor until it has a permit.
 //!
-//! It reads the frontend/backend protocol 3 as far as it must (PostgreSQL manual, "Message Formats"): a batch of
+//! It parses the frontend/backend protocol 3 as far as needed (PostgreSQL manual, "Message Formats"): a batch of
 //! frontend messages ends with Sync or is one simple query, and its answer ends with `ReadyForQuery`. A batch that
-//! executes nothing (sqlx prepares a statement in a batch of its own) passes; so does BEGIN, which takes no snapshot
-//! and no lock, and ROLLBACK: sqlx queues it when a transaction is dropped, and the actor may wait for the locks it frees.
+//! executes nothing passes (sqlx prepares a statement in a separate batch). BEGIN passes, because it takes no snapshot
+//! and no lock. ROLLBACK passes, because sqlx queues it when a transaction is dropped, and the actor may wait for the
+//! locks that it frees.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,22 +18,22 @@ use tokio::sync::{oneshot, watch};
 
 use crate::postgres_proxy;
 
-/// Length of a message's type and size, bytes.
+/// Length of a message's type and size, in bytes.
 const HEADER_BYTES: usize = 5;
-/// A statement is shown up to this length, characters.
+/// Maximum length of a printed statement, in characters.
 const SHOWN_CHARS: usize = 110;
 
 /// A connection of one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId {
-    /// Whose it is.
+    /// Actor of the connection.
     pub actor: usize,
     number: u32,
     /// Process id of its Postgres backend.
     pub pid: i32,
 }
 
-/// What the controller hears.
+/// Events for the controller.
 #[derive(Debug)]
 pub enum Event {
     /// A statement waits for its permit.
@@ -41,7 +42,7 @@ pub enum Event {
     Answered { connection: ConnectionId, is_in_transaction: bool },
     /// The connection is closed.
     Closed { connection: ConnectionId },
-    /// The action of an actor has its answer.
+    /// An actor's action has its answer.
     Finished { actor: usize, answer: String },
 }
 
@@ -52,7 +53,7 @@ pub struct Gate {
     is_closed: watch::Sender<bool>,
 }
 
-struct Shared {
+struct GateState {
     actor: usize,
     is_closed: watch::Receiver<bool>,
     events: UnboundedSender<Event>,
@@ -60,13 +61,13 @@ struct Shared {
 }
 
 impl Gate {
-    /// Opens the proxy of an actor in front of that Postgres; its statements pass until it is closed.
+    /// Opens an actor's proxy in front of this Postgres. Statements pass until it is closed.
     pub async fn new(database_url: &str, actor: usize, events: UnboundedSender<Event>) -> Self {
         let mut direct = reqwest::Url::parse(database_url).expect("DATABASE_URL is an address");
-        // What is encrypted cannot be read.
+        // The proxy cannot parse encrypted traffic.
         direct.query_pairs_mut().append_pair("sslmode", "disable");
         let (is_closed, seen) = watch::channel(false);
-        let shared = Arc::new(Shared { actor, is_closed: seen, events, connections: AtomicU32::new(0) });
+        let shared = Arc::new(GateState { actor, is_closed: seen, events, connections: AtomicU32::new(0) });
         let url = postgres_proxy::open(direct.as_str(), move |client, postgres| {
             let shared = Arc::clone(&shared);
             async move { connection(client, postgres, &shared).await }
@@ -74,18 +75,18 @@ impl Gate {
         Self { url: url.await, is_closed }
     }
 
-    /// From now on statements wait for permits.
+    /// Makes statements wait for permits.
     pub fn close(&self) {
         self.is_closed.send_replace(true);
     }
 
-    /// Statements pass, those that wait included.
+    /// Lets all statements pass, including waiting ones.
     pub fn open(&self) {
         self.is_closed.send_replace(false);
     }
 }
 
-/// One message, with its header.
+/// A message with its header.
 struct Message(Vec<u8>);
 
 impl Message {
@@ -93,13 +94,13 @@ impl Message {
         self.0[0]
     }
 
-    /// Its fields that are strings, from the beginning.
+    /// Its string fields, from the beginning.
     fn strings(&self) -> impl Iterator<Item = String> {
         self.0[HEADER_BYTES..].split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned())
     }
 }
 
-/// Messages of one side. Reading one can be given up and begun again: nothing is lost.
+/// Messages of one side. A read is cancel-safe.
 struct Messages {
     from: OwnedReadHalf,
     buffer: Vec<u8>,
@@ -110,7 +111,7 @@ impl Messages {
         Self { from, buffer: Vec::new() }
     }
 
-    /// The next; none when the side has closed.
+    /// Returns the next message; `None` after the side has closed.
     async fn next(&mut self) -> std::io::Result<Option<Message>> {
         loop {
             if let Some(header) = self.buffer.get(1..HEADER_BYTES) {
@@ -125,7 +126,7 @@ impl Messages {
         }
     }
 
-    /// The first message of a client, which has no type.
+    /// Returns the first message of a client, which has no type.
     async fn startup(&mut self) -> std::io::Result<Option<Vec<u8>>> {
         loop {
             if let Some(header) = self.buffer.get(..4) {
@@ -142,28 +143,28 @@ impl Messages {
 }
 
 /// Both sides of a connection.
-struct Ends {
+struct ConnectionEnds {
     client: Messages,
     to_client: OwnedWriteHalf,
     postgres: Messages,
     to_postgres: OwnedWriteHalf,
 }
 
-async fn connection(client: TcpStream, postgres: TcpStream, shared: &Shared) -> std::io::Result<()> {
+async fn connection(client: TcpStream, postgres: TcpStream, shared: &GateState) -> std::io::Result<()> {
     let ((from_client, to_client), (from_postgres, to_postgres)) = (client.into_split(), postgres.into_split());
     let (client, postgres) = (Messages::of(from_client), Messages::of(from_postgres));
-    let mut ends = Ends { client, to_client, postgres, to_postgres };
-    let Some(pid) = sign_on(&mut ends).await? else { return Ok(()) };
+    let mut ends = ConnectionEnds { client, to_client, postgres, to_postgres };
+    let Some(pid) = forward_startup(&mut ends).await? else { return Ok(()) };
     let number = shared.connections.fetch_add(1, Ordering::SeqCst);
     let connection = ConnectionId { actor: shared.actor, number, pid };
     let ended = serve(&mut ends, connection, shared).await;
-    // Nobody hears it when the test is over.
+    // The receiver is gone when the test is over.
     let _ = shared.events.send(Event::Closed { connection });
     ended
 }
 
-/// Passes everything on until Postgres waits for the first query; the backend's process id.
-async fn sign_on(ends: &mut Ends) -> std::io::Result<Option<i32>> {
+/// Forwards everything until Postgres waits for the first query. Returns the backend's process id.
+async fn forward_startup(ends: &mut ConnectionEnds) -> std::io::Result<Option<i32>> {
     let Some(startup) = ends.client.startup().await? else { return Ok(None) };
     ends.to_postgres.write_all(&startup).await?;
     let mut pid = None;
@@ -186,12 +187,12 @@ async fn sign_on(ends: &mut Ends) -> std::io::Result<Option<i32>> {
     }
 }
 
-/// Batch after batch, until a side closes.
-async fn serve(ends: &mut Ends, connection: ConnectionId, shared: &Shared) -> std::io::Result<()> {
+/// Forwards batches until a side closes.
+async fn serve(ends: &mut ConnectionEnds, connection: ConnectionId, shared: &GateState) -> std::io::Result<()> {
     let mut prepared = HashMap::new();
     while let Some(batch) = next_batch(ends, &mut prepared).await? {
-        if let Some(statement) = batch.statement.filter(|statement| !passes_freely(statement)) {
-            permitted(connection, statement, shared).await;
+        if let Some(statement) = batch.statement.filter(|statement| !needs_no_permit(statement)) {
+            wait_for_permit(connection, statement, shared).await;
         }
         ends.to_postgres.write_all(&batch.bytes).await?;
         loop {
@@ -200,7 +201,7 @@ async fn serve(ends: &mut Ends, connection: ConnectionId, shared: &Shared) -> st
                 ends.to_client.write_all(&message.0).await?;
                 continue;
             }
-            // Before the actor can go on.
+            // Sent before the actor can continue.
             let is_in_transaction = message.0.get(HEADER_BYTES) != Some(&b'I');
             let _ = shared.events.send(Event::Answered { connection, is_in_transaction });
             ends.to_client.write_all(&message.0).await?;
@@ -210,13 +211,14 @@ async fn serve(ends: &mut Ends, connection: ConnectionId, shared: &Shared) -> st
     Ok(())
 }
 
-/// What neither takes a snapshot of rows that another actor writes, nor takes a lock that one waits for.
-fn passes_freely(statement: &str) -> bool {
-    const FREELY: [&str; 5] = ["BEGIN", "ROLLBACK", "SAVEPOINT ", "RELEASE ", "SET "];
-    FREELY.iter().any(|beginning| statement.starts_with(beginning)) || is_of_own_key(statement)
+/// Returns whether a statement takes no snapshot of rows that another actor writes, and no lock that another one waits
+/// for.
+fn needs_no_permit(statement: &str) -> bool {
+    const UNRESTRICTED: [&str; 5] = ["BEGIN", "ROLLBACK", "SAVEPOINT ", "RELEASE ", "SET "];
+    UNRESTRICTED.iter().any(|beginning| statement.starts_with(beginning)) || is_of_own_key(statement)
 }
 
-/// The answer remembered for a request, by its idempotency key. Each action has a key of its own.
+/// Returns whether a statement concerns the action's own idempotency key.
 fn is_of_own_key(statement: &str) -> bool {
     let table = ["FROM ", "INSERT INTO ", "UPDATE "].iter().find_map(|word| statement.split_once(word));
     table.is_some_and(|(_, rest)| rest.starts_with("idempotency_keys "))
@@ -225,20 +227,23 @@ fn is_of_own_key(statement: &str) -> bool {
 /// Frontend messages that are answered together.
 struct Batch {
     bytes: Vec<u8>,
-    /// What is executed, if anything is.
+    /// The executed statement, if any.
     statement: Option<String>,
 }
 
-async fn next_batch(ends: &mut Ends, prepared: &mut HashMap<String, String>) -> std::io::Result<Option<Batch>> {
+async fn next_batch(
+    ends: &mut ConnectionEnds,
+    prepared: &mut HashMap<String, String>,
+) -> std::io::Result<Option<Batch>> {
     let (mut bytes, mut bound, mut statement) = (Vec::new(), None, None);
     loop {
         let Some(message) = ends.client.next().await? else { return Ok(None) };
         let mut strings = message.strings();
         match message.kind() {
             b'P' => drop(prepared.insert(strings.next().unwrap_or_default(), strings.next().unwrap_or_default())),
-            b'B' => bound = strings.nth(1).and_then(|name| prepared.get(&name)).map(|sql| shown(sql)),
+            b'B' => bound = strings.nth(1).and_then(|name| prepared.get(&name)).map(|sql| one_line(sql)),
             b'E' => statement = statement.or(bound.take()),
-            b'Q' => statement = strings.next().map(|sql| shown(&sql)),
+            b'Q' => statement = strings.next().map(|sql| one_line(&sql)),
             _ => {}
         }
         bytes.extend_from_slice(&message.0);
@@ -250,14 +255,14 @@ async fn next_batch(ends: &mut Ends, prepared: &mut HashMap<String, String>) -> 
     }
 }
 
-/// A statement as it is shown to people: one line, and not all of a long one.
-fn shown(sql: &str) -> String {
+/// Shortens a statement to one line for printing.
+fn one_line(sql: &str) -> String {
     let words: Vec<&str> = sql.split_whitespace().collect();
     words.join(" ").chars().take(SHOWN_CHARS).collect()
 }
 
-/// Waits until the statement may go, if the gate is closed.
-async fn permitted(connection: ConnectionId, statement: String, shared: &Shared) {
+/// Waits for a permit, if the gate is closed.
+async fn wait_for_permit(connection: ConnectionId, statement: String, shared: &GateState) {
     let mut is_closed = shared.is_closed.clone();
     if !*is_closed.borrow_and_update() {
         return;
@@ -265,7 +270,7 @@ async fn permitted(connection: ConnectionId, statement: String, shared: &Shared)
     let (permit, granted) = oneshot::channel();
     let _ = shared.events.send(Event::Waits { connection, statement, permit });
     tokio::select! {
-        // A permit that is dropped is one: its controller is gone.
+        // A dropped permit counts as granted: its controller is gone.
         _ = granted => {}
         _ = is_closed.changed() => {}
     }

@@ -1,41 +1,42 @@
-//! Interleavings: what two or three people and machines do to one booking at the same moment, statement by statement.
+//! Interleavings of two or three concurrent actions on one booking, statement by statement.
 //!
 //! Each actor has a server whose connections to Postgres go through a gate ([`gate`]); a controller grants one permit
-//! at a time ([`controller`]). Every schedule with up to two preemptions is enumerated: an actor runs some statements,
-//! another runs some, and so on. An actor that waits for a lock is no preemption; others go on until it has the lock. What
-//! is between the statements of an actor (Redis, the gateway) happens with the statement before it. After each
-//! schedule the relay's work is done, and the books are checked over the whole database.
+//! at a time ([`controller`]). Every schedule with up to two preemptions is enumerated: one actor runs some statements,
+//! another runs some, and so on. A lock wait is no preemption; others run until the actor has the lock. Calls between
+//! the statements of an actor (Redis, the gateway) happen with the statement before them. After each schedule the
+//! relay's effects are performed, and the books are checked over the whole database.
 //!
-//! A sample runs with all other tests. `cargo xtask prove interleavings` plays everything; see [`Asked`] for less.
+//! A sample runs with all other tests. `cargo xtask prove interleavings` runs every schedule; [`Selection`] describes
+//! smaller runs.
 
 mod actions;
-mod called_off;
+mod cancelled_shows;
 mod controller;
 mod gate;
-mod player;
 mod scenario;
 mod schedule;
-mod stage;
+mod schedule_runner;
+mod schedule_world;
 
 use std::time::{Duration, Instant};
 
-use player::{Extent, SHOWN, Tally, explore, replay};
 use scenario::{Scenario, pairs, sample, triples};
 use schedule::Schedule;
+use schedule_runner::{Extent, MAX_FINDINGS, RunSummary, explore, replay};
 
-/// What is played instead of the sample, as [`Asked`] reads it.
-const ASKED: &str = "ROWLOCK_INTERLEAVINGS";
+/// Selects the schedules to run instead of the sample; parsed by [`Selection`].
+const SELECTION: &str = "ROWLOCK_INTERLEAVINGS";
 /// Schedules with two preemptions of each pair in the sample, besides a serial one.
-const SAMPLED: u32 = 2;
+const SAMPLED_SCHEDULES: u32 = 2;
 
-/// What is to be played.
+/// The schedules to run.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum Selection {
     /// `all`: every schedule of every pair and triple.
     All,
-    /// `25m`: schedules of every pair and triple in turn, for so many minutes.
+    /// `25m`: schedules of every pair and triple in turn, for this many minutes.
     For(Duration),
-    /// `20`: so many schedules of every pair.
+    /// `20`: this many schedules of every pair.
     Each(u32),
     /// `check-out+revise@changed/interactive`: every schedule of one scenario.
     Scenario(Scenario),
@@ -43,7 +44,7 @@ enum Asked {
     One(Scenario, Schedule),
 }
 
-impl Asked {
+impl Selection {
     fn read(text: &str) -> Result<Self, String> {
         if text == "all" {
             return Ok(Self::All);
@@ -62,23 +63,24 @@ impl Asked {
     }
 }
 
-fn assert_in_order(tally: &Tally) {
-    assert!(tally.schedules > 0, "something is played");
-    let shown = tally.findings.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n");
-    assert!(tally.findings.is_empty(), "{} schedules leave the books wrong:\n{shown}", tally.findings.len());
+fn assert_no_findings(summary: &RunSummary) {
+    assert!(summary.schedules > 0, "no schedule was run");
+    let shown = summary.findings.iter().take(MAX_FINDINGS).cloned().collect::<Vec<_>>().join("\n");
+    assert!(summary.findings.is_empty(), "{} schedules leave the books wrong:\n{shown}", summary.findings.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn schedules_of_two_actions_on_one_booking_leave_the_books_right() {
-    let asked = std::env::var(ASKED).ok().map(|text| Asked::read(&text).unwrap_or_else(|wrong| panic!("{wrong}")));
+async fn concurrent_actions_on_a_booking_keep_the_books_balanced() {
+    let asked =
+        std::env::var(SELECTION).ok().map(|text| Selection::read(&text).unwrap_or_else(|wrong| panic!("{wrong}")));
     let everything = || pairs().into_iter().chain(triples()).collect();
-    let tally = match asked {
-        None => explore(sample(), Extent::Each(SAMPLED)).await,
-        Some(Asked::All) => explore(everything(), Extent::All).await,
-        Some(Asked::For(time)) => explore(everything(), Extent::Until(Instant::now() + time)).await,
-        Some(Asked::Each(count)) => explore(pairs(), Extent::Each(count)).await,
-        Some(Asked::Scenario(scenario)) => explore(vec![scenario], Extent::All).await,
-        Some(Asked::One(scenario, schedule)) => {
+    let summary = match asked {
+        None => explore(sample(), Extent::Each(SAMPLED_SCHEDULES)).await,
+        Some(Selection::All) => explore(everything(), Extent::All).await,
+        Some(Selection::For(time)) => explore(everything(), Extent::Until(Instant::now() + time)).await,
+        Some(Selection::Each(count)) => explore(pairs(), Extent::Each(count)).await,
+        Some(Selection::Scenario(scenario)) => explore(vec![scenario], Extent::All).await,
+        Some(Selection::One(scenario, schedule)) => {
             assert!(
                 schedule.0.iter().all(|run| run.actor < scenario.actions.len()),
                 "{scenario} has no such actor: {schedule}"
@@ -86,31 +88,31 @@ async fn schedules_of_two_actions_on_one_booking_leave_the_books_right() {
             replay(&scenario, &schedule).await
         }
     };
-    assert_in_order(&tally);
+    assert_no_findings(&summary);
 }
 
-/// A lock and the lines read in one statement: the lines are as of before the wait.
+/// Lock and lines in one statement: the lines are from before the lock wait.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revision_after_any_statement_of_a_check_out_is_charged_for_what_it_leaves() {
+async fn revision_after_any_statement_of_a_checkout_is_charged_for_its_lines() {
     let scenario = "check-out+revise@changed/interactive".parse().expect("a scenario");
-    assert_in_order(&explore(vec![scenario], Extent::FirstPreempted).await);
+    assert_no_findings(&explore(vec![scenario], Extent::FirstPreempted).await);
 }
 
-/// A show marked without its lock: the sale that is being written is not seen, and stays.
+/// A show cancelled without its lock misses a sale that is being written.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_called_off_after_any_statement_of_a_sale_keeps_no_sale() {
+async fn show_cancelled_after_any_statement_of_a_sale_keeps_no_sale() {
     let scenario = "submit+call-off@held/interactive".parse().expect("a scenario");
-    assert_in_order(&explore(vec![scenario], Extent::FirstPreempted).await);
+    assert_no_findings(&explore(vec![scenario], Extent::FirstPreempted).await);
 }
 
 #[test]
-fn an_extent_is_read_as_it_is_documented() {
+fn selection_is_parsed_as_documented() {
     let scenario: Scenario = "check-out+revise@changed/interactive".parse().expect("a scenario");
     let schedule: Schedule = "A7 B* A*".parse().expect("a schedule");
-    assert_eq!(Asked::read("all"), Ok(Asked::All));
-    assert_eq!(Asked::read("25m"), Ok(Asked::For(Duration::from_secs(1_500))));
-    assert_eq!(Asked::read("20"), Ok(Asked::Each(20)));
-    assert_eq!(Asked::read(&format!("{scenario}: {schedule}")), Ok(Asked::One(scenario.clone(), schedule)));
-    assert_eq!(Asked::read(&scenario.to_string()), Ok(Asked::Scenario(scenario)));
-    assert!(Asked::read("some").is_err());
+    assert_eq!(Selection::read("all"), Ok(Selection::All));
+    assert_eq!(Selection::read("25m"), Ok(Selection::For(Duration::from_secs(1_500))));
+    assert_eq!(Selection::read("20"), Ok(Selection::Each(20)));
+    assert_eq!(Selection::read(&format!("{scenario}: {schedule}")), Ok(Selection::One(scenario.clone(), schedule)));
+    assert_eq!(Selection::read(&scenario.to_string()), Ok(Selection::Scenario(scenario)));
+    assert!(Selection::read("some").is_err());
 }

@@ -1,12 +1,12 @@
-//! Scenarios: which actions meet, how the booking stands when they begin, and how servers commit sales.
+//! Scenarios: concurrent actions, the booking's initial state, and the commit mode.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::actions::{Action, Start};
-use super::stage::ACTORS;
+use super::actions::{Action, InitialState};
+use super::schedule_world::ACTORS;
 
-/// Actions of the sample: the way from a hold to a sale, and what ends it.
+/// Actions of the sample: the steps from a hold to a sale, and its cancellation.
 pub const SAMPLED_ACTIONS: [Action; 7] = [
     Action::CheckOut,
     Action::Revise,
@@ -16,17 +16,17 @@ pub const SAMPLED_ACTIONS: [Action; 7] = [
     Action::Cancel,
     Action::CallOff,
 ];
-/// Where pairs of the sample start: the first of these that fits both.
-const SAMPLED_STARTS: [Start; 3] = [Start::Changed, Start::Locked, Start::Paying];
+/// Initial states of the sample's pairs: the first of these that fits both.
+const SAMPLED_STARTS: [InitialState; 3] = [InitialState::Changed, InitialState::Locked, InitialState::Paying];
 
-/// How servers commit sales.
+/// Values of COMMITS.
 pub const COMMITS: [&str; 2] = ["interactive", "batched"];
 
-/// Actions that begin while a booking is in that state.
+/// Actions that start while a booking is in this state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     pub actions: Vec<Action>,
-    pub start: Start,
+    pub start: InitialState,
     pub commits: &'static str,
 }
 
@@ -46,21 +46,21 @@ impl FromStr for Scenario {
         let (start, commits) = rest.split_once('/').ok_or_else(wrong)?;
         let action = |name: &str| Action::ALL.into_iter().find(|action| action.name() == name).ok_or_else(wrong);
         let actions: Vec<_> = actions.split('+').map(action).collect::<Result<_, _>>()?;
-        let start = Start::ALL.into_iter().find(|other| other.name() == start).ok_or_else(wrong)?;
+        let start = InitialState::ALL.into_iter().find(|other| other.name() == start).ok_or_else(wrong)?;
         let commits = COMMITS.into_iter().find(|other| *other == commits).ok_or_else(wrong)?;
         if (2..=ACTORS).contains(&actions.len()) { Ok(Self { actions, start, commits }) } else { Err(wrong()) }
     }
 }
 
-/// Every pair of actions with every start that fits both, once for each way to commit.
+/// Every pair of actions with every initial state that fits both, once per commit mode.
 pub fn pairs() -> Vec<Scenario> {
     let mut pairs = Vec::new();
     for commits in COMMITS {
-        for start in Start::ALL {
+        for start in InitialState::ALL {
             let fitting: Vec<Action> = Action::ALL.into_iter().filter(|action| action.fits(start)).collect();
             for (place, one) in fitting.iter().enumerate() {
                 for other in &fitting[place..] {
-                    // The counter has no other seats to give in a show that is sold out.
+                    // A sold-out show has no seats for an exchange.
                     if (*one, *other) != (Action::Exchange, Action::Offer) {
                         pairs.push(Scenario { actions: vec![*one, *other], start, commits });
                     }
@@ -71,21 +71,21 @@ pub fn pairs() -> Vec<Scenario> {
     pairs
 }
 
-/// Three at once: those around money that meet most often.
+/// Triples of actions around payments that often coincide.
 pub fn triples() -> Vec<Scenario> {
     use Action::{CallOff, Cancel, CheckOut, Revise, Settle, Submit};
     let triples = [
-        ([CheckOut, Revise, Submit], Start::Changed),
-        ([CheckOut, Revise, Submit], Start::Locked),
-        ([Submit, Cancel, CallOff], Start::Locked),
-        ([Settle, Cancel, CallOff], Start::Paying),
+        ([CheckOut, Revise, Submit], InitialState::Changed),
+        ([CheckOut, Revise, Submit], InitialState::Locked),
+        ([Submit, Cancel, CallOff], InitialState::Locked),
+        ([Settle, Cancel, CallOff], InitialState::Paying),
     ];
     let every = |commits| triples.iter().map(move |(actions, start)| (actions.to_vec(), *start, commits));
     let every = COMMITS.into_iter().flat_map(every);
     every.map(|(actions, start, commits)| Scenario { actions, start, commits }).collect()
 }
 
-/// The pairs that run with all other tests, each with one start, and each sale committed by itself.
+/// Pairs that run with all other tests, each with one initial state and interactive commits.
 pub fn sample() -> Vec<Scenario> {
     let mut pairs = Vec::new();
     for (place, one) in SAMPLED_ACTIONS.into_iter().enumerate() {
@@ -99,19 +99,19 @@ pub fn sample() -> Vec<Scenario> {
 }
 
 #[test]
-fn the_sample_has_each_of_its_actions_and_is_short() {
+fn sample_has_each_of_its_actions_and_is_short() {
     let sample = sample();
     for action in SAMPLED_ACTIONS {
         assert!(sample.iter().any(|scenario| scenario.actions.contains(&action)), "{action:?}");
     }
     let pairs = pairs();
     assert!(sample.iter().all(|scenario| pairs.contains(scenario)));
-    // Revising needs a booking that is not paid for, and settling one that is.
+    // A revision needs an unpaid booking, and a settlement a paid one.
     assert_eq!(sample.len(), 27);
 }
 
 #[test]
-fn a_scenario_is_read_as_it_is_written() {
+fn scenario_is_parsed_as_printed() {
     for scenario in pairs().into_iter().chain(triples()) {
         assert_eq!(scenario.to_string().parse::<Scenario>(), Ok(scenario));
     }

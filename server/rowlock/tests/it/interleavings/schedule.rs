@@ -1,4 +1,4 @@
-//! Schedules: which actor runs how many statements before another goes on.
+//! Schedules: how many statements each actor runs before another one continues.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,29 +8,29 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     pub actor: usize,
-    /// After so many steps another actor goes on; none: it runs until it waits for a lock, or is over. The first step of
-    /// an action is all that it does before its first statement.
+    /// Steps until another actor continues; `None` until it waits for a lock or is over. The first step of an action is
+    /// everything before its first statement.
     pub steps: Option<u32>,
 }
 
-/// Runs in order. What is left after them is run to the end, the first actor first; so are those that wait for a lock,
-/// once they have it. Written `A3 B5 A*`.
+/// Runs in order. After them the actors run to the end, the first actor first; so does an actor that waited for a lock.
+/// Printed as `A3 B5 A*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule(pub Vec<Run>);
 
 impl Schedule {
-    /// One preemption after another, then this actor to its end.
+    /// Preempts these actors in turn, then runs this actor to its end.
     pub fn new(preempted: &[(usize, u32)], last: usize) -> Self {
         let runs = preempted.iter().map(|(actor, steps)| Run { actor: *actor, steps: Some(*steps) });
         Self(runs.chain([Run { actor: last, steps: None }]).collect())
     }
 }
 
-/// All schedules with two preemptions of actors who take so many steps each when one runs after the other.
+/// All schedules with two preemptions of actors with these step counts in a serial run.
 #[derive(Clone, Debug)]
 pub struct Grid {
     steps: Vec<u32>,
-    /// Who runs first, who second, and who then to the end.
+    /// Actors of the first run, of the second, and of the last.
     orders: Vec<(usize, usize, usize)>,
 }
 
@@ -48,13 +48,13 @@ impl Grid {
         self.orders.iter().map(|(first, second, _)| self.steps[*first] * self.steps[*second]).sum()
     }
 
-    /// The schedule of that number, counted from 0; numbers that follow each other are far apart.
+    /// Returns a schedule by number, counted from 0; consecutive numbers are far apart.
     pub fn spread(&self, number: u32) -> Schedule {
         let len = self.len();
-        // The golden ratio spreads them, however many are played.
+        // The golden ratio spreads them, however many are run.
         let stride = (len * 618 / 1_000..).find(|stride| greatest_common_divisor(*stride, len) == 1).unwrap_or(1);
         let index = u64::from(number) * u64::from(stride) % u64::from(len);
-        self.at(u32::try_from(index).expect("it is below their number"))
+        self.at(u32::try_from(index).expect("the index is below the length"))
     }
 
     fn at(&self, mut index: u32) -> Schedule {
@@ -66,7 +66,7 @@ impl Grid {
             }
             index -= of_order;
         }
-        unreachable!("there are so many schedules")
+        unreachable!("the index is below the length")
     }
 }
 
@@ -74,7 +74,7 @@ const fn greatest_common_divisor(one: u32, other: u32) -> u32 {
     if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
-/// The name of an actor.
+/// Name of an actor.
 pub fn letter(actor: usize) -> char {
     char::from(b'A' + u8::try_from(actor).expect("few actors"))
 }
@@ -111,7 +111,7 @@ impl FromStr for Schedule {
 }
 
 #[test]
-fn a_schedule_is_read_as_it_is_written() {
+fn schedule_is_parsed_as_printed() {
     let schedule = Schedule::new(&[(0, 3), (1, 15)], 0);
     assert_eq!(schedule.to_string(), "A3 B15 A*");
     assert_eq!(schedule.to_string().parse::<Schedule>(), Ok(schedule));
@@ -119,7 +119,7 @@ fn a_schedule_is_read_as_it_is_written() {
 }
 
 #[test]
-fn a_grid_has_every_schedule_once() {
+fn grid_has_every_schedule_once() {
     for steps in [vec![1, 1], vec![3, 4], vec![7, 12], vec![2, 3, 5]] {
         let grid = Grid::new(steps);
         let all: BTreeSet<String> = (0..grid.len()).map(|number| grid.spread(number).to_string()).collect();

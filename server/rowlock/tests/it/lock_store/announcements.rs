@@ -1,4 +1,4 @@
-//! What a store announces is what its map became.
+//! A store's announcements match the changes of its map.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,38 @@ use seats::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use super::house::{TERMS, attempt, clock, known, lot, memory};
-use super::redis_house::RedisHouse;
+use super::fixture::{TERMS, attempt, clock, known, lot, memory};
+use super::redis_fixture::RedisFixture;
 
 /// One announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub epoch: u64,
     pub version: u64,
-    /// What seats and areas became, the last word on each; `None`: the map was built.
+    /// New states of seats and areas, the last one of each; `None` if the map was built.
     pub changes: Option<BTreeMap<String, u32>>,
 }
 
-/// Hears what a store announces of a show.
-pub enum Ear {
+/// Receives a store's announcements of a show.
+pub enum AnnouncementListener {
     Memory(Uuid, Receiver<Announcement>),
     Redis(Subscriber),
 }
 
-impl Ear {
+impl AnnouncementListener {
     pub fn on_memory(store: &MemoryLocks, show: Uuid) -> Self {
         Self::Memory(show, store.announcements())
     }
 
-    pub async fn on_redis(redis: &RedisHouse, show: Uuid) -> Self {
+    pub async fn on_redis(redis: &RedisFixture, show: Uuid) -> Self {
         Self::Redis(redis.announcements(show).await)
     }
 
-    /// Everything up to that version.
+    /// Receives everything up to this version.
     pub async fn until(&mut self, version: u64) -> Vec<Step> {
         let mut steps = Vec::<Step>::new();
         while steps.last().is_none_or(|step| step.version < version) {
-            let next = tokio::time::timeout(crate::world::PATIENCE, self.next()).await;
+            let next = tokio::time::timeout(crate::world::TEST_TIMEOUT, self.next()).await;
             steps.push(next.unwrap_or_else(|_| panic!("no announcement of version {version} after {steps:?}")));
         }
         steps
@@ -76,7 +76,7 @@ fn read(text: &str) -> Step {
     }
 }
 
-/// What the map is after these steps, which must follow each other without a gap.
+/// Applies these steps to a map. They must follow each other without a gap.
 pub fn after(mut map: MapSnapshot, steps: &[Step]) -> MapSnapshot {
     let mut seats = map.map.to_vec();
     for step in steps {
@@ -95,23 +95,23 @@ pub fn after(mut map: MapSnapshot, steps: &[Step]) -> MapSnapshot {
     MapSnapshot { map: seats.into(), ..map }
 }
 
-async fn a_built_map_is_announced_as_such_and_every_step_after_it(store: &dyn SeatLocks, show: Uuid, mut ear: Ear) {
-    store.load(show, &known()).await.expect("it is loaded");
-    store.load(show, &known()).await.expect("it is there");
+async fn check_announcements(store: &dyn SeatLocks, show: Uuid, mut listener: AnnouncementListener) {
+    store.load(show, &known()).await.expect("the map is loaded");
+    store.load(show, &known()).await.expect("the map exists");
     let before = store.snapshot(show).await.expect("a snapshot");
     let take = |owner, lot| store_lock(store, show, owner, lot);
     take("ann", lot(&[1, 2], &[(0, 2)])).await;
     take("ben", lot(&[2], &[])).await;
-    store.block(show, &[4], true).await.expect("an answer").expect("it is free");
+    store.block(show, &[4], true).await.expect("an answer").expect("the seat is free");
     let now = store.snapshot(show).await.expect("a snapshot");
     assert_eq!(now.version, before.version + 2, "a refusal is no step");
 
-    let steps = ear.until(now.version).await;
+    let steps = listener.until(now.version).await;
     assert_eq!(steps[0], Step { epoch: before.epoch, version: before.version, changes: None });
     assert_eq!(steps[1].changes, Some([("1".into(), 1), ("2".into(), 1), ("a0".into(), 3)].into()));
     assert_eq!(steps[2].changes, Some([("4".into(), 3)].into()));
     assert_eq!(after(before, &steps[1..]), now);
-    store.forget(show).await.expect("it is forgotten");
+    store.forget(show).await.expect("the show is forgotten");
 }
 
 async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, lot: seats::seat_locks::Lot) {
@@ -119,15 +119,15 @@ async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, lot: seats::
 }
 
 #[tokio::test]
-async fn memory_announces_a_built_map_and_every_step_after_it() {
+async fn memory_announces_the_built_map_and_every_later_change() {
     let (store, show) = (memory(&clock()), platform::ids::new_id());
-    let ear = Ear::on_memory(&store, show);
-    a_built_map_is_announced_as_such_and_every_step_after_it(&store, show, ear).await;
+    let listener = AnnouncementListener::on_memory(&store, show);
+    check_announcements(&store, show, listener).await;
 }
 
 #[tokio::test]
-async fn redis_announces_a_built_map_and_every_step_after_it() {
-    let (redis, show) = (RedisHouse::open().await, platform::ids::new_id());
-    let ear = Ear::on_redis(&redis, show).await;
-    a_built_map_is_announced_as_such_and_every_step_after_it(&redis.store().await, show, ear).await;
+async fn redis_announces_the_built_map_and_every_later_change() {
+    let (redis, show) = (RedisFixture::open().await, platform::ids::new_id());
+    let listener = AnnouncementListener::on_redis(&redis, show).await;
+    check_announcements(&redis.store().await, show, listener).await;
 }

@@ -1,4 +1,4 @@
-//! Building a show's map from what Postgres knows, forgetting it, and taking over another store's holds.
+//! Building a show's map from Postgres' state, forgetting it, and adopting another store's holds.
 
 use domain::seats::Places;
 use domain::seats::SeatState::{Available, Blocked, Booked, Locked};
@@ -6,9 +6,9 @@ use domain::time::{MINUTE_MS, Timestamp};
 use seats::seat_locks::{Held, KnownSeats, Refusal, Sale, StoreError};
 use uuid::Uuid;
 
-use super::house::{House, LOWEST_FENCE, TERMS, asked, attempt, known, lot, sale};
+use super::fixture::{LOWEST_FENCE, StoreFixture, TERMS, asked, attempt, known, lot, sale};
 
-/// A room of six seats of which some are sold, and an area of which four places are.
+/// A layout of six seats and an area, partly sold.
 fn partly_sold() -> KnownSeats {
     KnownSeats {
         map: [Available, Booked, Booked, Blocked, Available, Available].map(|state| state as u8).to_vec(),
@@ -21,10 +21,10 @@ fn partly_sold() -> KnownSeats {
 }
 
 on_every_store! {
-    async fn a_show_nobody_loaded_has_no_map_whatever_is_asked(house: &House) {
+    async fn unloaded_show_has_no_map_for_any_call(fixture: &StoreFixture) {
         let (show, id) = (platform::ids::new_id(), platform::ids::new_id());
         let no_map = |answer: Result<(), StoreError>| matches!(answer, Err(StoreError::NoMap(lost)) if lost == show);
-        let store = &house.store;
+        let store = &fixture.store;
         let sale = Sale { hold: id, owner: "ann".into(), fence: 1, lot: lot(&[1], &[]) };
         assert!(no_map(store.lock(show, TERMS, &[attempt("ann", lot(&[1], &[]))]).await.map(drop)));
         assert!(no_map(store.mine(show, "ann").await.map(drop)));
@@ -40,71 +40,71 @@ on_every_store! {
         assert!(no_map(store.sweep(show).await.map(drop)));
         assert!(no_map(store.snapshot(show).await.map(drop)));
         assert!(no_map(store.stamp(show, &[(id, 1)]).await));
-        store.forget(show).await.expect("there is nothing to forget");
+        store.forget(show).await.expect("forgetting nothing succeeds");
     }
 
-    async fn a_map_is_what_postgres_knows_and_claims_keep_their_seats(house: &House) {
+    async fn map_is_built_from_postgres_and_claimed_seats_stay_taken(fixture: &StoreFixture) {
         let show = platform::ids::new_id();
-        house.store.load(show, &partly_sold()).await.expect("the map is loaded");
-        let snapshot = house.store.snapshot(show).await.expect("a snapshot");
+        fixture.store.load(show, &partly_sold()).await.expect("the map is loaded");
+        let snapshot = fixture.store.snapshot(show).await.expect("a snapshot");
         assert_eq!((snapshot.map.to_vec(), snapshot.areas), (partly_sold().map, vec![(3, 2)]));
-        let wish = attempt("ben", lot(&[4, 5], &[]));
-        let answers = house.store.lock(show, TERMS, &[wish]).await.expect("answers");
-        assert_eq!(answers, [Err(Refusal::Limit(1))], "he bought five");
+        let request = attempt("ben", lot(&[4, 5], &[]));
+        let answers = fixture.store.lock(show, TERMS, &[request]).await.expect("answers");
+        assert_eq!(answers, [Err(Refusal::Limit(1))], "five of his six are sold");
         let ben = Sale { hold: Uuid::nil(), owner: "ben".into(), fence: 41, lot: lot(&[1, 2], &[(3, 4)]) };
-        house.store.free(show, &ben).await.expect("an answer");
-        let snapshot = house.store.snapshot(show).await.expect("a snapshot");
+        fixture.store.free(show, &ben).await.expect("an answer");
+        let snapshot = fixture.store.snapshot(show).await.expect("a snapshot");
         assert_eq!((snapshot.map[1], snapshot.map[2], snapshot.areas), (Booked as u8, Available as u8, vec![(3, 6)]));
-        house.store.forget(show).await.expect("it is forgotten");
+        fixture.store.forget(show).await.expect("the show is forgotten");
     }
 
-    async fn a_map_that_is_there_is_not_built_again(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        let before = house.store.snapshot(house.show).await.expect("a snapshot");
-        house.store.load(house.show, &partly_sold()).await.expect("an answer");
-        assert_eq!(house.store.snapshot(house.show).await.expect("a snapshot"), before);
-        assert_eq!(house.mine("ann").await, Some(held));
+    async fn existing_map_is_not_rebuilt(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        let before = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
+        fixture.store.load(fixture.show, &partly_sold()).await.expect("an answer");
+        assert_eq!(fixture.store.snapshot(fixture.show).await.expect("a snapshot"), before);
+        assert_eq!(fixture.mine("ann").await, Some(held));
     }
 
-    async fn a_map_that_was_lost_is_asked_for_and_built_anew_with_a_later_epoch(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        let before = house.store.snapshot(house.show).await.expect("a snapshot");
-        house.lose().await;
-        assert!(matches!(house.store.snapshot(house.show).await, Err(StoreError::NoMap(_))));
-        house.store.load(house.show, &known()).await.expect("it is loaded");
-        let after = house.store.snapshot(house.show).await.expect("a snapshot");
+    async fn lost_map_is_rebuilt_with_a_later_epoch(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        let before = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
+        fixture.lose().await;
+        assert!(matches!(fixture.store.snapshot(fixture.show).await, Err(StoreError::NoMap(_))));
+        fixture.store.load(fixture.show, &known()).await.expect("the map is loaded");
+        let after = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
         assert!(after.epoch > before.epoch);
-        assert_eq!((house.map().await, house.mine("ann").await), ("000000000000".into(), None));
-        assert_eq!(house.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
+        assert_eq!((fixture.map().await, fixture.mine("ann").await), ("000000000000".into(), None));
+        assert_eq!(fixture.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
     }
 
-    async fn fences_go_on_above_every_one_postgres_has_seen(house: &House) {
-        house.lose().await;
+    async fn fences_continue_above_the_highest_in_postgres(fixture: &StoreFixture) {
+        fixture.lose().await;
         let known = KnownSeats { lowest_fence: LOWEST_FENCE + 500, ..known() };
-        house.store.load(house.show, &known).await.expect("it is loaded");
-        assert!(house.take("ann", &[1]).await.expect("it is free").fence > LOWEST_FENCE + 500);
+        fixture.store.load(fixture.show, &known).await.expect("the map is loaded");
+        assert!(fixture.take("ann", &[1]).await.expect("the seat is free").fence > LOWEST_FENCE + 500);
     }
 
-    async fn a_show_that_is_over_is_forgotten_entirely(house: &House) {
+    async fn forgotten_show_leaves_no_data(fixture: &StoreFixture) {
         let show = platform::ids::new_id();
-        house.store.load(show, &known()).await.expect("it is loaded");
-        house.store.lock(show, TERMS, &[attempt("ann", lot(&[1], &[(0, 1)]))]).await.expect("an answer");
-        house.store.forget(show).await.expect("it is forgotten");
-        assert!(house.has_nothing_of(show).await);
-        house.store.forget(show).await.expect("twice harms nobody");
+        fixture.store.load(show, &known()).await.expect("the map is loaded");
+        fixture.store.lock(show, TERMS, &[attempt("ann", lot(&[1], &[(0, 1)]))]).await.expect("an answer");
+        fixture.store.forget(show).await.expect("the show is forgotten");
+        assert!(fixture.has_nothing_of(show).await);
+        fixture.store.forget(show).await.expect("a second call changes nothing");
     }
 
-    async fn a_room_of_areas_alone_is_a_map_too(house: &House) {
+    async fn layout_with_areas_only_has_a_map(fixture: &StoreFixture) {
         let show = platform::ids::new_id();
         let field = KnownSeats { areas: vec![(0, 10)], ..KnownSeats::default() };
-        house.store.load(show, &field).await.expect("it is loaded");
-        let answers = house.store.lock(show, TERMS, &[attempt("ann", lot(&[], &[(0, 4)]))]).await.expect("answers");
+        fixture.store.load(show, &field).await.expect("the map is loaded");
+        let answers = fixture.store.lock(show, TERMS, &[attempt("ann", lot(&[], &[(0, 4)]))]).await.expect("answers");
         assert!(answers[0].is_ok());
-        assert_eq!(house.store.snapshot(show).await.expect("a snapshot").areas, [(0, 6)]);
-        house.store.forget(show).await.expect("it is forgotten");
+        assert_eq!(fixture.store.snapshot(show).await.expect("a snapshot").areas, [(0, 6)]);
+        fixture.store.forget(show).await.expect("the show is forgotten");
     }
 
-    async fn a_hold_of_another_store_stands_here_as_it_stands_there(house: &House) {
+    async fn adopted_hold_equals_the_other_stores_hold(fixture: &StoreFixture) {
         let theirs = Timestamp(77_000);
         let held = Held {
             hold: platform::ids::new_id(),
@@ -115,31 +115,31 @@ on_every_store! {
             lot: lot(&[1, 2], &[(1, 2)]),
         };
         let adopt = |owner, held| async move {
-            house.store.adopt(house.show, owner, &held, theirs).await.expect("an answer")
+            fixture.store.adopt(fixture.show, owner, &held, theirs).await.expect("an answer")
         };
-        adopt("ann", held.clone()).await.expect("nothing stands in the way");
-        let mine = house.mine("ann").await.expect("it is hers");
+        adopt("ann", held.clone()).await.expect("the seats are free");
+        let mine = fixture.mine("ann").await.expect("it is her hold");
         assert_eq!((mine.hold, mine.fence, mine.paying, &mine.lot), (held.hold, held.fence, false, &held.lot));
         assert_eq!(mine.latest.since(mine.expires_at), 2 * MINUTE_MS);
-        assert_eq!((house.map().await, house.areas().await), ("011000000000".into(), vec![(0, 5), (1, 1)]));
-        assert!(house.take("ben", &[5]).await.expect("it is free").fence > held.fence, "fences go on above it");
-        // Again, with other seats: what it had before gives way.
-        adopt("ann", Held { lot: lot(&[2, 3], &[(1, 3)]), ..held.clone() }).await.expect("they are hers or free");
-        assert_eq!((house.map().await, house.areas().await), ("001101000000".into(), vec![(0, 5), (1, 0)]));
-        // Another of hers: likewise.
+        assert_eq!((fixture.map().await, fixture.areas().await), ("011000000000".into(), vec![(0, 5), (1, 1)]));
+        assert!(fixture.take("ben", &[5]).await.expect("the seat is free").fence > held.fence, "later fences are higher");
+        // Again with other seats: its previous seats are freed.
+        adopt("ann", Held { lot: lot(&[2, 3], &[(1, 3)]), ..held.clone() }).await.expect("the seats are hers or free");
+        assert_eq!((fixture.map().await, fixture.areas().await), ("001101000000".into(), vec![(0, 5), (1, 0)]));
+        // Another hold of hers also replaces it.
         let other = Held { hold: platform::ids::new_id(), lot: lot(&[3], &[]), ..held.clone() };
-        adopt("ann", other.clone()).await.expect("it is hers");
-        assert_eq!((house.mine("ann").await.map(|held| held.hold), house.holds().await), (Some(other.hold), 2));
-        // Somebody else's stand in the way.
+        adopt("ann", other.clone()).await.expect("it is her hold");
+        assert_eq!((fixture.mine("ann").await.map(|held| held.hold), fixture.holds().await), (Some(other.hold), 2));
+        // A foreign hold is not replaced.
         let taken = Held { hold: platform::ids::new_id(), lot: lot(&[4, 5], &[]), ..held.clone() };
         assert_eq!(adopt("ann", taken).await, Err(Refusal::Taken(vec![(5, Locked)])));
         assert_eq!(adopt("cat", other.clone()).await, Err(Refusal::OtherHold(other.hold)));
-        assert_eq!(house.map().await, "000101000000");
-        house.pass(4 * MINUTE_MS).await;
-        assert_eq!(house.map().await, "000001000000");
+        assert_eq!(fixture.map().await, "000101000000");
+        fixture.pass(4 * MINUTE_MS).await;
+        assert_eq!(fixture.map().await, "000001000000");
     }
 
-    async fn a_hold_taken_over_needs_seats_and_areas_that_exist_and_places_that_are_left(house: &House) {
+    async fn adopted_hold_needs_known_seats_and_areas_and_free_places(fixture: &StoreFixture) {
         let held = |lot| Held {
             hold: platform::ids::new_id(),
             expires_at: Timestamp(MINUTE_MS),
@@ -149,23 +149,23 @@ on_every_store! {
             lot,
         };
         let adopt = |lot| async move {
-            house.store.adopt(house.show, "ann", &held(lot), Timestamp(0)).await.expect("an answer")
+            fixture.store.adopt(fixture.show, "ann", &held(lot), Timestamp(0)).await.expect("an answer")
         };
         assert_eq!(adopt(lot(&[1, 12], &[])).await, Err(Refusal::Outside(12)));
         assert_eq!(adopt(lot(&[1], &[(9, 1)])).await, Err(Refusal::NoArea(9)));
         assert_eq!(adopt(lot(&[1], &[(0, 6), (1, 4)])).await, Err(Refusal::Full(vec![(0, 5), (1, 3)])));
-        assert_eq!(house.holds().await, 0);
-        adopt(lot(&[1], &[])).await.expect("it is free");
-        assert!(house.mine("ann").await.is_some_and(|held| held.paying));
+        assert_eq!(fixture.holds().await, 0);
+        adopt(lot(&[1], &[])).await.expect("the seat is free");
+        assert!(fixture.mine("ann").await.is_some_and(|held| held.paying));
     }
 
-    async fn a_hold_goes_by_the_fence_it_is_stamped_with(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
+    async fn stamped_hold_uses_the_given_fence(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         let fence = LOWEST_FENCE + 700;
-        house.store.stamp(house.show, &[(platform::ids::new_id(), 1), (held.hold, fence)]).await.expect("an answer");
-        assert_eq!(house.mine("ann").await, Some(Held { fence, ..held.clone() }));
-        assert_eq!(house.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
-        house.begin_payment(&Sale { fence, ..sale("ann", &held) }).await.expect("it is hers");
-        assert!(house.take("ben", &[2]).await.expect("it is free").fence > fence);
+        fixture.store.stamp(fixture.show, &[(platform::ids::new_id(), 1), (held.hold, fence)]).await.expect("an answer");
+        assert_eq!(fixture.mine("ann").await, Some(Held { fence, ..held.clone() }));
+        assert_eq!(fixture.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
+        fixture.begin_payment(&Sale { fence, ..sale("ann", &held) }).await.expect("it is her hold");
+        assert!(fixture.take("ben", &[2]).await.expect("the seat is free").fence > fence);
     }
 }

@@ -1,37 +1,37 @@
-//! What every lock store does, tried on each: in memory, in Redis, and on Redis with memory as its shadow,
-//! which must not have counted a single difference in the end.
+//! Rules of every lock store, tested in memory, in Redis, and in Redis with memory as its shadow, which must count no
+//! divergence.
 //!
-//! Time passes when a test says so, in Redis too: there everything that has an end is moved towards now. So
-//! nothing here waits, but for one test of what Redis does when it is left alone.
+//! Tests move the time, in Redis too: there every expiry is moved closer. So no test waits, except for one about Redis'
+//! own expiry.
 
-/// Tests that hold for any store, each run on all of them.
+/// Tests of any store, each run on all of them.
 macro_rules! on_every_store {
-    ($($(#[$note:meta])* async fn $name:ident($house:ident: &House) $body:block)*) => { $(
+    ($($(#[$note:meta])* async fn $name:ident($fixture:ident: &StoreFixture) $body:block)*) => { $(
         mod $name {
             use super::*;
 
             $(#[$note])*
-            async fn check($house: &House) $body
+            async fn check($fixture: &StoreFixture) $body
 
             #[tokio::test]
             async fn in_memory() {
-                let house = House::in_memory().await;
-                check(&house).await;
-                house.close().await;
+                let fixture = StoreFixture::in_memory().await;
+                check(&fixture).await;
+                fixture.close().await;
             }
 
             #[tokio::test]
             async fn in_redis() {
-                let house = House::in_redis().await;
-                check(&house).await;
-                house.close().await;
+                let fixture = StoreFixture::in_redis().await;
+                check(&fixture).await;
+                fixture.close().await;
             }
 
             #[tokio::test]
             async fn in_redis_with_memory_as_its_shadow() {
-                let house = House::in_both().await;
-                check(&house).await;
-                house.close().await;
+                let fixture = StoreFixture::in_both().await;
+                check(&fixture).await;
+                fixture.close().await;
             }
         }
     )* };
@@ -41,15 +41,15 @@ mod announcements;
 mod areas;
 mod batches;
 mod changes;
+mod expired_holds;
+mod fixture;
 mod grants;
-mod house;
-mod lapses;
 mod loading;
 mod losses;
 mod payments;
 mod random;
 mod random_calls;
-mod redis_house;
+mod redis_fixture;
 mod retries;
 mod sales;
 mod shadowing;

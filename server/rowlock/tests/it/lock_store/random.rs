@@ -1,10 +1,10 @@
-//! Any calls in any order: Redis answers as memory does, both announce what their maps become, and no seat
-//! is locked for nobody or for two.
+//! Random calls in random order: Redis answers like memory, both announce the changes of their maps, and every locked
+//! seat is in exactly one hold.
 //!
-//! Both stores get the same calls, answer by answer compared, the smallest sequence shown that tells them
-//! apart. Fences are the same in both, since the show's begin above every clock. Instants are compared by
-//! the minute: all lengths are whole ones, and Redis' clock goes on by moments only while a case runs.
-//! Each case has a show of its own. Holds end in both: see [`RedisHouse::pass`].
+//! Both stores get the same calls, and every answer is compared; proptest shrinks a failing sequence. Fences are equal
+//! in both, because the show's lowest fence is above every clock. Instants are compared by the minute: all lengths are
+//! whole minutes, and Redis' clock advances only by moments during a case. Each case has its own show. Holds expire in
+//! both: see [`RedisFixture::pass`].
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,17 +18,17 @@ use seats::seat_locks::{
 };
 use uuid::Uuid;
 
-use super::announcements::{Ear, after};
-use super::house::{LOWEST_FENCE, clock, lot, memory};
-use super::random_calls::{AREAS, Call, PEOPLE, SEATS, Sold, calls, terms};
-use super::redis_house::RedisHouse;
+use super::announcements::{AnnouncementListener, after};
+use super::fixture::{LOWEST_FENCE, clock, lot, memory};
+use super::random_calls::{AREAS, Call, PEOPLE, SEATS, SaleSpec, calls, terms};
+use super::redis_fixture::RedisFixture;
 
 /// Cases of each property.
 const CASES: u32 = 256;
-/// Calls of a case at most.
+/// Maximum of calls in a case.
 const MAX_CALLS: usize = 40;
 
-/// Runs a property on so many sequences of calls.
+/// Runs a property on this many sequences of calls.
 fn of_any_calls<F: Future<Output = Result<(), TestCaseError>>>(property: impl Fn(Vec<Call>) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
@@ -47,19 +47,19 @@ fn known() -> KnownSeats {
     }
 }
 
-/// Holds as they were granted last: what bookings know of them.
+/// Holds as they were last granted: the bookings' view.
 #[derive(Default)]
-struct Ledger(HashMap<Uuid, Held>);
+struct GrantedHolds(HashMap<Uuid, Held>);
 
-impl Ledger {
+impl GrantedHolds {
     fn fence(&self, hold: Uuid, off: i64) -> i64 {
         self.0.get(&hold).map_or(LOWEST_FENCE, |held| held.fence) + off
     }
 
-    fn sale(&self, sold: &Sold) -> Sale {
+    fn sale(&self, sold: &SaleSpec) -> Sale {
         let hold = sold.of.hold();
         let lot = sold.lot.clone().or_else(|| self.0.get(&hold).map(|held| held.lot.clone()));
-        let lot = lot.unwrap_or_else(|| lot_of_nobody(&sold.of));
+        let lot = lot.unwrap_or_else(|| unknown_lot(&sold.of));
         Sale { hold, owner: sold.of.owner().into(), fence: self.fence(hold, sold.fence_off), lot }
     }
 
@@ -68,29 +68,29 @@ impl Ledger {
     }
 }
 
-fn lot_of_nobody(of: &super::random_calls::Of) -> seats::seat_locks::Lot {
+fn unknown_lot(of: &super::random_calls::HoldRef) -> seats::seat_locks::Lot {
     lot(&[of.person as u32], &[])
 }
 
-/// A store with a show in it.
-struct Stage {
+/// A store with one show.
+struct StoreUnderTest {
     store: Arc<dyn SeatLocks>,
     show: Uuid,
     began: Timestamp,
     clock: Option<ManualClock>,
-    redis: Option<RedisHouse>,
-    /// How much time passed, milliseconds.
+    redis: Option<RedisFixture>,
+    /// Time that has passed, in milliseconds.
     passed: i64,
 }
 
-impl Stage {
+impl StoreUnderTest {
     async fn open(
         store: Arc<dyn SeatLocks>,
         show: Uuid,
         clock: Option<ManualClock>,
-        redis: Option<RedisHouse>,
+        redis: Option<RedisFixture>,
     ) -> Self {
-        store.load(show, &known()).await.expect("it is loaded");
+        store.load(show, &known()).await.expect("the map is loaded");
         let began = store.now();
         Self { store, show, began, clock, redis, passed: 0 }
     }
@@ -102,7 +102,7 @@ impl Stage {
     async fn pass(&mut self, ms: i64) {
         if let Some(redis) = &self.redis {
             redis.pass(self.show, ms).await;
-            // There, what lies ahead has come nearer instead.
+            // In Redis, expiries were moved closer instead.
             self.passed += ms;
         }
         if let Some(clock) = &self.clock {
@@ -110,7 +110,7 @@ impl Stage {
         }
     }
 
-    /// Minutes since the show began.
+    /// Minutes since the show's start.
     fn minute(&self, at: Timestamp) -> Timestamp {
         Timestamp((at.since(self.began) + self.passed + MINUTE_MS / 2).div_euclid(MINUTE_MS))
     }
@@ -119,8 +119,8 @@ impl Stage {
         Held { expires_at: self.minute(held.expires_at), latest: self.minute(held.latest), ..held }
     }
 
-    /// The answer, as both stores must give it, and the holds in it.
-    async fn answer(&mut self, call: &Call, ledger: &Ledger) -> (String, Vec<Held>) {
+    /// Performs a call. Returns the answer in comparable form, and the holds in it.
+    async fn answer(&mut self, call: &Call, ledger: &GrantedHolds) -> (String, Vec<Held>) {
         let (store, show) = (Arc::clone(&self.store), self.show);
         let held = |answer: Result<Held, Refusal>| answer.map(|held| self.by_the_minute(held));
         match call {
@@ -158,8 +158,8 @@ impl Stage {
         }
     }
 
-    /// Of calls whose answers have no instant in them.
-    async fn plain_answer(&self, call: &Call, ledger: &Ledger) -> String {
+    /// Answers of calls without instants.
+    async fn plain_answer(&self, call: &Call, ledger: &GrantedHolds) -> String {
         let (store, show) = (&self.store, self.show);
         match call {
             Call::Leave { of, owner, grace_ms } => {
@@ -188,7 +188,7 @@ impl Stage {
         }
     }
 
-    /// Every locked seat is in one hold, and every place is taken once at most.
+    /// Checks that every locked seat is in one hold, and that no place is taken twice.
     async fn check_books(&self) -> Result<(), TestCaseError> {
         self.store.sweep(self.show).await.expect("what is due is freed");
         let snapshot = self.snapshot().await;
@@ -203,8 +203,8 @@ impl Stage {
         }
         locked.sort_unstable();
         let on_the_map = (0..SEATS as u32).filter(|seat| snapshot.map[*seat as usize] == SeatState::Locked as u8);
-        same(locked, on_the_map.collect::<Vec<_>>(), "seats in holds, and locked ones")?;
-        same(snapshot.map.len(), SEATS, "seats of the map")?;
+        prop_assert_same(locked, on_the_map.collect::<Vec<_>>(), "seats in holds, and locked ones")?;
+        prop_assert_same(snapshot.map.len(), SEATS, "seats of the map")?;
         for (area, capacity) in AREAS {
             let has = places[&area];
             proptest::prop_assert!(has <= capacity, "area {area} has {has} places left or held, of {capacity}");
@@ -213,60 +213,61 @@ impl Stage {
     }
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(one: T, other: T, what: &str) -> Result<(), TestCaseError> {
+fn prop_assert_same<T: PartialEq + std::fmt::Debug>(one: T, other: T, what: &str) -> Result<(), TestCaseError> {
     if one == other { Ok(()) } else { Err(TestCaseError::fail(format!("{what}:\n  {one:?}\n  {other:?}"))) }
 }
 
 #[test]
-fn redis_answers_any_calls_as_memory_does_and_both_announce_what_their_maps_become() {
-    let opened = tokio::sync::OnceCell::<(RedisHouse, Arc<RedisLocks>)>::new();
+fn redis_and_memory_answer_and_announce_random_calls_alike() {
+    let opened = tokio::sync::OnceCell::<(RedisFixture, Arc<RedisLocks>)>::new();
     let opened = &opened;
     of_any_calls(|calls| async move {
         let (redis, store) = opened
             .get_or_init(|| async {
-                let redis = RedisHouse::open().await;
+                let redis = RedisFixture::open().await;
                 let store = Arc::new(redis.store().await);
                 (redis, store)
             })
             .await;
         let (show, clock) = (platform::ids::new_id(), clock());
         let in_memory: Arc<MemoryLocks> = Arc::new(memory(&clock));
-        let mut ears = [Ear::on_memory(&in_memory, show), Ear::on_redis(redis, show).await];
-        let mut one = Stage::open(in_memory, show, Some(clock), None).await;
-        let mut other = Stage::open(Arc::clone(store) as _, show, None, Some(redis.clone())).await;
+        let mut ears =
+            [AnnouncementListener::on_memory(&in_memory, show), AnnouncementListener::on_redis(redis, show).await];
+        let mut one = StoreUnderTest::open(in_memory, show, Some(clock), None).await;
+        let mut other = StoreUnderTest::open(Arc::clone(store) as _, show, None, Some(redis.clone())).await;
         let starts = [one.snapshot().await, other.snapshot().await];
 
-        let mut ledger = Ledger::default();
+        let mut ledger = GrantedHolds::default();
         for call in &calls {
             let (said, holds) = one.answer(call, &ledger).await;
             let (also_said, _) = other.answer(call, &ledger).await;
-            same(said, also_said, &format!("memory and Redis, asked for {call:?}"))?;
+            prop_assert_same(said, also_said, &format!("memory and Redis, after {call:?}"))?;
             holds.iter().for_each(|held| ledger.note(held));
         }
         one.check_books().await?;
         other.check_books().await?;
-        let mut told = Vec::new();
-        for ((stage, ear), start) in [&one, &other].into_iter().zip(&mut ears).zip(starts) {
+        let mut announced = Vec::new();
+        for ((stage, listener), start) in [&one, &other].into_iter().zip(&mut ears).zip(starts) {
             let now = stage.snapshot().await;
-            let steps = ear.until(now.version).await;
-            same(after(start, &steps[1..]), now, "what was announced, and the map")?;
-            told.push(steps.into_iter().map(|step| (step.version, step.changes)).collect::<Vec<_>>());
+            let steps = listener.until(now.version).await;
+            prop_assert_same(after(start, &steps[1..]), now, "what was announced, and the map")?;
+            announced.push(steps.into_iter().map(|step| (step.version, step.changes)).collect::<Vec<_>>());
         }
         redis.lose(show).await;
-        same(&told[0], &told[1], "announced by memory and by Redis")
+        prop_assert_same(&announced[0], &announced[1], "announced by memory and by Redis")
     });
 }
 
 #[test]
-fn a_shadow_of_the_same_kind_never_differs_and_ends_with_the_same_map() {
+fn shadow_of_the_same_kind_never_diverges() {
     of_any_calls(|calls| async move {
         let (show, clock) = (platform::ids::new_id(), clock());
         let (first, second) = (Arc::new(memory(&clock)), Arc::new(memory(&clock)));
         let source = Arc::new(|_| Box::pin(async { None }) as _);
         let shadow = Arc::new(ShadowLocks::new(Arc::clone(&first) as _, Arc::clone(&second) as _, source));
-        let mut stage = Stage::open(Arc::clone(&shadow) as _, show, Some(clock), None).await;
-        let mut ledger = Ledger::default();
-        // Nobody tells a first store of another's holds.
+        let mut stage = StoreUnderTest::open(Arc::clone(&shadow) as _, show, Some(clock), None).await;
+        let mut ledger = GrantedHolds::default();
+        // The first store gets no holds from another one.
         for call in calls.iter().filter(|call| !matches!(call, Call::Adopt { .. } | Call::Stamp { .. })) {
             let (_, holds) = stage.answer(call, &ledger).await;
             holds.iter().for_each(|held| ledger.note(held));
@@ -277,6 +278,6 @@ fn a_shadow_of_the_same_kind_never_differs_and_ends_with_the_same_map() {
         let found = shadow.divergence();
         proptest::prop_assert!(found.is_none(), "{:?}", found);
         let maps = [first.snapshot(show).await, second.snapshot(show).await].map(|map| map.expect("a snapshot"));
-        same((&maps[0].map, &maps[0].areas), (&maps[1].map, &maps[1].areas), "the two maps")
+        prop_assert_same((&maps[0].map, &maps[0].areas), (&maps[1].map, &maps[1].areas), "the two maps")
     });
 }

@@ -1,4 +1,4 @@
-//! Calls as they might come, in any order: by a few people, for a few seats, often about the same hold.
+//! Random calls: by a few people, for a few seats, often about the same hold.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,25 +11,25 @@ use proptest::sample::select;
 use seats::seat_locks::{Asked, Attempt, Change, Lot, Terms};
 use uuid::Uuid;
 
-use super::house::lot;
+use super::fixture::lot;
 
-/// Seats of the room; the one after the last is asked for as well.
+/// Seats of the layout; calls may also name the next number.
 pub const SEATS: usize = 8;
-/// Its areas and their places; the one after the last is asked for as well.
+/// Areas and their capacities; calls may also name the next number.
 pub const AREAS: [(AreaIndex, u32); 2] = [(0, 4), (1, 2)];
-/// Who is there.
+/// Owners of holds.
 pub const PEOPLE: [&str; 4] = ["ann", "ben", "cat", "dan"];
-/// Keys each of them uses, over and over.
+/// Keys of each owner, which repeat.
 const KEYS: u128 = 3;
 
-/// A hold, by whose it is and the key it was asked for with.
+/// A hold, by its owner and request key.
 #[derive(Clone, Copy, Debug)]
-pub struct Of {
+pub struct HoldRef {
     pub person: usize,
     pub key: u128,
 }
 
-impl Of {
+impl HoldRef {
     pub fn owner(self) -> &'static str {
         PEOPLE[self.person]
     }
@@ -39,13 +39,13 @@ impl Of {
     }
 }
 
-/// What of a hold was sold.
+/// The sold part of a hold.
 #[derive(Clone, Debug)]
-pub struct Sold {
-    pub of: Of,
-    /// Beside the fence of the hold.
+pub struct SaleSpec {
+    pub of: HoldRef,
+    /// Offset from the hold's fence.
     pub fence_off: i64,
-    /// `None`: all it has.
+    /// `None`: everything in the hold.
     pub lot: Option<Lot>,
 }
 
@@ -53,25 +53,25 @@ pub struct Sold {
 pub enum Call {
     Lock { flash: bool, attempts: Vec<Attempt> },
     Change(Change),
-    Extend { asked: Asked, of: Of, owner: &'static str, by_ms: i64 },
+    Extend { asked: Asked, of: HoldRef, owner: &'static str, by_ms: i64 },
     Mine(&'static str),
-    Leave { of: Of, owner: &'static str, grace_ms: i64 },
-    Release { of: Of, owner: &'static str },
-    BeginPayment(Sold),
-    EndPayment(Sold),
-    Book(Sold),
-    Free(Sold),
+    Leave { of: HoldRef, owner: &'static str, grace_ms: i64 },
+    Release { of: HoldRef, owner: &'static str },
+    BeginPayment(SaleSpec),
+    EndPayment(SaleSpec),
+    Book(SaleSpec),
+    Free(SaleSpec),
     Block { seats: Vec<SeatIndex>, blocked: bool },
     ReleaseAll,
-    Adopt { of: Of, lot: Lot, fence_off: i64, paying: bool, length_ms: i64 },
-    Stamp { of: Of, fence_off: i64 },
+    Adopt { of: HoldRef, lot: Lot, fence_off: i64, paying: bool, length_ms: i64 },
+    Stamp { of: HoldRef, fence_off: i64 },
     Sweep,
     Snapshot,
     Load,
     Pass(i64),
 }
 
-/// What a show grants, in whole minutes: two stores whose clocks differ by moments are compared by them.
+/// Limits of a show, in whole minutes: two stores whose clocks differ by moments are compared by the minute.
 pub const fn terms(flash: bool) -> Terms {
     Terms { per_person: 4, length_ms: 5 * MINUTE_MS, life_ms: if flash { 5 } else { 8 } * MINUTE_MS }
 }
@@ -135,7 +135,7 @@ fn change() -> impl Strategy<Value = Call> {
     })
 }
 
-fn key_of(kind: u128, of: Of, key: u128) -> Uuid {
+fn key_of(kind: u128, of: HoldRef, key: u128) -> Uuid {
     Uuid::from_u128(kind + 100 * of.person as u128 + key)
 }
 
@@ -149,11 +149,11 @@ fn person() -> impl Strategy<Value = &'static str> {
     select(PEOPLE.to_vec())
 }
 
-fn of() -> impl Strategy<Value = Of> {
-    (0..PEOPLE.len(), 0..KEYS).prop_map(|(person, key)| Of { person, key })
+fn of() -> impl Strategy<Value = HoldRef> {
+    (0..PEOPLE.len(), 0..KEYS).prop_map(|(person, key)| HoldRef { person, key })
 }
 
-/// `None`: the owner; seldom somebody else.
+/// `None`: the owner; rarely another person.
 fn mostly_owner() -> impl Strategy<Value = Option<&'static str>> {
     option::weighted(0.1, person())
 }
@@ -162,14 +162,14 @@ fn minutes() -> impl Strategy<Value = i64> {
     (0..=6_i64).prop_map(|minutes| minutes * MINUTE_MS)
 }
 
-/// Mostly the very fence.
+/// Mostly zero.
 fn fence_off() -> impl Strategy<Value = i64> {
     prop_oneof![4 => Just(0), 1 => -2..=2_i64]
 }
 
-fn sold() -> impl Strategy<Value = Sold> {
+fn sold() -> impl Strategy<Value = SaleSpec> {
     let part = (seats(0..4), areas(2)).prop_map(|(seats, places)| lot(&seats, &places));
-    (of(), fence_off(), option::weighted(0.3, part)).prop_map(|(of, fence_off, lot)| Sold { of, fence_off, lot })
+    (of(), fence_off(), option::weighted(0.3, part)).prop_map(|(of, fence_off, lot)| SaleSpec { of, fence_off, lot })
 }
 
 fn seats(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<SeatIndex>> {
@@ -186,7 +186,7 @@ fn any_lot() -> impl Strategy<Value = Lot> {
     (seats(0..4), option::weighted(0.3, areas(3))).prop_map(|(seats, places)| lot(&seats, &places.unwrap_or_default()))
 }
 
-/// Not empty.
+/// A lot that is not empty.
 fn some_lot() -> impl Strategy<Value = Lot> {
     any_lot().prop_map(|any| if any.is_empty() { lot(&[0], &[]) } else { any })
 }

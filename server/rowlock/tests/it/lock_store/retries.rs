@@ -3,90 +3,90 @@
 use domain::time::MINUTE_MS;
 use seats::seat_locks::{Asked, Change, Lot, Refusal};
 
-use super::house::{House, TERMS, asked, attempt, lot, sale};
+use super::fixture::{StoreFixture, TERMS, asked, attempt, lot, sale};
 
 const HOUR_MS: i64 = 60 * MINUTE_MS;
-/// Answers kept of each owner and day.
+/// Stored answers per owner and day.
 const KEPT_OF_OWNER: usize = 100;
 
 on_every_store! {
-    async fn a_retry_gets_the_same_hold_and_changes_nothing(house: &House) {
-        let wish = attempt("ann", lot(&[1, 2], &[(0, 1)]));
-        let first = house.try_one(&wish).await;
-        let version = house.version().await;
+    async fn retry_gets_the_same_hold_and_changes_nothing(fixture: &StoreFixture) {
+        let request = attempt("ann", lot(&[1, 2], &[(0, 1)]));
+        let first = fixture.try_one(&request).await;
+        let version = fixture.version().await;
         assert!(first.is_ok());
-        assert_eq!(house.try_one(&wish).await, first);
-        assert_eq!((house.version().await, house.holds().await), (version, 1));
+        assert_eq!(fixture.try_one(&request).await, first);
+        assert_eq!((fixture.version().await, fixture.holds().await), (version, 1));
     }
 
-    async fn a_retry_gets_the_same_hold_after_it_was_let_go_and_takes_nothing_back(house: &House) {
-        let wish = attempt("ann", lot(&[1], &[]));
-        let first = house.try_one(&wish).await.expect("it is free");
-        house.release("ann", first.hold).await.expect("it is hers");
-        assert_eq!(house.try_one(&wish).await, Ok(first));
-        assert_eq!((house.map().await, house.holds().await), ("000000000000".into(), 0));
+    async fn retry_after_a_release_gets_the_same_answer_and_takes_nothing(fixture: &StoreFixture) {
+        let request = attempt("ann", lot(&[1], &[]));
+        let first = fixture.try_one(&request).await.expect("the seat is free");
+        fixture.release("ann", first.hold).await.expect("it is her hold");
+        assert_eq!(fixture.try_one(&request).await, Ok(first));
+        assert_eq!((fixture.map().await, fixture.holds().await), ("000000000000".into(), 0));
     }
 
-    async fn a_retry_gets_the_same_hold_after_it_ended_and_somebody_else_has_the_seat(house: &House) {
-        let wish = attempt("ann", lot(&[1], &[]));
-        let first = house.try_one(&wish).await.expect("it is free");
-        house.pass(TERMS.length_ms).await;
-        house.take("ben", &[1]).await.expect("it is free again");
-        let again = house.try_one(&wish).await.expect("the same again");
+    async fn retry_after_expiry_gets_the_same_answer_and_takes_nothing(fixture: &StoreFixture) {
+        let request = attempt("ann", lot(&[1], &[]));
+        let first = fixture.try_one(&request).await.expect("the seat is free");
+        fixture.pass(TERMS.length_ms).await;
+        fixture.take("ben", &[1]).await.expect("the seat is free again");
+        let again = fixture.try_one(&request).await.expect("the same again");
         assert_eq!((again.hold, again.fence, again.lot), (first.hold, first.fence, first.lot));
-        assert_eq!(house.mine("ann").await, None);
+        assert_eq!(fixture.mine("ann").await, None);
     }
 
-    async fn a_retry_gets_the_same_hold_after_it_was_changed_or_paid_for(house: &House) {
-        let wish = attempt("ann", lot(&[1], &[]));
-        let first = house.try_one(&wish).await.expect("it is free");
-        let changed = house.change("ann", first.hold, lot(&[2], &[]), Lot::default()).await.expect("it is free");
-        assert_eq!(house.try_one(&wish).await, Ok(first.clone()));
-        house.begin_payment(&sale("ann", &changed)).await.expect("it is hers");
-        assert_eq!(house.try_one(&wish).await, Ok(first));
+    async fn retry_after_a_change_or_payment_gets_the_first_answer(fixture: &StoreFixture) {
+        let request = attempt("ann", lot(&[1], &[]));
+        let first = fixture.try_one(&request).await.expect("the seat is free");
+        let changed = fixture.change("ann", first.hold, lot(&[2], &[]), Lot::default()).await.expect("the seat is free");
+        assert_eq!(fixture.try_one(&request).await, Ok(first.clone()));
+        fixture.begin_payment(&sale("ann", &changed)).await.expect("it is her hold");
+        assert_eq!(fixture.try_one(&request).await, Ok(first));
     }
 
-    async fn another_wish_under_the_same_id_is_refused(house: &House) {
-        let wish = attempt("ann", lot(&[1], &[]));
-        house.try_one(&wish).await.expect("it is free");
-        let mut other = wish.clone();
+    async fn different_request_with_a_used_id_is_refused(fixture: &StoreFixture) {
+        let request = attempt("ann", lot(&[1], &[]));
+        fixture.try_one(&request).await.expect("the seat is free");
+        let mut other = request.clone();
         other.asked.digest += 1;
-        assert_eq!(house.try_one(&other).await, Err(Refusal::Reused));
-        house.release("ann", wish.asked.id).await.expect("it is hers");
-        assert_eq!(house.try_one(&other).await, Err(Refusal::Reused));
+        assert_eq!(fixture.try_one(&other).await, Err(Refusal::Reused));
+        fixture.release("ann", request.asked.id).await.expect("it is her hold");
+        assert_eq!(fixture.try_one(&other).await, Err(Refusal::Reused));
     }
 
-    async fn what_was_granted_is_told_whoever_asks_for_that_alone_and_nothing_else_happens(house: &House) {
-        let wish = attempt("ann", lot(&[1], &[]));
-        let before = |asked, hold| house.store.granted_before(house.show, asked, hold, "ann");
-        assert_eq!(before(wish.asked, wish.asked.id).await.expect("an answer"), None, "not yet");
-        let first = house.try_one(&wish).await.expect("it is free");
+    async fn lookup_of_a_request_returns_its_answer_without_side_effects(fixture: &StoreFixture) {
+        let request = attempt("ann", lot(&[1], &[]));
+        let before = |asked, hold| fixture.store.granted_before(fixture.show, asked, hold, "ann");
+        assert_eq!(before(request.asked, request.asked.id).await.expect("an answer"), None, "no answer yet");
+        let first = fixture.try_one(&request).await.expect("the seat is free");
         let (add, remove) = (lot(&[2], &[]), lot(&[1], &[]));
         let change = Change { asked: asked(), hold: first.hold, owner: "ann".into(), add, remove };
-        let changed = house.try_change(&change).await.expect("it is free");
-        let now_is = house.mine("ann").await;
-        let version = house.version().await;
-        assert_eq!(before(wish.asked, first.hold).await.expect("an answer"), Some(Ok(first.clone())));
+        let changed = fixture.try_change(&change).await.expect("the seat is free");
+        let now_is = fixture.mine("ann").await;
+        let version = fixture.version().await;
+        assert_eq!(before(request.asked, first.hold).await.expect("an answer"), Some(Ok(first.clone())));
         assert_eq!(before(change.asked, first.hold).await.expect("an answer"), Some(Ok(changed)));
-        let other = Asked { digest: wish.asked.digest + 1, ..wish.asked };
+        let other = Asked { digest: request.asked.digest + 1, ..request.asked };
         assert_eq!(before(other, first.hold).await.expect("an answer"), Some(Err(Refusal::Reused)));
-        assert_eq!(before(asked(), first.hold).await.expect("an answer"), None, "she asked for nothing");
-        assert_eq!((house.mine("ann").await, house.version().await), (now_is, version));
-        house.release("ann", first.hold).await.expect("it is hers");
-        assert_eq!(before(wish.asked, first.hold).await.expect("an answer"), Some(Ok(first)));
-        assert_eq!((house.map().await, house.holds().await), ("000000000000".into(), 0));
+        assert_eq!(before(asked(), first.hold).await.expect("an answer"), None, "no such request");
+        assert_eq!((fixture.mine("ann").await, fixture.version().await), (now_is, version));
+        fixture.release("ann", first.hold).await.expect("it is her hold");
+        assert_eq!(before(request.asked, first.hold).await.expect("an answer"), Some(Ok(first)));
+        assert_eq!((fixture.map().await, fixture.holds().await), ("000000000000".into(), 0));
     }
 
-    async fn a_refusal_is_not_kept_and_the_same_id_may_try_again(house: &House) {
-        let in_the_way = house.take("zoe", &[1]).await.expect("it is free");
-        let wish = attempt("ann", lot(&[1], &[]));
-        house.try_one(&wish).await.expect_err("it is taken");
-        house.release("zoe", in_the_way.hold).await.expect("it is hers");
-        assert!(house.try_one(&wish).await.is_ok());
+    async fn refusal_is_not_stored_and_the_id_can_be_retried(fixture: &StoreFixture) {
+        let in_the_way = fixture.take("zoe", &[1]).await.expect("the seat is free");
+        let request = attempt("ann", lot(&[1], &[]));
+        fixture.try_one(&request).await.expect_err("the seat is taken");
+        fixture.release("zoe", in_the_way.hold).await.expect("it is her hold");
+        assert!(fixture.try_one(&request).await.is_ok());
     }
 
-    async fn a_change_asked_again_gets_the_same_answer_and_happens_once(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
+    async fn repeated_change_is_replayed_and_applied_once(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         let change = Change {
             asked: asked(),
             hold: held.hold,
@@ -94,29 +94,29 @@ on_every_store! {
             add: lot(&[2], &[(0, 2)]),
             remove: Lot::default(),
         };
-        let first = house.try_change(&change).await;
+        let first = fixture.try_change(&change).await;
         assert_eq!(first.as_ref().map(|held| held.lot.clone()), Ok(lot(&[1, 2], &[(0, 2)])));
-        assert_eq!(house.try_change(&change).await, first);
-        assert_eq!(house.areas().await, [(0, 3), (1, 3)]);
-        house.release("ann", held.hold).await.expect("it is hers");
-        assert_eq!(house.try_change(&change).await, first);
-        assert_eq!(house.map().await, "000000000000");
+        assert_eq!(fixture.try_change(&change).await, first);
+        assert_eq!(fixture.areas().await, [(0, 3), (1, 3)]);
+        fixture.release("ann", held.hold).await.expect("it is her hold");
+        assert_eq!(fixture.try_change(&change).await, first);
+        assert_eq!(fixture.map().await, "000000000000");
         let other = Change { asked: Asked { digest: 9, ..change.asked }, ..change };
-        assert_eq!(house.try_change(&other).await, Err(Refusal::Reused));
+        assert_eq!(fixture.try_change(&other).await, Err(Refusal::Reused));
     }
 
-    async fn a_hold_changed_into_nothing_answers_a_retry_with_nothing_left(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
+    async fn repeated_change_to_an_empty_hold_is_replayed_as_empty(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         let change =
             Change { asked: asked(), hold: held.hold, owner: "ann".into(), add: lot(&[], &[]), remove: lot(&[1], &[]) };
-        let first = house.try_change(&change).await;
+        let first = fixture.try_change(&change).await;
         assert_eq!(first.as_ref().map(|held| held.lot.is_empty()), Ok(true));
-        assert_eq!(house.try_change(&change).await, first);
+        assert_eq!(fixture.try_change(&change).await, first);
     }
 
-    async fn a_change_that_changes_nothing_is_not_remembered_and_its_id_is_free(house: &House) {
-        let held = house.take_lot("ann", lot(&[1], &[(0, 1)])).await.expect("it is free");
-        let version = house.version().await;
+    async fn noop_change_is_not_stored_and_its_id_stays_unused(fixture: &StoreFixture) {
+        let held = fixture.take_lot("ann", lot(&[1], &[(0, 1)])).await.expect("the seat is free");
+        let version = fixture.version().await;
         let asked = asked();
         let change = |digest, add, remove| Change {
             asked: Asked { digest, ..asked },
@@ -132,22 +132,22 @@ on_every_store! {
             (Lot::default(), Lot::default()),
         ];
         for (digest, (add, remove)) in (1..).zip(nothing) {
-            assert_eq!(house.try_change(&change(digest, add, remove)).await, Ok(held.clone()), "{digest}");
+            assert_eq!(fixture.try_change(&change(digest, add, remove)).await, Ok(held.clone()), "{digest}");
         }
-        assert_eq!(house.version().await, version, "nothing is announced");
-        let before = house.store.granted_before(house.show, asked, held.hold, "ann").await;
+        assert_eq!(fixture.version().await, version, "nothing is announced");
+        let before = fixture.store.granted_before(fixture.show, asked, held.hold, "ann").await;
         assert_eq!(before.expect("an answer"), None);
         let something = change(9, lot(&[2], &[]), Lot::default());
-        let changed = house.try_change(&something).await;
+        let changed = fixture.try_change(&something).await;
         assert_eq!(changed.as_ref().map(|held| held.lot.clone()), Ok(lot(&[1, 2], &[(0, 1)])));
-        assert_eq!(house.try_change(&something).await, changed);
-        assert_eq!(house.try_change(&change(1, lot(&[1], &[]), Lot::default())).await, Err(Refusal::Reused));
+        assert_eq!(fixture.try_change(&something).await, changed);
+        assert_eq!(fixture.try_change(&change(1, lot(&[1], &[]), Lot::default())).await, Err(Refusal::Reused));
     }
 
-    async fn of_each_owner_the_latest_answers_are_kept(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
+    async fn latest_answers_of_each_owner_are_stored(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         let ben = attempt("ben", lot(&[5], &[]));
-        let first_of_ben = house.try_one(&ben).await;
+        let first_of_ben = fixture.try_one(&ben).await;
         let changes: Vec<Change> = (0..KEPT_OF_OWNER + 5)
             .map(|number| {
                 let (seat, nothing) = (lot(&[2], &[]), Lot::default());
@@ -156,43 +156,43 @@ on_every_store! {
             })
             .collect();
         for change in &changes {
-            house.try_change(change).await.expect("it is free");
+            fixture.try_change(change).await.expect("the seat is free");
         }
         let mut known = Vec::new();
         for change in &changes {
-            let before = house.store.granted_before(house.show, change.asked, held.hold, "ann").await;
+            let before = fixture.store.granted_before(fixture.show, change.asked, held.hold, "ann").await;
             known.push(before.expect("an answer").is_some());
         }
         let expected: Vec<bool> = (0..changes.len()).map(|number| number >= 5).collect();
         assert_eq!(known, expected);
         let last = changes.last().expect("there are some");
-        let version = house.version().await;
-        assert!(house.try_change(last).await.is_ok());
-        assert_eq!(house.version().await, version, "a replay changes nothing");
-        assert_eq!(house.try_one(&ben).await, first_of_ben, "another owner loses none");
+        let version = fixture.version().await;
+        assert!(fixture.try_change(last).await.is_ok());
+        assert_eq!(fixture.version().await, version, "a replay changes nothing");
+        assert_eq!(fixture.try_one(&ben).await, first_of_ben, "another owner's answers are kept");
     }
 
-    async fn an_extension_asked_again_happens_once(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
+    async fn repeated_extension_is_applied_once(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         let asked = asked();
-        let extend = || house.store.extend(house.show, asked, held.hold, "ann", MINUTE_MS);
+        let extend = || fixture.store.extend(fixture.show, asked, held.hold, "ann", MINUTE_MS);
         let first = extend().await.expect("an answer");
         assert_eq!(first.as_ref().map(|longer| longer.expires_at.since(held.expires_at)), Ok(MINUTE_MS));
         assert_eq!(extend().await.expect("an answer"), first);
-        assert_eq!(house.mine("ann").await.map(|mine| mine.expires_at), first.clone().map(|held| held.expires_at).ok());
+        assert_eq!(fixture.mine("ann").await.map(|mine| mine.expires_at), first.clone().map(|held| held.expires_at).ok());
         let other = Asked { digest: 9, ..asked };
-        let reused = house.store.extend(house.show, other, held.hold, "ann", MINUTE_MS).await.expect("an answer");
+        let reused = fixture.store.extend(fixture.show, other, held.hold, "ann", MINUTE_MS).await.expect("an answer");
         assert_eq!(reused, Err(Refusal::Reused));
-        house.release("ann", held.hold).await.expect("it is hers");
+        fixture.release("ann", held.hold).await.expect("it is her hold");
         assert_eq!(extend().await.expect("an answer"), first);
     }
 
-    async fn an_answer_is_kept_for_a_day(house: &House) {
-        let wish = attempt("ann", lot(&[1], &[]));
-        let first = house.try_one(&wish).await.expect("it is free");
-        // In memory the day before is over once on the way; Redis' own clock stands still here.
-        house.pass(23 * HOUR_MS).await;
-        assert_eq!(house.try_one(&wish).await.map(|held| held.fence), Ok(first.fence));
-        assert_eq!(house.holds().await, 0);
+    async fn answer_is_stored_for_a_day(fixture: &StoreFixture) {
+        let request = attempt("ann", lot(&[1], &[]));
+        let first = fixture.try_one(&request).await.expect("the seat is free");
+        // In memory the day changes once meanwhile; Redis' own clock does not move.
+        fixture.pass(23 * HOUR_MS).await;
+        assert_eq!(fixture.try_one(&request).await.map(|held| held.fence), Ok(first.fence));
+        assert_eq!(fixture.holds().await, 0);
     }
 }

@@ -1,4 +1,4 @@
-//! A second store beside the first: asked the same, never in the way, and what differs is counted.
+//! A shadow store beside the first: it gets the same calls, never interferes, and divergences are counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use seats::seat_locks::{
 };
 use uuid::Uuid;
 
-use super::house::{PAYING_MS, TERMS, attempt, clock, known, lot, memory, sale};
-use super::redis_house::RedisHouse;
+use super::fixture::{PAYING_MS, TERMS, attempt, clock, known, lot, memory, sale};
+use super::redis_fixture::RedisFixture;
 
-struct Pair {
+struct ShadowPair {
     shadow: ShadowLocks,
     first: Arc<MemoryLocks>,
     second: Arc<MemoryLocks>,
@@ -22,8 +22,8 @@ struct Pair {
     clock: ManualClock,
 }
 
-impl Pair {
-    /// The first has the show, the second has not.
+impl ShadowPair {
+    /// The first store has the show, and the second has not.
     async fn open() -> Self {
         Self::with_source(Arc::new(|_| Box::pin(async { Some(known()) }) as _)).await
     }
@@ -31,7 +31,7 @@ impl Pair {
     async fn with_source(source: KnownSource) -> Self {
         let (clock, show) = (clock(), platform::ids::new_id());
         let (first, second) = (Arc::new(memory(&clock)), Arc::new(memory(&clock)));
-        first.load(show, &known()).await.expect("it is loaded");
+        first.load(show, &known()).await.expect("the map is loaded");
         let shadow = ShadowLocks::new(Arc::clone(&first) as _, Arc::clone(&second) as _, source);
         Self { shadow, first, second, show, clock }
     }
@@ -60,73 +60,73 @@ fn once(call: &'static str, first: &'static str, second: &'static str) -> BTreeM
 }
 
 #[tokio::test]
-async fn a_second_store_without_the_map_gets_it_from_what_postgres_knows() {
-    let pair = Pair::open().await;
-    pair.take(&pair.shadow, "ann", 1).await.expect("it is free");
+async fn shadow_without_the_map_builds_it_from_postgres() {
+    let pair = ShadowPair::open().await;
+    pair.take(&pair.shadow, "ann", 1).await.expect("the seat is free");
     assert!(pair.divergence().await.is_none());
     assert_eq!(pair.map(&pair.first).await, pair.map(&pair.second).await);
 }
 
 #[tokio::test]
-async fn the_second_store_has_holds_by_the_fences_of_the_first_so_that_it_can_take_its_place() {
-    let pair = Pair::open().await;
-    // Its own count is elsewhere.
-    pair.second.load(pair.show, &known()).await.expect("it is loaded");
-    let gone = pair.take(&*pair.second, "zoe", 9).await.expect("it is free");
-    pair.second.release(pair.show, gone.hold, "zoe").await.expect("an answer").expect("it is hers");
+async fn shadow_uses_the_fences_of_the_first_store_and_can_replace_it() {
+    let pair = ShadowPair::open().await;
+    // Its own fences are lower.
+    pair.second.load(pair.show, &known()).await.expect("the map is loaded");
+    let gone = pair.take(&*pair.second, "zoe", 9).await.expect("the seat is free");
+    pair.second.release(pair.show, gone.hold, "zoe").await.expect("an answer").expect("it is her hold");
 
-    let held = pair.take(&pair.shadow, "ann", 1).await.expect("it is free");
+    let held = pair.take(&pair.shadow, "ann", 1).await.expect("the seat is free");
     pair.shadow.caught_up().await;
     assert_eq!(pair.mine(&pair.second, "ann").await, Some(held.clone()));
     let sale = sale("ann", &held);
-    pair.shadow.begin_payment(pair.show, &sale, PAYING_MS).await.expect("an answer").expect("it is hers");
+    pair.shadow.begin_payment(pair.show, &sale, PAYING_MS).await.expect("an answer").expect("it is her hold");
     pair.shadow.book(pair.show, &sale).await.expect("an answer");
     assert!(pair.divergence().await.is_none());
-    // Now the second is the only one.
-    let later = pair.take(&*pair.second, "ben", 2).await.expect("it is free");
+    // Now the second store is the only one.
+    let later = pair.take(&*pair.second, "ben", 2).await.expect("the seat is free");
     assert!(later.fence > held.fence);
     pair.second.free(pair.show, &sale).await.expect("an answer");
     assert_eq!(pair.map(&pair.second).await[..3], [0, 0, 1]);
 }
 
 #[tokio::test]
-async fn a_hold_from_before_is_brought_over_when_its_owner_looks_at_it_and_counted_apart() {
-    let pair = Pair::open().await;
-    let held = pair.take(&*pair.first, "ann", 1).await.expect("it is free");
+async fn earlier_hold_is_adopted_when_its_owner_reads_it_and_counted_separately() {
+    let pair = ShadowPair::open().await;
+    let held = pair.take(&*pair.first, "ann", 1).await.expect("the seat is free");
     assert_eq!(pair.shadow.mine(pair.show, "ann").await.expect("an answer"), Some(held.clone()));
     let found = pair.divergence().await;
     assert_eq!((found.unknown_holds, found.kinds), (1, BTreeMap::new()));
     assert_eq!(pair.mine(&pair.second, "ann").await, Some(held.clone()));
-    pair.shadow.release(pair.show, held.hold, "ann").await.expect("an answer").expect("it is hers");
+    pair.shadow.release(pair.show, held.hold, "ann").await.expect("an answer").expect("it is her hold");
     assert_eq!(pair.divergence().await.unknown_holds, 1);
     assert_eq!(pair.map(&pair.second).await, known().map);
 }
 
 #[tokio::test]
-async fn a_hold_from_before_is_brought_over_when_its_owner_pays() {
-    let pair = Pair::open().await;
-    let held = pair.take(&*pair.first, "ann", 1).await.expect("it is free");
+async fn earlier_hold_is_adopted_when_its_owner_pays() {
+    let pair = ShadowPair::open().await;
+    let held = pair.take(&*pair.first, "ann", 1).await.expect("the seat is free");
     let sale = sale("ann", &held);
-    let end = pair.shadow.begin_payment(pair.show, &sale, PAYING_MS).await.expect("an answer").expect("it is hers");
+    let end = pair.shadow.begin_payment(pair.show, &sale, PAYING_MS).await.expect("an answer").expect("it is her hold");
     let found = pair.divergence().await;
     assert_eq!((found.unknown_holds, found.kinds), (1, BTreeMap::new()));
-    let there = pair.mine(&pair.second, "ann").await.expect("it is there");
+    let there = pair.mine(&pair.second, "ann").await.expect("the hold is in the shadow");
     assert_eq!((there.expires_at, there.paying, there.fence), (end, true, held.fence));
 }
 
 #[tokio::test]
-async fn what_only_the_second_refuses_is_counted_by_kind_and_the_first_answers_as_if_alone() {
-    let pair = Pair::open().await;
-    pair.second.load(pair.show, &known()).await.expect("it is loaded");
-    pair.second.block(pair.show, &[1], true).await.expect("an answer").expect("it is free");
-    pair.take(&pair.shadow, "ann", 1).await.expect("the first decides");
+async fn refusal_of_the_shadow_only_is_counted_and_the_first_store_answers() {
+    let pair = ShadowPair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("the map is loaded");
+    pair.second.block(pair.show, &[1], true).await.expect("an answer").expect("the seat is free");
+    pair.take(&pair.shadow, "ann", 1).await.expect("the first store decides");
     assert_eq!(pair.divergence().await.kinds, once("lock", "ok", "taken"));
 }
 
 #[tokio::test]
-async fn what_only_the_second_grants_is_counted_and_taken_back_there() {
-    let pair = Pair::open().await;
-    pair.first.block(pair.show, &[1], true).await.expect("an answer").expect("it is free");
+async fn grant_of_the_shadow_only_is_counted_and_reverted_there() {
+    let pair = ShadowPair::open().await;
+    pair.first.block(pair.show, &[1], true).await.expect("an answer").expect("the seat is free");
     let refused = pair.take(&pair.shadow, "ann", 1).await;
     assert_eq!(refused, Err(Refusal::Taken(vec![(1, Blocked)])));
     assert_eq!(pair.divergence().await.kinds, once("lock", "taken", "ok"));
@@ -134,32 +134,32 @@ async fn what_only_the_second_grants_is_counted_and_taken_back_there() {
 }
 
 #[tokio::test]
-async fn maps_that_differ_are_counted_whenever_one_is_read() {
-    let pair = Pair::open().await;
-    pair.second.load(pair.show, &known()).await.expect("it is loaded");
-    pair.second.block(pair.show, &[1], true).await.expect("an answer").expect("it is free");
+async fn diverging_maps_are_counted_at_each_read() {
+    let pair = ShadowPair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("the map is loaded");
+    pair.second.block(pair.show, &[1], true).await.expect("an answer").expect("the seat is free");
     pair.shadow.snapshot(pair.show).await.expect("a snapshot");
     assert_eq!(pair.divergence().await.kinds, once("snapshot", "ok", "otherwise"));
 }
 
 #[tokio::test]
-async fn a_hold_that_only_the_second_has_gives_way() {
-    let pair = Pair::open().await;
-    pair.second.load(pair.show, &known()).await.expect("it is loaded");
-    pair.take(&*pair.second, "ann", 1).await.expect("it is free");
+async fn hold_of_the_shadow_only_is_replaced() {
+    let pair = ShadowPair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("the map is loaded");
+    pair.take(&*pair.second, "ann", 1).await.expect("the seat is free");
     assert_eq!(pair.shadow.mine(pair.show, "ann").await.expect("an answer"), None);
     assert_eq!(pair.divergence().await.kinds, once("mine", "gone", "ok"));
-    pair.take(&*pair.second, "ann", 2).await.expect("it is free");
-    let held = pair.take(&pair.shadow, "ann", 3).await.expect("the first decides");
+    pair.take(&*pair.second, "ann", 2).await.expect("the seat is free");
+    let held = pair.take(&pair.shadow, "ann", 3).await.expect("the first store decides");
     assert_eq!(pair.divergence().await.kinds[&Kind { call: "lock", first: "ok", second: "other_hold" }], 1);
     assert_eq!(pair.mine(&pair.second, "ann").await.map(|there| there.hold), Some(held.hold));
 }
 
 #[tokio::test]
-async fn a_retry_of_a_hold_that_is_over_brings_nothing_back_in_the_second() {
-    let pair = Pair::open().await;
-    let wish = [attempt("ann", lot(&[1], &[]))];
-    let ask = || async { pair.shadow.lock(pair.show, TERMS, &wish).await.expect("answers") };
+async fn retry_of_an_ended_hold_restores_nothing_in_the_shadow() {
+    let pair = ShadowPair::open().await;
+    let request = [attempt("ann", lot(&[1], &[]))];
+    let ask = || async { pair.shadow.lock(pair.show, TERMS, &request).await.expect("answers") };
     let first = ask().await;
     pair.shadow.caught_up().await;
     pair.clock.pass(TERMS.length_ms);
@@ -168,49 +168,49 @@ async fn a_retry_of_a_hold_that_is_over_brings_nothing_back_in_the_second() {
     assert_eq!(pair.map(&pair.second).await, known().map);
 }
 
-/// Lets so many holds of somebody run out in one of the two.
-async fn let_run_out(pair: &Pair, store: &MemoryLocks, owner: &str, times: u32) {
+/// Lets this many holds of an owner expire in one of the two stores.
+async fn expire_holds(pair: &ShadowPair, store: &MemoryLocks, owner: &str, times: u32) {
     for _ in 0..times {
-        pair.take(store, owner, 1).await.expect("it is free");
+        pair.take(store, owner, 1).await.expect("the seat is free");
         pair.clock.pass(TERMS.length_ms);
     }
 }
 
-/// Asks for a minute more.
-async fn extend(pair: &Pair, owner: &str, hold: Uuid) -> Result<Held, Refusal> {
-    pair.shadow.extend(pair.show, super::house::asked(), hold, owner, MINUTE_MS).await.expect("an answer")
+/// Requests a one-minute extension.
+async fn extend(pair: &ShadowPair, owner: &str, hold: Uuid) -> Result<Held, Refusal> {
+    pair.shadow.extend(pair.show, super::fixture::asked(), hold, owner, MINUTE_MS).await.expect("an answer")
 }
 
 #[tokio::test]
-async fn holds_that_ran_out_in_the_first_alone_make_no_hold_of_the_second_last_longer() {
-    let pair = Pair::open().await;
-    pair.second.load(pair.show, &known()).await.expect("it is loaded");
-    let_run_out(&pair, &pair.first, "ann", NONE_FROM).await;
-    let held = pair.take(&pair.shadow, "ann", 2).await.expect("it is free");
+async fn holds_expired_in_the_first_store_only_do_not_lengthen_shadow_holds() {
+    let pair = ShadowPair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("the map is loaded");
+    expire_holds(&pair, &pair.first, "ann", NONE_FROM).await;
+    let held = pair.take(&pair.shadow, "ann", 2).await.expect("the seat is free");
     assert_eq!(extend(&pair, "ann", held.hold).await, Err(Refusal::Lapsed));
     pair.shadow.caught_up().await;
     pair.clock.pass(TERMS.length_ms);
-    pair.take(&pair.shadow, "ben", 2).await.expect("it is free again");
+    pair.take(&pair.shadow, "ben", 2).await.expect("the seat is free again");
     assert!(pair.divergence().await.is_none());
 
-    let_run_out(&pair, &pair.first, "cat", HALF_FROM).await;
-    let held = pair.take(&pair.shadow, "cat", 3).await.expect("it is free");
-    let longer = extend(&pair, "cat", held.hold).await.expect("it lasts longer");
+    expire_holds(&pair, &pair.first, "cat", HALF_FROM).await;
+    let held = pair.take(&pair.shadow, "cat", 3).await.expect("the seat is free");
+    let longer = extend(&pair, "cat", held.hold).await.expect("the hold is extended");
     assert_eq!(longer.expires_at.since(held.expires_at), MINUTE_MS / 2);
     pair.shadow.caught_up().await;
     pair.clock.pass(TERMS.length_ms + MINUTE_MS / 2);
-    pair.take(&pair.shadow, "dan", 3).await.expect("it is free again");
+    pair.take(&pair.shadow, "dan", 3).await.expect("the seat is free again");
     assert!(pair.divergence().await.is_none());
 }
 
 #[tokio::test]
-async fn holds_that_ran_out_in_the_second_alone_make_no_hold_of_it_end_sooner() {
-    let pair = Pair::open().await;
-    pair.second.load(pair.show, &known()).await.expect("it is loaded");
+async fn holds_expired_in_the_shadow_only_do_not_shorten_shadow_holds() {
+    let pair = ShadowPair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("the map is loaded");
     for (owner, times) in [("ann", NONE_FROM), ("ben", HALF_FROM)] {
-        let_run_out(&pair, &pair.second, owner, times).await;
-        let held = pair.take(&pair.shadow, owner, 2).await.expect("it is free");
-        let longer = extend(&pair, owner, held.hold).await.expect("the first decides");
+        expire_holds(&pair, &pair.second, owner, times).await;
+        let held = pair.take(&pair.shadow, owner, 2).await.expect("the seat is free");
+        let longer = extend(&pair, owner, held.hold).await.expect("the first store decides");
         assert_eq!(longer.expires_at.since(held.expires_at), MINUTE_MS);
         pair.shadow.caught_up().await;
         pair.clock.pass(TERMS.length_ms + MINUTE_MS / 2);
@@ -222,57 +222,57 @@ async fn holds_that_ran_out_in_the_second_alone_make_no_hold_of_it_end_sooner() 
 }
 
 #[tokio::test]
-async fn a_repeated_extension_brings_nothing_back_in_the_second() {
-    let pair = Pair::open().await;
-    pair.second.load(pair.show, &known()).await.expect("it is loaded");
-    let_run_out(&pair, &pair.first, "ann", HALF_FROM).await;
-    let held = pair.take(&pair.shadow, "ann", 2).await.expect("it is free");
-    let asked = super::house::asked();
+async fn repeated_extension_restores_nothing_in_the_shadow() {
+    let pair = ShadowPair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("the map is loaded");
+    expire_holds(&pair, &pair.first, "ann", HALF_FROM).await;
+    let held = pair.take(&pair.shadow, "ann", 2).await.expect("the seat is free");
+    let asked = super::fixture::asked();
     let ask = || async {
         let answer = pair.shadow.extend(pair.show, asked, held.hold, "ann", MINUTE_MS).await;
-        answer.expect("an answer").expect("it lasts longer")
+        answer.expect("an answer").expect("the hold is extended")
     };
     let longer = ask().await;
-    pair.shadow.release(pair.show, held.hold, "ann").await.expect("an answer").expect("it is hers");
+    pair.shadow.release(pair.show, held.hold, "ann").await.expect("an answer").expect("it is her hold");
     assert_eq!(ask().await.expires_at, longer.expires_at);
     assert!(pair.divergence().await.is_none());
     assert_eq!(pair.map(&pair.second).await, known().map);
 }
 
 #[tokio::test]
-async fn a_second_store_that_does_not_answer_disturbs_nobody() {
-    let pair = Pair::with_source(Arc::new(|_| Box::pin(async { None }) as _)).await;
-    let held = pair.take(&pair.shadow, "ann", 1).await.expect("it is free");
+async fn failing_shadow_does_not_affect_calls() {
+    let pair = ShadowPair::with_source(Arc::new(|_| Box::pin(async { None }) as _)).await;
+    let held = pair.take(&pair.shadow, "ann", 1).await.expect("the seat is free");
     pair.shadow
-        .extend(pair.show, super::house::asked(), held.hold, "ann", MINUTE_MS)
+        .extend(pair.show, super::fixture::asked(), held.hold, "ann", MINUTE_MS)
         .await
         .expect("an answer")
-        .expect("it may");
+        .expect("it is allowed");
     let found = pair.divergence().await;
     assert_eq!((found.unreachable, found.compared, found.kinds), (2, 0, BTreeMap::new()));
 }
 
 #[tokio::test]
-async fn a_second_store_that_hangs_slows_nobody_and_what_it_missed_is_counted() {
+async fn hanging_shadow_does_not_slow_calls_and_missed_calls_are_counted() {
     const CALLS: u64 = 3_000;
-    let pair = Pair::with_source(Arc::new(|_| Box::pin(std::future::pending()) as _)).await;
+    let pair = ShadowPair::with_source(Arc::new(|_| Box::pin(std::future::pending()) as _)).await;
     for _ in 0..CALLS {
         pair.shadow.sweep(pair.show).await.expect("an answer");
     }
     let found = pair.shadow.divergence();
-    assert!(found.missed > CALLS / 2 && found.missed < CALLS, "a bounded line holds some of {CALLS}: {found:?}");
+    assert!(found.missed > CALLS / 2 && found.missed < CALLS, "a bounded queue holds some of {CALLS}: {found:?}");
 }
 
 #[tokio::test]
-async fn differences_between_calls_that_overlapped_prove_nothing_and_are_counted_apart() {
-    let (redis, second, show) = (RedisHouse::open().await, Arc::new(memory(&clock())), platform::ids::new_id());
+async fn divergences_of_overlapping_calls_are_counted_separately() {
+    let (redis, second, show) = (RedisFixture::open().await, Arc::new(memory(&clock())), platform::ids::new_id());
     let source = Arc::new(|_| Box::pin(async { None }) as _);
     let shadow = ShadowLocks::new(Arc::new(redis.store().await), Arc::clone(&second) as _, source);
-    shadow.load(show, &known()).await.expect("it is loaded");
+    shadow.load(show, &known()).await.expect("the map is loaded");
     shadow.caught_up().await;
-    second.block(show, &[1], true).await.expect("an answer").expect("it is free");
-    let wish = [attempt("ann", lot(&[1], &[]))];
-    let (answers, _) = tokio::join!(shadow.lock(show, TERMS, &wish), shadow.sweep(show));
+    second.block(show, &[1], true).await.expect("an answer").expect("the seat is free");
+    let request = [attempt("ann", lot(&[1], &[]))];
+    let (answers, _) = tokio::join!(shadow.lock(show, TERMS, &request), shadow.sweep(show));
     assert!(answers.expect("answers")[0].is_ok());
     shadow.caught_up().await;
     let found = shadow.divergence();

@@ -1,139 +1,139 @@
-//! When holds end: by themselves, sooner after a closed tab, later when extended.
+//! Expiry of holds: by itself, sooner after a closed tab, later after an extension.
 
 use domain::seats::SeatState;
 use domain::time::MINUTE_MS;
 use seats::seat_locks::{KnownSeats, Lot, Refusal, Terms};
 
-use super::house::{FLASH, House, TERMS, asked, attempt, lot, sale};
+use super::fixture::{FLASH, StoreFixture, TERMS, asked, attempt, lot, sale};
 
-/// Well within what a test takes, far from anything a hold lasts.
+/// Longer than a test takes, and much shorter than a hold.
 const MOMENT_MS: i64 = 20_000;
 
 on_every_store! {
-    async fn a_hold_ends_when_its_time_is_over_and_not_before(house: &House) {
-        house.take("ann", &[1]).await.expect("it is free");
-        house.pass(TERMS.length_ms - MOMENT_MS).await;
-        assert_eq!(house.map().await, "010000000000");
-        house.pass(MOMENT_MS).await;
-        assert_eq!((house.map().await, house.mine("ann").await), ("000000000000".into(), None));
+    async fn hold_expires_at_its_time_and_not_before(fixture: &StoreFixture) {
+        fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.pass(TERMS.length_ms - MOMENT_MS).await;
+        assert_eq!(fixture.map().await, "010000000000");
+        fixture.pass(MOMENT_MS).await;
+        assert_eq!((fixture.map().await, fixture.mine("ann").await), ("000000000000".into(), None));
     }
 
-    async fn whoever_comes_next_gets_the_seat_in_the_very_call_that_finds_it_due(house: &House) {
-        let first = house.take("ann", &[1]).await.expect("it is free");
-        house.pass(TERMS.length_ms).await;
-        let version = house.version().await;
-        let second = house.take("ben", &[1]).await.expect("it is due");
+    async fn call_that_finds_a_seat_expired_may_take_it(fixture: &StoreFixture) {
+        let first = fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.pass(TERMS.length_ms).await;
+        let version = fixture.version().await;
+        let second = fixture.take("ben", &[1]).await.expect("the hold has expired");
         assert!(second.fence > first.fence);
-        assert_eq!(house.version().await, version + 1);
+        assert_eq!(fixture.version().await, version + 1);
     }
 
-    async fn reading_the_map_changes_nothing_and_the_next_call_frees_what_is_due(house: &House) {
-        house.take_lot("ann", lot(&[1], &[(0, 2)])).await.expect("they are free");
-        let before = house.store.snapshot(house.show).await.expect("a snapshot");
-        house.pass(TERMS.length_ms).await;
-        assert_eq!(house.store.snapshot(house.show).await.expect("a snapshot"), before);
-        assert_eq!(house.mine("ben").await, None);
-        let after = house.store.snapshot(house.show).await.expect("a snapshot");
+    async fn reading_the_map_changes_nothing_and_the_next_call_frees_expired_holds(fixture: &StoreFixture) {
+        fixture.take_lot("ann", lot(&[1], &[(0, 2)])).await.expect("the seats are free");
+        let before = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
+        fixture.pass(TERMS.length_ms).await;
+        assert_eq!(fixture.store.snapshot(fixture.show).await.expect("a snapshot"), before);
+        assert_eq!(fixture.mine("ben").await, None);
+        let after = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
         assert_eq!((after.version, after.map[1], after.areas), (before.version + 1, 0, vec![(0, 5), (1, 3)]));
     }
 
-    async fn the_owner_of_a_hold_that_ended_may_take_another(house: &House) {
-        house.take("ann", &[1]).await.expect("it is free");
-        house.pass(TERMS.length_ms).await;
-        house.take("ann", &[2]).await.expect("she has none any more");
+    async fn owner_of_an_expired_hold_may_take_another(fixture: &StoreFixture) {
+        fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.pass(TERMS.length_ms).await;
+        fixture.take("ann", &[2]).await.expect("her hold has expired");
     }
 
-    async fn a_call_that_is_refused_announces_what_it_found_due_all_the_same(house: &House) {
-        house.take("ann", &[1]).await.expect("it is free");
-        house.take("ben", &[2]).await.expect("it is free");
-        let version = house.version().await;
-        house.pass(TERMS.length_ms).await;
-        assert_eq!(house.take("cat", &[50]).await, Err(Refusal::Outside(50)));
-        assert_eq!((house.version().await, house.map().await), (version + 1, "000000000000".into()));
+    async fn refused_call_announces_the_holds_that_it_frees(fixture: &StoreFixture) {
+        fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.take("ben", &[2]).await.expect("the seat is free");
+        let version = fixture.version().await;
+        fixture.pass(TERMS.length_ms).await;
+        assert_eq!(fixture.take("cat", &[50]).await, Err(Refusal::Outside(50)));
+        assert_eq!((fixture.version().await, fixture.map().await), (version + 1, "000000000000".into()));
     }
 
-    async fn a_closed_tab_shortens_a_hold_and_coming_back_restores_its_original_end(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        house.leave("ann", held.hold, 30_000).await;
-        house.leave("ann", held.hold, 3 * MINUTE_MS).await;
-        assert_eq!(house.mine("ann").await, Some(held.clone()));
-        house.leave("ann", held.hold, 30_000).await;
-        house.pass(30_000).await;
-        assert_eq!((house.mine("ann").await, house.map().await), (None, "000000000000".into()));
+    async fn closed_tab_shortens_a_hold_and_returning_restores_its_expiry(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.leave("ann", held.hold, 30_000).await;
+        fixture.leave("ann", held.hold, 3 * MINUTE_MS).await;
+        assert_eq!(fixture.mine("ann").await, Some(held.clone()));
+        fixture.leave("ann", held.hold, 30_000).await;
+        fixture.pass(30_000).await;
+        assert_eq!((fixture.mine("ann").await, fixture.map().await), (None, "000000000000".into()));
     }
 
-    async fn a_closed_tab_never_lengthens_a_hold(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        house.pass(TERMS.length_ms - 30_000).await;
-        house.leave("ann", held.hold, 10 * MINUTE_MS).await;
-        house.pass(30_000).await;
-        assert_eq!(house.holds().await, 0);
+    async fn closed_tab_never_lengthens_a_hold(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.pass(TERMS.length_ms - 30_000).await;
+        fixture.leave("ann", held.hold, 10 * MINUTE_MS).await;
+        fixture.pass(30_000).await;
+        assert_eq!(fixture.holds().await, 0);
     }
 
-    async fn nobody_shortens_anothers_hold_and_leaving_none_is_no_fault(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        house.leave("ben", held.hold, 0).await;
-        house.leave("ann", platform::ids::new_id(), 0).await;
-        assert_eq!(house.holds().await, 1);
+    async fn foreign_hold_cannot_be_shortened_and_leaving_none_is_no_error(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.leave("ben", held.hold, 0).await;
+        fixture.leave("ann", platform::ids::new_id(), 0).await;
+        assert_eq!(fixture.holds().await, 1);
     }
 
-    async fn an_extension_goes_as_far_as_the_longest_life_and_then_no_further(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        let longer = house.extend("ann", held.hold, 2 * MINUTE_MS).await.expect("it may last longer");
+    async fn extension_is_limited_by_the_longest_life(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        let longer = fixture.extend("ann", held.hold, 2 * MINUTE_MS).await.expect("the extension is allowed");
         assert_eq!(longer.expires_at.since(held.expires_at), 2 * MINUTE_MS);
-        let longest = house.extend("ann", held.hold, 2 * MINUTE_MS).await.expect("it may last longer");
+        let longest = fixture.extend("ann", held.hold, 2 * MINUTE_MS).await.expect("the extension is allowed");
         assert_eq!(longest.expires_at, held.latest);
-        assert_eq!(house.extend("ann", held.hold, 2 * MINUTE_MS).await, Err(Refusal::Capped));
-        house.pass(TERMS.length_ms).await;
-        assert_eq!(house.holds().await, 1);
-        house.pass(TERMS.life_ms - TERMS.length_ms).await;
-        assert_eq!(house.holds().await, 0);
+        assert_eq!(fixture.extend("ann", held.hold, 2 * MINUTE_MS).await, Err(Refusal::Capped));
+        fixture.pass(TERMS.length_ms).await;
+        assert_eq!(fixture.holds().await, 1);
+        fixture.pass(TERMS.life_ms - TERMS.length_ms).await;
+        assert_eq!(fixture.holds().await, 0);
     }
 
-    async fn in_a_flash_sale_nothing_is_extended(house: &House) {
-        let held = house.try_with(FLASH, &attempt("ann", lot(&[1], &[]))).await.expect("it is free");
+    async fn flash_sale_holds_cannot_be_extended(fixture: &StoreFixture) {
+        let held = fixture.try_with(FLASH, &attempt("ann", lot(&[1], &[]))).await.expect("the seat is free");
         assert_eq!(held.expires_at, held.latest);
-        assert_eq!(house.extend("ann", held.hold, MINUTE_MS).await, Err(Refusal::Capped));
-        house.pass(FLASH.length_ms).await;
-        assert_eq!(house.holds().await, 0);
+        assert_eq!(fixture.extend("ann", held.hold, MINUTE_MS).await, Err(Refusal::Capped));
+        fixture.pass(FLASH.length_ms).await;
+        assert_eq!(fixture.holds().await, 0);
     }
 
-    async fn extending_after_a_closed_tab_counts_from_the_original_end(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        house.leave("ann", held.hold, 30_000).await;
-        let longer = house.extend("ann", held.hold, MINUTE_MS).await.expect("it may last longer");
+    async fn extension_after_a_closed_tab_counts_from_the_original_expiry(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.leave("ann", held.hold, 30_000).await;
+        let longer = fixture.extend("ann", held.hold, MINUTE_MS).await.expect("the extension is allowed");
         assert_eq!(longer.expires_at.since(held.expires_at), MINUTE_MS);
     }
 
-    async fn nobody_extends_anothers_hold_or_one_that_is_over_or_being_paid_for(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        assert_eq!(house.extend("ben", held.hold, MINUTE_MS).await, Err(Refusal::Gone));
-        house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
-        assert_eq!(house.extend("ann", held.hold, MINUTE_MS).await, Err(Refusal::Paying));
-        house.end_payment(&sale("ann", &held)).await;
-        house.pass(TERMS.length_ms).await;
-        assert_eq!(house.extend("ann", held.hold, MINUTE_MS).await, Err(Refusal::Gone));
+    async fn foreign_expired_and_paying_holds_cannot_be_extended(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        assert_eq!(fixture.extend("ben", held.hold, MINUTE_MS).await, Err(Refusal::Gone));
+        fixture.begin_payment(&sale("ann", &held)).await.expect("it is her hold");
+        assert_eq!(fixture.extend("ann", held.hold, MINUTE_MS).await, Err(Refusal::Paying));
+        fixture.end_payment(&sale("ann", &held)).await;
+        fixture.pass(TERMS.length_ms).await;
+        assert_eq!(fixture.extend("ann", held.hold, MINUTE_MS).await, Err(Refusal::Gone));
     }
 
-    async fn letting_go_frees_the_seats_at_once_and_only_for_the_owner(house: &House) {
-        let held = house.take("ann", &[1, 2]).await.expect("they are free");
-        assert_eq!(house.release("ben", held.hold).await, Err(Refusal::Gone));
-        assert_eq!(house.map().await, "011000000000");
-        assert_eq!(house.release("ann", held.hold).await, Ok(()));
-        assert_eq!(house.map().await, "000000000000");
-        assert_eq!(house.release("ann", held.hold).await, Err(Refusal::Gone));
+    async fn release_frees_the_seats_at_once_and_only_for_the_owner(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1, 2]).await.expect("the seats are free");
+        assert_eq!(fixture.release("ben", held.hold).await, Err(Refusal::Gone));
+        assert_eq!(fixture.map().await, "011000000000");
+        assert_eq!(fixture.release("ann", held.hold).await, Ok(()));
+        assert_eq!(fixture.map().await, "000000000000");
+        assert_eq!(fixture.release("ann", held.hold).await, Err(Refusal::Gone));
     }
 
-    async fn changing_a_hold_that_is_due_is_too_late(house: &House) {
-        let held = house.take("ann", &[1]).await.expect("it is free");
-        house.pass(TERMS.length_ms).await;
-        assert_eq!(house.change("ann", held.hold, lot(&[2], &[]), Lot::default()).await, Err(Refusal::Gone));
+    async fn expired_hold_cannot_be_changed(fixture: &StoreFixture) {
+        let held = fixture.take("ann", &[1]).await.expect("the seat is free");
+        fixture.pass(TERMS.length_ms).await;
+        assert_eq!(fixture.change("ann", held.hold, lot(&[2], &[]), Lot::default()).await, Err(Refusal::Gone));
     }
 }
 
-// Not with a shadow: which of very many go first is each store's own affair, and it would be counted.
-async fn a_call_frees_some_of_very_many_that_are_due_a_sweep_all_and_those_left_are_over_too(house: &House) {
-    let (show, store) = (platform::ids::new_id(), &house.store);
+// Not with a shadow: stores may free many expired holds in different orders, which would count as divergence.
+async fn check_expiry_of_very_many_holds(fixture: &StoreFixture) {
+    let (show, store) = (platform::ids::new_id(), &fixture.store);
     let known = KnownSeats { map: vec![0; 200], ..KnownSeats::default() };
     store.load(show, &known).await.expect("the map is loaded");
     let attempts: Vec<_> = (0..200).map(|seat| attempt(&format!("visitor {seat}"), lot(&[seat], &[]))).collect();
@@ -144,10 +144,10 @@ async fn a_call_frees_some_of_very_many_that_are_due_a_sweep_all_and_those_left_
         let map = store.snapshot(show).await.expect("a snapshot").map;
         map.iter().filter(|state| **state == SeatState::Locked as u8).count()
     };
-    assert_eq!(store.mine(show, "nobody").await.expect("an answer"), None);
+    assert_eq!(store.mine(show, "no-owner").await.expect("an answer"), None);
     assert_eq!(locked().await, 200 - 64);
-    // Of those that end together the one of the highest id is freed last.
-    let last = attempts.iter().max_by_key(|attempt| attempt.asked.id).expect("one of them");
+    // Among holds with one expiry, the one with the highest id is freed last.
+    let last = attempts.iter().max_by_key(|attempt| attempt.asked.id).expect("an attempt");
     let (hold, owner) = (last.asked.id, last.owner.as_str());
     assert_eq!(store.extend(show, asked(), hold, owner, MINUTE_MS).await.expect("an answer"), Err(Refusal::Gone));
     assert_eq!(store.mine(show, owner).await.expect("an answer"), None);
@@ -159,31 +159,31 @@ async fn a_call_frees_some_of_very_many_that_are_due_a_sweep_all_and_those_left_
     store.lock(show, at_once, &again).await.expect("answers");
     assert_eq!(store.sweep(show).await.expect("an answer"), 0);
     assert_eq!(locked().await, 0);
-    store.forget(show).await.expect("it is forgotten");
+    store.forget(show).await.expect("the show is forgotten");
 }
 
 #[tokio::test]
-async fn in_redis_a_call_frees_some_of_very_many_that_are_due_a_sweep_all_and_those_left_are_over_too() {
-    let house = House::in_redis().await;
-    a_call_frees_some_of_very_many_that_are_due_a_sweep_all_and_those_left_are_over_too(&house).await;
-    house.close().await;
+async fn redis_call_frees_some_of_many_expired_holds_and_a_sweep_the_rest() {
+    let fixture = StoreFixture::in_redis().await;
+    check_expiry_of_very_many_holds(&fixture).await;
+    fixture.close().await;
 }
 
 #[tokio::test]
-async fn in_memory_a_call_frees_some_of_very_many_that_are_due_a_sweep_all_and_those_left_are_over_too() {
-    let house = House::in_memory().await;
-    a_call_frees_some_of_very_many_that_are_due_a_sweep_all_and_those_left_are_over_too(&house).await;
-    house.close().await;
+async fn memory_call_frees_some_of_many_expired_holds_and_a_sweep_the_rest() {
+    let fixture = StoreFixture::in_memory().await;
+    check_expiry_of_very_many_holds(&fixture).await;
+    fixture.close().await;
 }
 
 #[tokio::test]
-async fn redis_left_alone_frees_a_hold_when_its_time_is_over() {
-    let house = House::in_redis().await;
+async fn redis_frees_an_expired_hold_without_calls() {
+    let fixture = StoreFixture::in_redis().await;
     let short = Terms { length_ms: 150, life_ms: 150, ..TERMS };
-    let held = house.try_with(short, &attempt("ann", lot(&[1], &[]))).await.expect("it is free");
-    assert_eq!(house.map().await, "010000000000");
-    crate::world::until("the hold is over", || async { house.holds().await == 0 }).await;
-    assert!(house.store.now() >= held.expires_at);
-    assert_eq!(house.map().await, "000000000000");
-    house.close().await;
+    let held = fixture.try_with(short, &attempt("ann", lot(&[1], &[]))).await.expect("the seat is free");
+    assert_eq!(fixture.map().await, "010000000000");
+    crate::world::wait_until("the hold expires", || async { fixture.holds().await == 0 }).await;
+    assert!(fixture.store.now() >= held.expires_at);
+    assert_eq!(fixture.map().await, "000000000000");
+    fixture.close().await;
 }

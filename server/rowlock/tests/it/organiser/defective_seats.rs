@@ -1,16 +1,16 @@
-//! A defective seat is one act: out of sale, a refund, a notice, and no offer of it in between.
+//! Withdrawal of a defective seat: off sale, a refund, a mail, and no offer of the seat in between.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::pages::{THERE, page, send};
-use super::{HERE, organiser};
+use super::pages::{PAGES, page, send};
+use super::{API, organiser};
 use crate::box_office::acts;
-use crate::cancel::books_balance;
-use crate::world::{PRICE, Visitor, World, text, until};
+use crate::cancel::wait_until_books_balance;
+use crate::world::{PRICE, Visitor, World, text, wait_until};
 
-/// Another show on the world's screen, in the same room.
+/// Another show on the world's screen, with the same layout.
 async fn another_show(world: &World, called_off: bool) -> Uuid {
     let id = platform::ids::new_id();
     sqlx::query(
@@ -28,7 +28,7 @@ async fn another_show(world: &World, called_off: bool) -> Uuid {
     id
 }
 
-fn act(seats: &[&str], all_shows: bool) -> Value {
+fn withdrawal_body(seats: &[&str], all_shows: bool) -> Value {
     json!({ "seats": seats, "all_shows": all_shows, "reason": "The backrest is broken." })
 }
 
@@ -37,18 +37,18 @@ fn seats_of(booking: &Value) -> Vec<u64> {
 }
 
 /// Fails if the waiting list has made an offer.
-async fn nothing_is_offered(world: &World) {
+async fn assert_no_offer(world: &World) {
     let offered = "SELECT count(*) FROM waiting_list WHERE offer_number > 0";
     assert_eq!(world.count(offered).await, 0, "the defective seat was offered to the waiting list");
 }
 
 /// Waits for two more rounds of the show's waiting list, in which it makes no offer.
-async fn looked_at_twice(world: &World) {
+async fn wait_for_two_rounds(world: &World) {
     for _ in 0..2 {
         let before: chrono::DateTime<chrono::Utc> =
             sqlx::query_scalar("SELECT looked_at FROM waiting_lists").fetch_one(&world.pg).await.expect("a list");
-        until("the list is looked at", || async {
-            nothing_is_offered(world).await;
+        wait_until("the list has a round", || async {
+            assert_no_offer(world).await;
             let now: chrono::DateTime<chrono::Utc> =
                 sqlx::query_scalar("SELECT looked_at FROM waiting_lists").fetch_one(&world.pg).await.expect("a list");
             now > before
@@ -58,76 +58,76 @@ async fn looked_at_twice(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_defective_seat_that_comes_back_is_not_offered_to_the_waiting_list() {
+async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let world = World::start(2, &[]).await;
     world.sell_only(&[20, 21, 22]).await;
     let mut olga = organiser(&world).await;
     let (bob, cat, ann) = (world.visitor(), world.visitor(), world.visitor_at(1));
-    let (sold, other) = (bob.bought(&[20, 21], "tok_paid").await, cat.bought(&[22], "tok_paid").await);
-    let (status, place) = ann.wait_for(1).await;
+    let (sold, other) = (bob.buy_seats(&[20, 21], "tok_paid").await, cat.buy_seats(&[22], "tok_paid").await);
+    let (status, place) = ann.join_waiting_list(1).await;
     assert_eq!(status, StatusCode::CREATED, "{place}");
 
-    let path = format!("{HERE}/programme/{}/defective-seats", world.show);
+    let path = format!("{API}/programme/{}/defective-seats", world.show);
     let key = [("idempotency-key", "the-broken-seat")];
-    let (status, _, answer) = olga.send_with(Method::POST, &path, &act(&["B1"], false), &key).await;
+    let (status, _, answer) = olga.send_with(Method::POST, &path, &withdrawal_body(&["B1"], false), &key).await;
     assert_eq!(
         (status, &answer["shows"], &answer["bookings"]),
         (StatusCode::ACCEPTED, &json!(1), &json!(1)),
         "{answer}"
     );
-    // The same again, as after an answer that was lost.
-    let (status, _, again) = olga.send_with(Method::POST, &path, &act(&["B1"], false), &key).await;
+    // A retry, as after a lost answer.
+    let (status, _, again) = olga.send_with(Method::POST, &path, &withdrawal_body(&["B1"], false), &key).await;
     assert_eq!((status, &again), (StatusCode::ACCEPTED, &answer));
 
-    until("the money for it went back", || async {
+    wait_until("the seat is refunded", || async {
         world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 1
     })
     .await;
-    bob.sees(20, '3').await;
+    bob.wait_for_seat(20, '3').await;
     let seen = bob.booking(&sold).await;
     assert_eq!((&seen["state"], seats_of(&seen)), (&json!("CONFIRMED"), vec![21]), "{seen}");
-    assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "in full: {seen}");
-    until("the notice has the reason", || async {
+    assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "a full refund: {seen}");
+    wait_until("the notice has the reason", || async {
         world.mails().iter().any(|mail| mail.contains("backrest is broken"))
     })
     .await;
-    books_balance(&world).await;
-    looked_at_twice(&world).await;
-    assert_eq!(ann.waiting().await.1["state"], "WAITING");
-    nothing_is_offered(&world).await;
-    assert_eq!(world.visitor().hold(&[20]).await.0, StatusCode::CONFLICT, "nor is it on sale");
+    wait_until_books_balance(&world).await;
+    wait_for_two_rounds(&world).await;
+    assert_eq!(ann.waiting_list_entry().await.1["state"], "WAITING");
+    assert_no_offer(&world).await;
+    assert_eq!(world.visitor().hold(&[20]).await.0, StatusCode::CONFLICT, "the seat is off sale");
 
-    // Another seat that comes back is hers.
+    // Another seat that is cancelled is offered to her.
     assert_eq!(cat.cancel(&other, None).await.0, StatusCode::OK);
-    let offered = ann.sees_waiting("OFFERED").await;
+    let offered = ann.wait_for_entry_state("OFFERED").await;
     let seats = offered["offer"]["seats"].as_array().expect("seats");
     assert_eq!(seats.iter().filter_map(|line| line["seat"].as_u64()).collect::<Vec<_>>(), [22]);
     assert_eq!(acts(&world).await, ["defective_seats"]);
-    books_balance(&world).await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 /// The same visitor at another show.
-fn at(visitor: &Visitor, show: Uuid) -> Visitor {
+fn at_show(visitor: &Visitor, show: Uuid) -> Visitor {
     Visitor { show, ..visitor.clone() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn defective_seats_of_all_planned_shows_are_refunded_released_and_their_payments_stopped() {
+async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_stopped() {
     let world = World::start(2, &[]).await;
     let mut olga = organiser(&world).await;
     let (tomorrow, gone) = (another_show(&world, false).await, another_show(&world, true).await);
     let elsewhere = crate::world::insert_show(&world.pg, 300_000, 24 * 3_600).await;
-    // Sold alone and with another; held with another; being paid for on the gateway's page; of other shows.
+    // Sold alone, sold with another, held with another, being paid for on the gateway's page, and in other shows.
     let (alone, beside, chooses, pays, away) = (
         world.visitor(),
         world.visitor(),
         world.visitor_at(1),
-        at(&world.visitor(), tomorrow),
-        at(&world.visitor(), elsewhere),
+        at_show(&world.visitor(), tomorrow),
+        at_show(&world.visitor(), elsewhere),
     );
-    let alone_booking = alone.bought(&[5], "tok_paid").await;
-    let beside_booking = beside.bought(&[7, 8], "tok_paid").await;
+    let alone_booking = alone.buy_seats(&[5], "tok_paid").await;
+    let beside_booking = beside.buy_seats(&[7, 8], "tok_paid").await;
     let (status, held) = chooses.hold(&[6, 26]).await;
     assert_eq!(status, StatusCode::CREATED, "{held}");
     let (status, hold) = pays.hold(&[5]).await;
@@ -135,87 +135,87 @@ async fn defective_seats_of_all_planned_shows_are_refunded_released_and_their_pa
     let (_, pending) = pays.book(&hold).await;
     let (_, pending) = pays.pay(&pending, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
-    let away_booking = away.bought(&[5], "tok_paid").await;
+    let away_booking = away.buy_seats(&[5], "tok_paid").await;
 
-    let path = format!("{HERE}/programme/{}/defective-seats", world.show);
-    let (status, answer) = olga.post(&path, act(&["A6", "A7", "A8"], true)).await;
+    let path = format!("{API}/programme/{}/defective-seats", world.show);
+    let (status, answer) = olga.post(&path, withdrawal_body(&["A6", "A7", "A8"], true)).await;
     assert_eq!(
         (status, &answer["shows"], &answer["bookings"]),
         (StatusCode::ACCEPTED, &json!(2), &json!(3)),
         "{answer}"
     );
-    // Held seats are let go at once, and the hold keeps the other.
-    let kept = chooses.held().await;
+    // Held seats are released at once, and the hold keeps the other one.
+    let kept = chooses.current_hold().await;
     assert_eq!(kept["seats"].as_array().map(Vec::len), Some(1), "{kept}");
-    alone.sees_money(&alone_booking, "REFUNDED").await;
-    // Nothing was charged, nor will be.
-    let seen = pays.sees_money(&pending, "FAILED").await;
+    alone.wait_for_money(&alone_booking, "REFUNDED").await;
+    // Nothing is charged.
+    let seen = pays.wait_for_money(&pending, "FAILED").await;
     assert_eq!(seen["state"], "CANCELLED", "{seen}");
-    until("the part went back", || async {
+    wait_until("the part is refunded", || async {
         world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 2
     })
     .await;
     assert_eq!(seats_of(&beside.booking(&beside_booking).await), [8]);
     for visitor in [&alone, &pays] {
         for seat in [5, 6, 7] {
-            visitor.sees(seat, '3').await;
+            visitor.wait_for_seat(seat, '3').await;
         }
     }
     assert_eq!(away.booking(&away_booking).await["state"], "CONFIRMED", "another screen");
-    away.sees(6, '0').await;
+    away.wait_for_seat(6, '0').await;
     let kept = "SELECT count(*) FROM house_seats WHERE reason = 'The backrest is broken.'";
-    assert_eq!(world.count(kept).await, 6, "staff see why, and put them back once they are mended");
+    assert_eq!(world.count(kept).await, 6, "staff see the reason, and can put them back on sale");
     let of_gone: i64 = sqlx::query_scalar("SELECT count(*) FROM house_seats WHERE show_id = $1")
         .bind(gone)
         .fetch_one(&world.pg)
         .await
         .expect("a number");
-    assert_eq!(of_gone, 0, "a show that was called off is none");
-    books_balance(&world).await;
+    assert_eq!(of_gone, 0, "a cancelled show is skipped");
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_had_begun_is_undone_when_its_claim_appears() {
+async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    // Found by the worker alone: the row is there before the sale.
+    // Only the worker finds it: the withdrawal was written before the sale.
     let insert = "INSERT INTO seat_withdrawals (show_id, seat_no, layout_id, reason, requested_at, look_at)
                   SELECT id, 9, layout_id, 'The backrest is broken.', now(), now() FROM shows WHERE id = $1";
     let ann = world.visitor();
-    let sold = ann.bought(&[9], "tok_paid").await;
+    let sold = ann.buy_seats(&[9], "tok_paid").await;
     sqlx::query("UPDATE shows SET blocked = '{9}' WHERE id = $1")
         .bind(world.show)
         .execute(&world.pg)
         .await
         .expect("kept");
-    sqlx::query(insert).bind(world.show).execute(&world.pg).await.expect("it is looked after");
-    ann.sees_money(&sold, "REFUNDED").await;
-    ann.sees(9, '3').await;
-    // A later look ends it; one that was put back on sale is not looked after.
+    sqlx::query(insert).bind(world.show).execute(&world.pg).await.expect("the withdrawal is written");
+    ann.wait_for_money(&sold, "REFUNDED").await;
+    ann.wait_for_seat(9, '3').await;
+    // A later withdrawal ends it. A seat that is back on sale is not watched.
     let (status, _) =
-        olga.post(&format!("{HERE}/programme/{}/defective-seats", world.show), act(&["A11"], false)).await;
+        olga.post(&format!("{API}/programme/{}/defective-seats", world.show), withdrawal_body(&["A11"], false)).await;
     assert_eq!(status, StatusCode::ACCEPTED);
-    ann.sees(10, '3').await;
+    ann.wait_for_seat(10, '3').await;
     let back = "UPDATE shows SET blocked = '{9}' WHERE id = $1";
-    sqlx::query(back).bind(world.show).execute(&world.pg).await.expect("it is put back");
+    sqlx::query(back).bind(world.show).execute(&world.pg).await.expect("the seat is back on sale");
     let open = "SELECT count(*) FROM seat_withdrawals WHERE seat_no = 10 AND finished_at IS NULL";
-    until("it is looked after no more", || async { world.count(open).await == 0 }).await;
+    wait_until("the withdrawal is closed", || async { world.count(open).await == 0 }).await;
     let old = "UPDATE seat_withdrawals SET requested_at = requested_at - interval '1 minute'";
-    sqlx::query(old).execute(&world.pg).await.expect("a minute passes");
-    until("all are settled", || async {
+    sqlx::query(old).execute(&world.pg).await.expect("the withdrawal is older");
+    wait_until("all refunds are settled", || async {
         world.count("SELECT count(*) FROM seat_withdrawals WHERE finished_at IS NULL").await == 0
     })
     .await;
-    books_balance(&world).await;
+    wait_until_books_balance(&world).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_form_withdraws_seats_and_a_refusal_keeps_the_input() {
+async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    let there = format!("{THERE}/shows/{}", world.show);
+    let there = format!("{PAGES}/shows/{}", world.show);
     let (status, html) = page(&olga, &there).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"defective-seats\""), "{html}");
     let form = |key, seats, reason| [("key", key), ("seats", seats), ("reason", reason)];
@@ -229,16 +229,16 @@ async fn the_form_withdraws_seats_and_a_refusal_keeps_the_input() {
     assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{there}?done=true")), "{html}");
     assert_eq!(world.count("SELECT cardinality(blocked)::bigint FROM shows").await, 2);
 
-    let path = format!("{HERE}/programme/{}/defective-seats", world.show);
+    let path = format!("{API}/programme/{}/defective-seats", world.show);
     for (seats, code) in [(&["Z9"][..], "unknown_seat"), (&[][..], "malformed"), (&["A1", "A1"][..], "seat_twice")] {
-        let (status, problem) = olga.post(&path, act(seats, true)).await;
+        let (status, problem) = olga.post(&path, withdrawal_body(seats, true)).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, code), "{problem}");
     }
-    let (status, problem) = olga.post(&path.replace("aurora", "rialto"), act(&["A1"], false)).await;
+    let (status, problem) = olga.post(&path.replace("aurora", "rialto"), withdrawal_body(&["A1"], false)).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "{problem}");
     let begun = "UPDATE shows SET starts_at = now() - interval '1 minute'";
-    sqlx::query(begun).execute(&world.pg).await.expect("it has begun");
-    let (status, problem) = olga.post(&path, act(&["A1"], false)).await;
+    sqlx::query(begun).execute(&world.pg).await.expect("the show has begun");
+    let (status, problem) = olga.post(&path, withdrawal_body(&["A1"], false)).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"), "{problem}");
     world.end().await;
 }

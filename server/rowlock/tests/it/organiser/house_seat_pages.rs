@@ -1,17 +1,17 @@
-//! The page of a screen's house seats: ticked, written down, refused, and of a room before.
+//! The page of a screen's house seats: ticked, typed, refused, and chosen in a previous layout.
 
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::pages::{PLAN, THERE, page, send};
-use super::{done, organiser};
+use super::pages::{PAGES, PLAN, page, send};
+use super::{organiser, post_ok};
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn house_seats_are_ticked_or_written_down_and_what_was_refused_stays() {
+async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
     let world = World::start(1, &[]).await;
     let olga = organiser(&world).await;
-    let there = format!("{THERE}/screens/{}/house-seats", world.screen);
+    let there = format!("{PAGES}/screens/{}/house-seats", world.screen);
     let (status, html) = page(&olga, &there).await;
     assert_eq!((status, html.matches("name=\"seat\"").count()), (StatusCode::OK, 300), "{html}");
     let layout = world.layout.to_string();
@@ -34,28 +34,28 @@ async fn house_seats_are_ticked_or_written_down_and_what_was_refused_stays() {
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM standing_house_seats WHERE label = 'A2'").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM standing_house_seats").await, 1);
-    // Half a form is no act.
+    // An incomplete form is refused.
     assert_eq!(send(&olga, &there, &[("key", "k-4"), ("seat", "A1")]).await.0, StatusCode::BAD_REQUEST);
-    let (status, _) = page(&olga, &format!("{THERE}/screens/none/house-seats")).await;
+    let (status, _) = page(&olga, &format!("{PAGES}/screens/none/house-seats")).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn house_seats_chosen_in_a_room_before_stay_and_each_form_keeps_its_own_words() {
+async fn house_seats_of_a_previous_layout_are_kept_and_each_form_keeps_its_input() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    let there = format!("{THERE}/screens/{}/house-seats", world.screen);
+    let there = format!("{PAGES}/screens/{}/house-seats", world.screen);
     let before = world.layout.to_string();
     let first = [("seat", "A1"), ("seat", "O20"), ("names", ""), ("reason", "Press"), ("kept", "true")];
     let fields = [&[("key", "k-1"), ("layout", before.as_str())][..], &first[..]].concat();
     assert_eq!(send(&olga, &there, &fields).await.0, StatusCode::SEE_OTHER);
     let plan: serde_json::Value = serde_json::from_str(PLAN).expect("a plan");
-    let small = done(&mut olga, "/layouts", json!({ "plan": plan })).await;
-    let wish = json!({ "layout": small["id"], "reason": "Rebuilt." });
-    done(&mut olga, &format!("/screens/{}/layout", world.screen), wish).await;
+    let small = post_ok(&mut olga, "/layouts", json!({ "plan": plan })).await;
+    let request_body = json!({ "layout": small["id"], "reason": "Rebuilt." });
+    post_ok(&mut olga, &format!("/screens/{}/layout", world.screen), request_body).await;
 
-    // By somebody whose page is older.
+    // From a page that was opened earlier.
     let late = [("seat", "A2"), ("seat", "O19"), ("names", "B1, Z9"), ("reason", "The doctor"), ("kept", "true")];
     let fields = [&[("key", "k-2"), ("layout", before.as_str())][..], &late[..]].concat();
     let (status, _, html) = send(&olga, &there, &fields).await;
@@ -65,7 +65,7 @@ async fn house_seats_chosen_in_a_room_before_stay_and_each_form_keeps_its_own_wo
     let ticked = html.split("<input").filter_map(|rest| rest.split('>').next()).filter(is_ticked).count();
     assert!(html.contains("value=\"The doctor\"") && ticked == 1, "{html}");
 
-    // Those the room has not are forgotten by a form of their own, which is to say why as well.
+    // Seats that the layout lacks are removed with another form, which needs a reason too.
     let layout = small["id"].as_str().expect("an id");
     let forget = [("layout", layout), ("kept", "false"), ("forgets", "true"), ("seat", "O20")];
     let fields = [&[("key", "k-3"), ("reason", " ")][..], &forget[..]].concat();

@@ -1,10 +1,10 @@
-//! Organisers from outside: rooms from files, weeks of shows, prices, how shows are sold, shows called off.
+//! Organisers: layouts from files, weeks of shows, prices, sales settings, cancelled shows.
 
 mod defective_seats;
 mod house_seat_pages;
 mod house_seats;
-mod moving;
 mod pages;
+mod relocation;
 mod rooms;
 mod sales;
 mod theatres;
@@ -14,50 +14,51 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::accounts::{Browser, PASSWORD, grant, signed_up};
+use crate::accounts::{Browser, PASSWORD, grant, register_and_log_in};
 use crate::world::{Visitor, World, text};
 
-/// Where an organiser of the Aurora works.
-pub const HERE: &str = "/api/v1/theatres/aurora";
+/// API path of the Aurora.
+pub const API: &str = "/api/v1/theatres/aurora";
 
 /// An organiser of the Aurora, signed in.
 pub async fn organiser(world: &World) -> Browser {
-    let mut browser = signed_up(world, "olga@example.org").await;
+    let mut browser = register_and_log_in(world, "olga@example.org").await;
     grant(world, "olga@example.org", "aurora", "organiser").await;
     let (status, answer) = browser.log_in("olga@example.org", PASSWORD).await;
     assert_eq!(status, StatusCode::OK, "{answer}");
     browser
 }
 
-/// Asks with POST below the theatre.
-pub async fn ask(organiser: &mut Browser, path: &str, body: Value) -> (StatusCode, Value) {
-    organiser.post(&format!("{HERE}{path}"), body).await
+/// Sends a POST below the theatre.
+pub async fn post(organiser: &mut Browser, path: &str, body: Value) -> (StatusCode, Value) {
+    organiser.post(&format!("{API}{path}"), body).await
 }
 
-/// The same, which must go well.
-pub async fn done(organiser: &mut Browser, path: &str, body: Value) -> Value {
-    let (status, answer) = ask(organiser, path, body.clone()).await;
+/// Sends a POST below the theatre, which must succeed.
+pub async fn post_ok(organiser: &mut Browser, path: &str, body: Value) -> Value {
+    let (status, answer) = post(organiser, path, body.clone()).await;
     assert!(status.is_success(), "{path}: {status} {answer}");
     answer
 }
 
-/// A screen with the room of a file.
+/// Creates a screen with this layout.
 pub async fn screen_of(organiser: &mut Browser, plan: &Value) -> Value {
-    let layout = done(organiser, "/layouts", json!({ "name": "Room", "plan": plan })).await;
-    done(organiser, "/screens", json!({ "name": "New screen", "layout": layout["id"], "reason": "Opens today." })).await
+    let layout = post_ok(organiser, "/layouts", json!({ "name": "Room", "plan": plan })).await;
+    post_ok(organiser, "/screens", json!({ "name": "New screen", "layout": layout["id"], "reason": "Opens today." }))
+        .await
 }
 
-/// Prices for these categories: twelve fifty on a weekday evening.
-pub async fn priced(organiser: &mut Browser, categories: &[&str]) {
+/// Prices for these categories: 12.50 on a weekday evening.
+pub async fn set_prices(organiser: &mut Browser, categories: &[&str]) {
     let base: serde_json::Map<String, Value> =
         categories.iter().map(|category| ((*category).to_owned(), json!(1_250))).collect();
-    let (_, before) = organiser.get(&format!("{HERE}/tariff")).await;
+    let (_, before) = organiser.get(&format!("{API}/tariff")).await;
     let tariff = json!({ "base": base, "weekend_percent": 120, "matinee_percent": 80, "prime_percent": 100,
         "surcharge": { "3D": 200 }, "version": before["version"] });
-    done(organiser, "/tariff", json!({ "tariff": tariff, "reason": "Autumn prices." })).await;
+    post_ok(organiser, "/tariff", json!({ "tariff": tariff, "reason": "Autumn prices." })).await;
 }
 
-/// A plan of one week from that day on that screen.
+/// A plan of one week from this day on this screen.
 pub fn week(screen: &Value, from: &str, weekday: &str, times: &[&str]) -> Value {
     json!({ "screen": screen, "film": "tide", "language": "English", "format": "2D", "from": from, "weeks": 1,
         "pattern": [{ "weekday": weekday, "times": times }], "cleaning_minutes": 20, "reason": "Programme." })

@@ -1,21 +1,21 @@
-//! The same through the pages: plain forms, without a script.
+//! Organiser pages: plain forms without JavaScript.
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use super::{HERE, done, organiser, priced};
-use crate::accounts::{Browser, form, signed_up};
+use super::{API, organiser, post_ok, set_prices};
+use crate::accounts::{Browser, form, register_and_log_in};
 use crate::reports::staff;
 use crate::world::World;
 
-/// Where an organiser of the Aurora works.
-pub(super) const THERE: &str = "/staff/aurora";
+/// Path of the Aurora's staff pages.
+pub(super) const PAGES: &str = "/staff/aurora";
 
 pub(super) async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
     browser.visitor().raw(Method::GET, path, serde_json::Value::Null, "unused").await
 }
 
-/// Sends a form; status, the way on, and the page.
+/// Submits a form. Returns the status, the redirect location, and the page.
 pub(super) async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
     let visitor = browser.visitor();
     let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
@@ -28,22 +28,22 @@ pub(super) const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{
     "zones": [{"category": "gold", "rows": [{"rows": "A-B", "seats": "1-10"}]}]}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_prices_a_film_and_a_week_come_from_forms_alone() {
+async fn screen_prices_film_and_week_are_created_by_forms() {
     let world = World::start(1, &[]).await;
     let olga = organiser(&world).await;
-    let (status, html) = page(&olga, &format!("{THERE}/screens")).await;
+    let (status, html) = page(&olga, &format!("{PAGES}/screens")).await;
     assert!(status == StatusCode::OK && html.contains("plan-file.js"), "{html}");
     let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", PLAN)];
-    let (status, room, _) = send(&olga, &format!("{THERE}/layouts"), &fields).await;
+    let (status, room, _) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     let (_, html) = page(&olga, &room).await;
     assert!(html.contains("preview-seats cat-0") && html.matches("preview-number").count() == 20, "{html}");
     let layout = room.rsplit('/').next().expect("an id");
     let fields = [("key", "k-screen"), ("layout", layout), ("name", "Kleiner Saal"), ("reason", "New.")];
-    let (status, on, _) = send(&olga, &format!("{THERE}/screens"), &fields).await;
-    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{THERE}/screens?done=true")));
-    let (_, html) = page(&olga, &format!("{THERE}/shows/plan")).await;
-    assert!(html.contains(&format!("{THERE}/prices")), "prices come first: {html}");
+    let (status, on, _) = send(&olga, &format!("{PAGES}/screens"), &fields).await;
+    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{PAGES}/screens?done=true")));
+    let (_, html) = page(&olga, &format!("{PAGES}/shows/plan")).await;
+    assert!(html.contains(&format!("{PAGES}/prices")), "the page asks for prices first: {html}");
     let percents = [("weekend", "120"), ("matinee", "80"), ("prime", "100")];
     let mut fields = vec![
         ("key", "k-price"),
@@ -53,10 +53,10 @@ async fn a_screen_prices_a_film_and_a_week_come_from_forms_alone() {
         ("reason", "First."),
     ];
     fields.extend(percents);
-    let (status, ..) = send(&olga, &format!("{THERE}/prices"), &fields).await;
+    let (status, ..) = send(&olga, &format!("{PAGES}/prices"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     let fields = [("key", "k-film"), ("title", "Neu"), ("running_minutes", "90"), ("reason", "Premiere.")];
-    assert_eq!(send(&olga, &format!("{THERE}/films"), &fields).await.0, StatusCode::SEE_OTHER);
+    assert_eq!(send(&olga, &format!("{PAGES}/films"), &fields).await.0, StatusCode::SEE_OTHER);
     let screen: String = sqlx::query_scalar("SELECT id FROM screens WHERE name = 'Kleiner Saal'")
         .fetch_one(&world.pg)
         .await
@@ -79,12 +79,12 @@ async fn a_screen_prices_a_film_and_a_week_come_from_forms_alone() {
             ("reason", "Week one."),
         ]
     };
-    let (status, on, html) = send(&olga, &format!("{THERE}/shows/plan"), &plan("k-plan")).await;
-    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{THERE}/shows?from=2030-01-07&done=true")), "{html}");
-    let (_, html) = page(&olga, &format!("{THERE}/shows?from=2030-01-07")).await;
+    let (status, on, html) = send(&olga, &format!("{PAGES}/shows/plan"), &plan("k-plan")).await;
+    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{PAGES}/shows?from=2030-01-07&done=true")), "{html}");
+    let (_, html) = page(&olga, &format!("{PAGES}/shows?from=2030-01-07")).await;
     assert_eq!(html.matches("data-testid=\"organised-show\"").count(), 2, "{html}");
-    // The same again is refused where it stands, with what was typed.
-    let (status, _, html) = send(&olga, &format!("{THERE}/shows/plan"), &plan("k-again")).await;
+    // A repeat is refused in its form, which keeps the input.
+    let (status, _, html) = send(&olga, &format!("{PAGES}/shows/plan"), &plan("k-again")).await;
     assert!(
         status == StatusCode::CONFLICT && html.contains("organiser-trouble") && html.contains("16:00, 20:15"),
         "{html}"
@@ -94,7 +94,7 @@ async fn a_screen_prices_a_film_and_a_week_come_from_forms_alone() {
         .fetch_one(&world.pg)
         .await
         .expect("the show");
-    let (_, html) = page(&olga, &format!("{THERE}/shows/{show}")).await;
+    let (_, html) = page(&olga, &format!("{PAGES}/shows/{show}")).await;
     assert!(html.contains("value=\"10.00\""), "a matinee's price: {html}");
     let fields = [
         ("key", "k-terms"),
@@ -105,20 +105,20 @@ async fn a_screen_prices_a_film_and_a_week_come_from_forms_alone() {
         ("price:gold", "10.00"),
         ("reason", "Wait."),
     ];
-    let (status, ..) = send(&olga, &format!("{THERE}/shows/{show}/terms"), &fields).await;
+    let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/terms"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     let (status, html) = page(&olga, &format!("/shows/{show}")).await;
     assert!(status == StatusCode::OK && html.contains("paused"), "{html}");
-    let fields = [("key", "k-cancel"), ("reason", "Nobody comes."), ("sure", "true")];
-    let (status, ..) = send(&olga, &format!("{THERE}/shows/{show}/cancel"), &fields).await;
+    let fields = [("key", "k-cancel"), ("reason", "No audience."), ("sure", "true")];
+    let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/cancel"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
-    let (_, html) = page(&olga, &format!("{THERE}/shows/{show}")).await;
-    assert!(html.contains("data-testid=\"undoing\"") && html.contains("Nobody comes."), "{html}");
+    let (_, html) = page(&olga, &format!("{PAGES}/shows/{show}")).await;
+    assert!(html.contains("data-testid=\"undoing\"") && html.contains("No audience."), "{html}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_theatre_keeps_what_was_typed_until_it_is_written_down() {
+async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     let world = World::start(1, &[]).await;
     let max = staff(&world, "max@example.org", "manager").await;
     let (status, html) = page(&max, "/staff").await;
@@ -130,7 +130,7 @@ async fn a_new_theatre_keeps_what_was_typed_until_it_is_written_down() {
     };
     let there = "/staff/theatres";
     let why = "It opens in May.";
-    // What is typed for a new city stays as well where another was chosen.
+    // The input for a new city is kept too if another city was chosen.
     for (key, city, time_zone, reason) in [("k-1", "", "Europe/Ulm", why), ("k-2", "lisbon", "Europe/Berlin", "")] {
         let (status, _, html) = send(&max, there, &fields(key, city, time_zone, reason)).await;
         assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"theatre-trouble\""), "{html}");
@@ -151,19 +151,19 @@ async fn a_new_theatre_keeps_what_was_typed_until_it_is_written_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_with_mistakes_comes_back_as_a_page_that_names_them() {
+async fn invalid_layout_file_is_reported_on_a_page() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    priced(&mut olga, &["gold"]).await;
+    set_prices(&mut olga, &["gold"]).await;
     let plan = json!({ "name": "R", "categories": [{ "name": "gold" }], "zones": [{ "name": "<b>Z</b>", "rows": [{ "row_number": "A",
         "seats": [{ "seat_number": "1", "position": { "x": 0, "y": 0 }, "category": "gold" },
                   { "seat_number": "1", "position": { "x": 20, "y": 0 }, "category": "gold" }] }] }] });
     let plan = plan.to_string();
     let fields = [("key", "k"), ("pasted", plan.as_str())];
-    let (status, _, html) = send(&olga, &format!("{THERE}/layouts"), &fields).await;
+    let (status, _, html) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert!(html.contains("data-finding=\"duplicate_seat\"") && html.contains("A1"), "{html}");
-    let (status, _, html) = send(&olga, &format!("{THERE}/layouts"), &[("key", "k2"), ("pasted", "not JSON")]).await;
+    let (status, _, html) = send(&olga, &format!("{PAGES}/layouts"), &[("key", "k2"), ("pasted", "not JSON")]).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("data-finding=\"not_a_plan\""), "{html}");
     let wrong = [
         ("key", "k3"),
@@ -174,18 +174,18 @@ async fn a_file_with_mistakes_comes_back_as_a_page_that_names_them() {
         ("prime", "100"),
         ("reason", "R."),
     ];
-    let (status, _, html) = send(&olga, &format!("{THERE}/prices"), &wrong).await;
+    let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &wrong).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
     world.end().await;
 }
 
-/// The tag of the input of that name.
+/// The tag of the input with this name.
 fn input<'a>(html: &'a str, name: &str) -> &'a str {
     let mut tags = html.split("<input").filter_map(|rest| rest.split('>').next());
     tags.find(|tag| tag.contains(&format!("name=\"{name}\""))).expect("an input of that name")
 }
 
-/// What is said below the input of that tag.
+/// The error below the input with this tag.
 fn error<'a>(html: &'a str, tag: &str) -> Option<&'a str> {
     let (_, id) = tag.split_once("aria-describedby=\"")?;
     let id = id.split('"').next()?;
@@ -194,12 +194,12 @@ fn error<'a>(html: &'a str, tag: &str) -> Option<&'a str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prices_that_are_refused_stay_typed_and_each_says_why_as_it_was_typed() {
+async fn refused_prices_stay_in_the_form_with_their_errors() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    priced(&mut olga, &["gold"]).await;
-    let (_, html) = page(&olga, &format!("{THERE}/prices")).await;
-    assert!(html.contains(">Gold<") && !html.contains(">gold<"), "as customers see it: {html}");
+    set_prices(&mut olga, &["gold"]).await;
+    let (_, html) = page(&olga, &format!("{PAGES}/prices")).await;
+    assert!(html.contains(">Gold<") && !html.contains(">gold<"), "the label that customers see: {html}");
     let typed = [
         ("version", "1"),
         ("price:gold", "99999999.00"),
@@ -211,7 +211,7 @@ async fn prices_that_are_refused_stay_typed_and_each_says_why_as_it_was_typed() 
         ("reason", "Dearer seats."),
     ];
     let fields = [&[("key", "k-1")][..], &typed[..]].concat();
-    let (status, _, html) = send(&olga, &format!("{THERE}/prices"), &fields).await;
+    let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &fields).await;
     assert_eq!(status, StatusCode::BAD_REQUEST, "{html}");
     for (name, value) in typed {
         assert!(input(&html, name).contains(&format!("value=\"{value}\"")), "{name}: {html}");
@@ -225,12 +225,12 @@ async fn prices_that_are_refused_stay_typed_and_each_says_why_as_it_was_typed() 
     let said: Vec<&str> = refused.iter().map(|name| error(&html, input(&html, name)).unwrap_or_default()).collect();
     assert!(said[0].contains("€10,000,000.00") && said[1].contains("12.50"), "{said:?}");
     assert!(!html.contains("1000000000") && !html.contains("smallest coin"), "{html}");
-    // Somebody else was faster: nothing typed is lost, and nothing of theirs is overwritten.
-    priced(&mut olga, &["gold", "silver"]).await;
+    // A concurrent change: no input is lost, and the other change is not overwritten.
+    set_prices(&mut olga, &["gold", "silver"]).await;
     let fields = [("key", "k-2"), ("version", "1"), ("price:gold", "15"), ("reason", "Dearer seats.")];
     let percents = [("weekend", "100"), ("matinee", "100"), ("prime", "100")];
     let fields = [&fields[..], &percents[..]].concat();
-    let (status, _, html) = send(&olga, &format!("{THERE}/prices"), &fields).await;
+    let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &fields).await;
     assert_eq!(status, StatusCode::CONFLICT, "{html}");
     assert!(input(&html, "price:gold").contains("value=\"15\"") && html.contains("in the meantime"), "{html}");
     assert!(input(&html, "version").contains("value=\"1\""), "{html}");
@@ -238,7 +238,7 @@ async fn prices_that_are_refused_stay_typed_and_each_says_why_as_it_was_typed() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_typed_stays_where_a_film_a_room_or_terms_are_refused() {
+async fn refused_film_layout_and_terms_forms_keep_their_input() {
     let world = World::start(1, &[]).await;
     let olga = organiser(&world).await;
     let refused = async |path: &str, fields: &[(&str, &str)], kept: &[&str]| {
@@ -252,9 +252,9 @@ async fn what_was_typed_stays_where_a_film_a_room_or_terms_are_refused() {
     };
     let film =
         [("key", "k-1"), ("title", "Ebb"), ("running_minutes", "long"), ("synopsis", "Low."), ("reason", "New.")];
-    refused(&format!("{THERE}/films"), &film[..], &["Ebb", "long", "Low.", "New."][..]).await;
+    refused(&format!("{PAGES}/films"), &film[..], &["Ebb", "long", "Low.", "New."][..]).await;
     let room = [("key", "k-2"), ("name", "Yard"), ("pasted", "not JSON"), ("mend", "true")];
-    let html = refused(&format!("{THERE}/layouts"), &room[..], &["Yard", "not JSON"][..]).await;
+    let html = refused(&format!("{PAGES}/layouts"), &room[..], &["Yard", "not JSON"][..]).await;
     assert!(input(&html, "mend").contains("checked"), "{html}");
     let terms = [
         ("key", "k-3"),
@@ -266,21 +266,21 @@ async fn what_was_typed_stays_where_a_film_a_room_or_terms_are_refused() {
         ("reason", "Autumn."),
     ];
     let kept = ["240", "4", "cheap", "Autumn."];
-    let html = refused(&format!("{THERE}/shows/{}/terms", world.show), &terms[..], &kept[..]).await;
+    let html = refused(&format!("{PAGES}/shows/{}/terms", world.show), &terms[..], &kept[..]).await;
     assert!(error(&html, input(&html, "price:gold")).is_some_and(|why| why.contains("12.50")), "{html}");
     assert!(html.contains("value=\"paused\" selected") && html.contains(">Gold<"), "{html}");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prices_that_are_saved_as_they_stand_stay_as_they_are() {
+async fn saving_unchanged_prices_changes_nothing() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let tariff = json!({ "base": { "gold": 1_250 }, "weekend_percent": 120, "matinee_percent": 80,
         "prime_percent": 100, "surcharge": { "2D": 100, "LIVE": 300 }, "version": 0 });
-    done(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "First." })).await;
-    let (_, before) = olga.get(&format!("{HERE}/tariff")).await;
-    let (_, html) = page(&olga, &format!("{THERE}/prices")).await;
+    post_ok(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "First." })).await;
+    let (_, before) = olga.get(&format!("{API}/tariff")).await;
+    let (_, html) = page(&olga, &format!("{PAGES}/prices")).await;
     let value = |name: &str| {
         let input = html.split("<input").find(|input| input.contains(&format!("name=\"{name}\"")));
         let (_, rest) = input.and_then(|input| input.split_once("value=\"")).unwrap_or(("", ""));
@@ -300,54 +300,54 @@ async fn prices_that_are_saved_as_they_stand_stay_as_they_are() {
     let values = names.map(|name| (name, value(name)));
     let mut fields: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
     fields.extend([("key", "k-same"), ("reason", "Looked at, and saved.")]);
-    assert_eq!(send(&olga, &format!("{THERE}/prices"), &fields).await.0, StatusCode::SEE_OTHER, "{fields:?}");
-    let (_, after) = olga.get(&format!("{HERE}/tariff")).await;
+    assert_eq!(send(&olga, &format!("{PAGES}/prices"), &fields).await.0, StatusCode::SEE_OTHER, "{fields:?}");
+    let (_, after) = olga.get(&format!("{API}/tariff")).await;
     assert_eq!((&after["base"], &after["surcharge"]), (&before["base"], &before["surcharge"]));
     assert_eq!(after["version"], 2);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_find_nothing_here() {
+async fn organiser_pages_are_hidden_from_strangers() {
     let world = World::start(1, &[]).await;
-    let ann = signed_up(&world, "ann@example.org").await;
-    let nobody = Browser::new(&world);
+    let ann = register_and_log_in(&world, "ann@example.org").await;
+    let guest = Browser::new(&world);
     for path in ["shows", "shows/plan", "screens", "prices", "films"] {
-        assert_eq!(page(&ann, &format!("{THERE}/{path}")).await.0, StatusCode::NOT_FOUND, "{path}");
-        assert_eq!(page(&nobody, &format!("{THERE}/{path}")).await.0, StatusCode::SEE_OTHER, "{path}");
+        assert_eq!(page(&ann, &format!("{PAGES}/{path}")).await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(page(&guest, &format!("{PAGES}/{path}")).await.0, StatusCode::SEE_OTHER, "{path}");
     }
-    let (status, ..) = send(&ann, &format!("{THERE}/layouts"), &[("key", "k"), ("pasted", PLAN)]).await;
+    let (status, ..) = send(&ann, &format!("{PAGES}/layouts"), &[("key", "k"), ("pasted", PLAN)]).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert_eq!(world.count("SELECT count(*) FROM theatre_layouts").await, 0);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_is_drawn_on_from_with_its_sold_seats_and_one_too_large_is_only_shown() {
+async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    let (status, html) = page(&olga, &format!("{THERE}/layouts/new")).await;
+    let (status, html) = page(&olga, &format!("{PAGES}/layouts/new")).await;
     assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
     let buyer = world.visitor();
-    let booking = buyer.bought(&[7], "tok_paid").await;
-    buyer.sees_booking(&booking, "CONFIRMED").await;
+    let booking = buyer.buy_seats(&[7], "tok_paid").await;
+    buyer.wait_for_booking(&booking, "CONFIRMED").await;
     let layout: uuid::Uuid =
         sqlx::query_scalar("SELECT layout_id FROM shows").fetch_one(&world.pg).await.expect("a room");
-    let (status, html) = page(&olga, &format!("{THERE}/layouts/{layout}/edit")).await;
-    // Props of an island are JSON in an attribute.
+    let (status, html) = page(&olga, &format!("{PAGES}/layouts/{layout}/edit")).await;
+    // Island props are JSON in an attribute.
     assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
     assert!(html.contains("[7]"), "{html}");
     let large = json!({ "sketch": 1, "name": "Large", "categories": [{ "name": "gold" }],
         "zones": [{ "category": "gold", "rows": [{ "rows": "1-101", "seats": "1-50" }] }] });
-    let layout = super::done(&mut olga, "/layouts", json!({ "plan": large })).await;
-    let path = format!("{THERE}/layouts/{}/edit", crate::world::text(&layout["id"]));
+    let layout = super::post_ok(&mut olga, "/layouts", json!({ "plan": large })).await;
+    let path = format!("{PAGES}/layouts/{}/edit", crate::world::text(&layout["id"]));
     let (status, html) = page(&olga, &path).await;
     assert!(
         status == StatusCode::OK && html.contains("layout-too-large") && !html.contains("StaffLayoutEditor"),
         "{html}"
     );
-    let ann = signed_up(&world, "ann@example.org").await;
-    for path in [path, format!("{THERE}/layouts/new")] {
+    let ann = register_and_log_in(&world, "ann@example.org").await;
+    for path in [path, format!("{PAGES}/layouts/new")] {
         assert_eq!(page(&ann, &path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
     world.end().await;

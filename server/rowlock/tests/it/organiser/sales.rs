@@ -1,20 +1,20 @@
-//! How shows are sold: opened, paused, limited, at other prices; and shows that will not take place.
+//! Sales settings: opening, pausing, limits, other prices; and cancelled shows.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{HERE, ask, done, organiser};
-use crate::box_office::{at_work, holds, sales, sells};
-use crate::cancel::books_balance;
-use crate::world::{PRICE, UNIQUE_VIOLATION, World, refused_with, text, until};
+use super::{API, organiser, post, post_ok};
+use crate::box_office::{hold_seats, sales_path, sell_seats, seller_with_open_till};
+use crate::cancel::wait_until_books_balance;
+use crate::world::{PRICE, UNIQUE_VIOLATION, World, assert_refused, text, wait_until};
 
 async fn seen(olga: &mut crate::accounts::Browser, world: &World) -> Value {
-    let (status, show) = olga.get(&format!("{HERE}/programme/{}", world.show)).await;
+    let (status, show) = olga.get(&format!("{API}/programme/{}", world.show)).await;
     assert_eq!(status, StatusCode::OK, "{show}");
     show
 }
 
-/// The show's terms with one thing changed, as a request.
+/// The show's terms with one change, as a request.
 fn changed(show: &Value, key: &str, value: Value) -> Value {
     let mut terms = show["terms"].clone();
     terms[key] = value;
@@ -22,7 +22,7 @@ fn changed(show: &Value, key: &str, value: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sales_are_paused_and_opened_at_every_server_and_whoever_holds_seats_may_pay() {
+async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
     let world = World::start(2, &[]).await;
     let mut olga = organiser(&world).await;
     let (ann, ben) = (world.visitor(), world.visitor_at(1));
@@ -30,40 +30,43 @@ async fn sales_are_paused_and_opened_at_every_server_and_whoever_holds_seats_may
     ben.hold(&[2]).await;
     let terms = format!("/programme/{}/terms", world.show);
     let show = seen(&mut olga, &world).await;
-    done(&mut olga, &terms, changed(&show, "sales", json!("paused"))).await;
-    assert_eq!(world.visitor().hold(&[3]).await.1["code"], "sales_closed", "here at once");
-    until("the other server knows", || async { world.visitor_at(1).hold(&[3]).await.1["code"] == "sales_closed" })
-        .await;
+    post_ok(&mut olga, &terms, changed(&show, "sales", json!("paused"))).await;
+    assert_eq!(world.visitor().hold(&[3]).await.1["code"], "sales_closed", "at this server at once");
+    wait_until("the other server sees the pause", || async {
+        world.visitor_at(1).hold(&[3]).await.1["code"] == "sales_closed"
+    })
+    .await;
     let (status, booking) = ann.book(&hold).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
-    // What was decided on an older version is not done.
-    let (status, problem) = ask(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
+    // A change based on an older version is refused.
+    let (status, problem) = post(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"));
-    // With seats sold it stays where their buyers find it.
+    // With sold seats the show cannot be hidden.
     let show = seen(&mut olga, &world).await;
-    let (status, _) = ask(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await;
+    let (status, _) = post(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await;
     assert_eq!(status, StatusCode::CONFLICT);
     let mut later = changed(&show, "sales_from", json!("2099-01-01T10:00"));
     later["terms"]["sales"] = json!("open");
-    done(&mut olga, &terms, later).await;
+    post_ok(&mut olga, &terms, later).await;
     let (_, refusal) = world.visitor().hold(&[3]).await;
-    assert!(text(&refusal["detail"]).contains("10:00"), "it says from when: {refusal}");
+    assert!(text(&refusal["detail"]).contains("10:00"), "the detail names the time: {refusal}");
     let show = seen(&mut olga, &world).await;
-    done(&mut olga, &terms, changed(&show, "sales_from", Value::Null)).await;
-    until("the other server sells", || async { world.visitor_at(1).hold(&[7]).await.0 == StatusCode::CREATED }).await;
+    post_ok(&mut olga, &terms, changed(&show, "sales_from", Value::Null)).await;
+    wait_until("the other server sells", || async { world.visitor_at(1).hold(&[7]).await.0 == StatusCode::CREATED })
+        .await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_per_person_and_the_length_of_holds_are_the_shows_own() {
+async fn show_has_its_own_person_limit_and_hold_length() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let terms = format!("/programme/{}/terms", world.show);
     let show = seen(&mut olga, &world).await;
     let mut request = changed(&show, "per_person", json!(2));
     request["terms"]["hold_seconds"] = json!(60);
-    done(&mut olga, &terms, request).await;
+    post_ok(&mut olga, &terms, request).await;
     let ann = world.visitor();
     assert_eq!(ann.hold(&[1, 2, 3]).await.1["code"], "person_limit");
     let (status, hold) = ann.hold(&[1, 2]).await;
@@ -71,15 +74,15 @@ async fn a_limit_per_person_and_the_length_of_holds_are_the_shows_own() {
     let now = platform::clock::now().0;
     let left = hold["expires_at_ms"].as_i64().expect("an instant") - now;
     assert!((40_000..=61_000).contains(&left), "a minute: {left} ms");
-    // One after the other is no way around it.
+    // Consecutive bookings do not avoid the limit.
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
-    until("what is sold counts", || async { ann.hold(&[5]).await.1["code"] == "person_limit" }).await;
+    wait_until("sold seats count", || async { ann.hold(&[5]).await.1["code"] == "person_limit" }).await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prices_change_only_while_nobody_can_take_seats() {
+async fn prices_change_only_while_no_seat_can_be_held() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let terms = format!("/programme/{}/terms", world.show);
@@ -91,9 +94,9 @@ async fn prices_change_only_while_nobody_can_take_seats() {
         request["prices"] = json!({ "gold": minor });
         request
     };
-    let (status, problem) = ask(&mut olga, &terms, dearer(&show, 2_000)).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"), "it is on sale");
-    done(&mut olga, &terms, changed(&show, "sales", json!("paused"))).await;
+    let (status, problem) = post(&mut olga, &terms, dearer(&show, 2_000)).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"), "the show is on sale");
+    post_ok(&mut olga, &terms, changed(&show, "sales", json!("paused"))).await;
     let show = seen(&mut olga, &world).await;
     for (prices, code) in [
         (json!({ "gold": -1 }), "price_invalid"),
@@ -103,24 +106,28 @@ async fn prices_change_only_while_nobody_can_take_seats() {
     ] {
         let mut request = changed(&show, "sales", json!("paused"));
         request["prices"] = prices;
-        assert_eq!(ask(&mut olga, &terms, request).await.1["code"], code);
+        assert_eq!(post(&mut olga, &terms, request).await.1["code"], code);
     }
-    let (status, problem) = ask(&mut olga, &terms, dearer(&show, 2_000)).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"), "others may not know it yet");
-    until("every server knows of the pause", || async {
-        ask(&mut olga.clone(), &terms, dearer(&show, 2_000)).await.0 == StatusCode::OK
+    let (status, problem) = post(&mut olga, &terms, dearer(&show, 2_000)).await;
+    assert_eq!(
+        (status, text(&problem["code"])),
+        (StatusCode::CONFLICT, "wrong_state"),
+        "other servers may have a stale read"
+    );
+    wait_until("every server sees the pause", || async {
+        post(&mut olga.clone(), &terms, dearer(&show, 2_000)).await.0 == StatusCode::OK
     })
     .await;
-    ann.sees(1, '0').await;
+    ann.wait_for_seat(1, '0').await;
     let show = seen(&mut olga, &world).await;
-    done(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
-    let sold = world.visitor().bought(&[1], "tok_paid").await;
+    post_ok(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
+    let sold = world.visitor().buy_seats(&[1], "tok_paid").await;
     assert_eq!(sold["total"]["minor"], 2_000);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_nobody_is_to_see_yet_is_not_listed_nor_sold() {
+async fn planned_show_is_neither_listed_nor_sold() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let terms = format!("/programme/{}/terms", world.show);
@@ -128,8 +135,8 @@ async fn a_show_nobody_is_to_see_yet_is_not_listed_nor_sold() {
     let listed =
         async || world.visitor().get("/api/v1/shows?movie=tide").await.1.to_string().contains(&world.show.to_string());
     assert!(listed().await);
-    done(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await;
-    until("it is not listed", || async { !listed().await }).await;
+    post_ok(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await;
+    wait_until("the show is not listed", || async { !listed().await }).await;
     assert_eq!(world.visitor().hold(&[1]).await.1["code"], "sales_closed");
     let (status, _) = world.visitor().raw(Method::GET, &format!("/shows/{}", world.show), Value::Null, "k").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
@@ -141,59 +148,59 @@ async fn a_show_nobody_is_to_see_yet_is_not_listed_nor_sold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organiser_calls_a_show_off_and_every_buyer_gets_all_of_it_back() {
+async fn organiser_cancels_a_show_and_every_buyer_gets_a_full_refund() {
     let world = World::start(2, &[]).await;
     let mut olga = organiser(&world).await;
     let (ann, ben) = (world.visitor(), world.visitor_at(1));
-    let (first, second) = (ann.bought(&[1, 2], "tok_paid").await, ben.bought(&[3], "tok_paid").await);
+    let (first, second) = (ann.buy_seats(&[1, 2], "tok_paid").await, ben.buy_seats(&[3], "tok_paid").await);
     ann.hold(&[9]).await;
     let path = format!("/programme/{}/cancel", world.show);
-    let (status, problem) = ask(&mut olga, &path, json!({ "reason": " " })).await;
+    let (status, problem) = post(&mut olga, &path, json!({ "reason": " " })).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"));
-    let (status, told) = ask(&mut olga, &path, json!({ "reason": "The roof leaks." })).await;
-    assert_eq!((status, &told["cancellation"]["left"]), (StatusCode::ACCEPTED, &json!(2)), "{told}");
-    assert_eq!(ann.sees_money(&first, "REFUNDED").await["refunds"][0]["amount"]["minor"], 2 * PRICE);
-    assert_eq!(ben.sees_money(&second, "REFUNDED").await["refunds"][0]["amount"]["minor"], PRICE);
-    let path_of_show = format!("{HERE}/programme/{}", world.show);
-    until("its page says that all is done", || async {
+    let (status, answer) = post(&mut olga, &path, json!({ "reason": "The roof leaks." })).await;
+    assert_eq!((status, &answer["cancellation"]["left"]), (StatusCode::ACCEPTED, &json!(2)), "{answer}");
+    assert_eq!(ann.wait_for_money(&first, "REFUNDED").await["refunds"][0]["amount"]["minor"], 2 * PRICE);
+    assert_eq!(ben.wait_for_money(&second, "REFUNDED").await["refunds"][0]["amount"]["minor"], PRICE);
+    let path_of_show = format!("{API}/programme/{}", world.show);
+    wait_until("its page reports that everything is finished", || async {
         let (_, show) = olga.clone().get(&path_of_show).await;
         let gone = &show["cancellation"];
         gone["finished"] == true && gone["refunds_open"] == 0 && gone["undone"] == 2 && gone["left"] == 0
     })
     .await;
-    assert_eq!(ask(&mut olga, &path, json!({ "reason": "Again." })).await.1["code"], "wrong_state");
-    until("they are told why", || async {
+    assert_eq!(post(&mut olga, &path, json!({ "reason": "Again." })).await.1["code"], "wrong_state");
+    wait_until("the reason is mailed", || async {
         world.mails().iter().filter(|mail| mail.contains("The roof leaks.")).count() >= 2
     })
     .await;
-    books_balance(&world).await;
-    // Its time is another show's now.
+    wait_until_books_balance(&world).await;
+    // Another show may take its time.
     let again = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
                  SELECT gen_random_uuid(), screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices FROM shows";
     sqlx::query(again).execute(&world.pg).await.expect("the time is free");
     let again = sqlx::query(again).execute(&world.pg).await;
-    refused_with("and taken again", again, UNIQUE_VIOLATION, "shows_one_at_a_time");
+    assert_refused("the time is taken", again, UNIQUE_VIOLATION, "shows_one_at_a_time");
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_show_that_is_called_off_is_through_though_guests_paid_nothing_and_cash_waits_at_the_counter() {
+async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let hold = holds(&mut ann, &world, &[0, 1]).await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let hold = hold_seats(&mut ann, &world, &[0, 1]).await;
     let guest = json!({ "hold": hold["id"], "means": "free", "total_minor": 0, "reason": "Press.", "name": "Lu Xun" });
-    let (status, free) = ann.post(&sales(&world), guest).await;
+    let (status, free) = ann.post(&sales_path(&world), guest).await;
     assert_eq!(status, StatusCode::CREATED, "{free}");
-    sells(&mut ann, &world, &[2], "cash").await;
+    sell_seats(&mut ann, &world, &[2], "cash").await;
     let ben = world.visitor();
-    let paid = ben.bought(&[3], "tok_paid").await;
+    let paid = ben.buy_seats(&[3], "tok_paid").await;
 
     let path = format!("/programme/{}/cancel", world.show);
-    let (status, told) = ask(&mut olga, &path, json!({ "reason": "The roof leaks." })).await;
-    assert_eq!(status, StatusCode::ACCEPTED, "{told}");
-    ben.sees_money(&paid, "REFUNDED").await;
-    until("no gateway is waited for", || async {
+    let (status, answer) = post(&mut olga, &path, json!({ "reason": "The roof leaks." })).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    ben.wait_for_money(&paid, "REFUNDED").await;
+    wait_until("no gateway refund is pending", || async {
         let gone = seen(&mut olga.clone(), &world).await["cancellation"].clone();
         gone["finished"] == true && gone["refunds_open"] == 0 && gone["refunds_at_counter"] == 1
     })
@@ -201,8 +208,8 @@ async fn a_show_that_is_called_off_is_through_though_guests_paid_nothing_and_cas
     let settled = "SELECT count(*) FROM refunds WHERE booking_id = $1 AND amount_minor = 0 AND state = 'settled'";
     let free: uuid::Uuid = text(&free["id"]).parse().expect("an id");
     let settled: i64 = sqlx::query_scalar(settled).bind(free).fetch_one(&world.pg).await.expect("refunds are counted");
-    assert_eq!(settled, 1, "nothing was to be paid back, and that is done");
-    // The page does not look again for ever.
+    assert_eq!(settled, 1, "the refund of nothing is settled");
+    // The page stops polling.
     let visitor = olga.visitor();
     let page = format!("{}/staff/aurora/shows/{}", visitor.base, world.show);
     let page = visitor.client.get(page).header("cookie", &visitor.cookie).send().await.expect("the server answers");

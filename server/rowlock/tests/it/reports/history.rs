@@ -1,5 +1,4 @@
-//! A history of sales, refunds and lost people, spread over the days around a change of clocks, and counted twice: by
-//! the reports, and here from the rows.
+//! A history of sales, refunds and abandoned holds around a change of clocks, counted by the reports and from the rows.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +8,24 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{report, staff};
-use crate::box_office::{PIN, at_work, desk, holds, manager, of_booking, sells};
-use crate::world::{PRICE, World, insert_show, text, until};
+use crate::box_office::{PIN, booking_path, desk_path, hold_seats, manager, sell_seats, seller_with_open_till};
+use crate::world::{PRICE, World, insert_show, text, wait_until};
 
-/// Where the theatre is.
+/// Time zone of the theatre.
 const ZONE: chrono_tz::Tz = chrono_tz::Europe::Lisbon;
-/// The days of the history; clocks go back on the 25th of October.
+/// Days of the history; clocks go back on 25 October.
 const FROM: &str = "2026-10-20";
 const TO: &str = "2026-11-05";
 
-/// Taken and given back, minor units.
-type Money = (i64, i64);
+/// Money taken and refunded, in minor units.
+type TakenAndRefunded = (i64, i64);
 
-/// Moves everything that happened to its own instant in these days, as if it had taken two weeks. What a booking's story
-/// says stays in order.
-async fn spread(world: &World) {
+/// Distributes all rows over these days, as if the history had taken two weeks. The events of a booking stay in order.
+async fn distribute_over_days(world: &World) {
     let statements = [
         "ALTER TABLE booking_events DISABLE TRIGGER booking_events_immutable",
         "ALTER TABLE refunds DISABLE TRIGGER refunds_settle_once",
-        // Half past midnight and a quarter to it, on both clocks: days begin where they begin there, not here.
+        // Around midnight in both offsets: days must begin at local midnight.
         "CREATE TABLE spread AS
          SELECT id, timestamptz '2026-10-20 23:30:00Z' + (row_number() OVER (ORDER BY created_at, id)) * interval '15 hours 40 minutes'
                     AS at FROM bookings",
@@ -43,10 +41,10 @@ async fn spread(world: &World) {
     }
 }
 
-/// What the rows say of money, by day on the clocks of the theatre.
-async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, Money> {
+/// Money of the rows by local day of the theatre.
+async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, TakenAndRefunded> {
     let day = |at: DateTime<Utc>| at.with_timezone(&ZONE).date_naive();
-    let mut days: BTreeMap<NaiveDate, Money> = BTreeMap::new();
+    let mut days: BTreeMap<NaiveDate, TakenAndRefunded> = BTreeMap::new();
     let paid: Vec<(Uuid, i64)> = sqlx::query_as(
         "SELECT payment.booking_id, coalesce(payment.charged_minor, payment.amount_minor)
                                     - coalesce(came.charged_minor, came.amount_minor, 0)
@@ -62,7 +60,7 @@ async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, Money> {
                 .bind(booking)
                 .fetch_one(&world.pg)
                 .await
-                .expect("it is in the story");
+                .expect("the event exists");
         days.entry(day(at)).or_default().0 += minor;
     }
     let refunds: Vec<(DateTime<Utc>, i64)> =
@@ -76,8 +74,8 @@ async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, Money> {
     days
 }
 
-fn money_of(report: &Value) -> BTreeMap<NaiveDate, Money> {
-    let mut days: BTreeMap<NaiveDate, Money> = BTreeMap::new();
+fn money_of(report: &Value) -> BTreeMap<NaiveDate, TakenAndRefunded> {
+    let mut days: BTreeMap<NaiveDate, TakenAndRefunded> = BTreeMap::new();
     for line in report["lines"].as_array().expect("lines") {
         assert_eq!(line["currency"], "EUR", "{line}");
         let day = days.entry(text(&line["date"]).parse().expect("a day")).or_default();
@@ -87,18 +85,18 @@ fn money_of(report: &Value) -> BTreeMap<NaiveDate, Money> {
     days
 }
 
-/// Sells, gives back, declines and abandons, all through the doors everybody uses. How many were sold.
-async fn happen(world: &World) -> i64 {
+/// Sells, refunds, declines and abandons through the public API. Returns the number of sales.
+async fn create_history(world: &World) -> i64 {
     let mut sold = 0;
     for number in 0..12_u32 {
         let visitor = world.visitor();
         let seats = [number * 3, number * 3 + 1, number * 3 + 2];
-        // One in six is a cent short at the gateway: all of it goes back.
+        // One in six is a cent short at the gateway, and is refunded in full.
         let token = if number % 6 == 5 { "tok_another_amount" } else { "tok_paid" };
-        let booking = visitor.bought(&seats, token).await;
+        let booking = visitor.buy_seats(&seats, token).await;
         match number % 4 {
             _ if token == "tok_another_amount" => {
-                visitor.sees_money(&booking, "REFUNDED").await;
+                visitor.wait_for_money(&booking, "REFUNDED").await;
                 continue;
             }
             0 => {
@@ -106,30 +104,30 @@ async fn happen(world: &World) -> i64 {
             }
             1 => {
                 assert_eq!(visitor.cancel(&booking, None).await.0, StatusCode::OK);
-                visitor.sees_money(&booking, "REFUNDED").await;
+                visitor.wait_for_money(&booking, "REFUNDED").await;
             }
             2 => {
                 let reference = text(&booking["reference"]).to_owned();
                 let (well, said) = world.command(&["cancel-booking", &reference, "--reason", "A broken seat."]).await;
                 assert!(well, "{said}");
-                visitor.sees_money(&booking, "REFUNDED").await;
+                visitor.wait_for_money(&booking, "REFUNDED").await;
             }
             _ => {}
         }
         sold += 1;
     }
-    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
     sold
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn takings_agree_with_payments_and_refunds_to_the_cent_on_every_day() {
+async fn takings_match_payments_and_refunds_to_the_cent_on_every_day() {
     let world = World::start(1, &[]).await;
-    let sold = happen(&world).await;
-    spread(&world).await;
+    let sold = create_history(&world).await;
+    distribute_over_days(&world).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let rows = money_of_rows(&world).await;
-    assert!(rows.len() > 4, "the history takes days: {rows:?}");
+    assert!(rows.len() > 4, "the history spans days: {rows:?}");
 
     let whole = report(&mut max, "takings", FROM, TO).await;
     assert_eq!(money_of(&whole), rows);
@@ -139,13 +137,13 @@ async fn takings_agree_with_payments_and_refunds_to_the_cent_on_every_day() {
         (total["taken_minor"].as_i64(), total["refunded_minor"].as_i64(), total["net_minor"].as_i64()),
         (Some(taken), Some(back), Some(taken - back))
     );
-    // What is left is what the tickets cost that are still good, and the fees.
+    // The rest is the price of the valid tickets, and the fees.
     let tickets = "SELECT coalesce(sum(total_minor), 0)::bigint FROM bookings WHERE state = 'CONFIRMED'";
     let fees = total["fees_minor"].as_i64().expect("fees");
-    assert!(fees > 0, "buyers who cancel leave one");
+    assert!(fees > 0, "cancellations leave fees");
     assert_eq!(taken - back, world.count(tickets).await + fees);
 
-    // Cut anywhere, the parts add up: no day is in two of them, and none in neither.
+    // Split at any day, the parts add up: each day is in exactly one part.
     let days: Vec<NaiveDate> = FROM.parse::<NaiveDate>().expect("a day").iter_days().take(17).collect();
     for cut in 1..days.len() {
         let first = report(&mut max, "takings", FROM, &days[cut - 1].to_string()).await;
@@ -154,28 +152,28 @@ async fn takings_agree_with_payments_and_refunds_to_the_cent_on_every_day() {
         both.extend(money_of(&second));
         assert_eq!(both, rows, "cut before {}", days[cut]);
     }
-    assert_eq!(sales_in_all(&report(&mut max, "sales", FROM, TO).await).0, sold);
+    assert_eq!(sales_totals(&report(&mut max, "sales", FROM, TO).await).0, sold);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_exchange_leaves_the_day_of_the_sale_as_it_was_and_agrees_with_the_till() {
+async fn exchange_keeps_the_day_of_the_sale_and_matches_the_till() {
     let world = World::start(1, &[]).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let old = sells(&mut ann, &world, &[4], "cash").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let old = sell_seats(&mut ann, &world, &[4], "cash").await;
     for statement in [
         "ALTER TABLE booking_events DISABLE TRIGGER booking_events_immutable",
         "UPDATE booking_events SET at = at - interval '1 day'",
     ] {
         sqlx::query(statement).execute(&world.pg).await.expect(statement);
     }
-    let hold = holds(&mut ann, &world, &[6, 7]).await;
+    let hold = hold_seats(&mut ann, &world, &[6, 7]).await;
     let more = json!({ "show": world.show, "hold": hold["id"], "total_minor": 2 * PRICE, "reason": "A friend came." });
-    let (status, new) = ann.post(&of_booking(&old, "/exchange"), more).await;
+    let (status, new) = ann.post(&booking_path(&old, "/exchange"), more).await;
     assert_eq!(status, StatusCode::CREATED, "{new}");
     let (_, takings) = max.get("/api/v1/theatres/aurora/reports/takings").await;
-    let days: Vec<Money> = money_of(&takings).into_values().collect();
+    let days: Vec<TakenAndRefunded> = money_of(&takings).into_values().collect();
     assert_eq!(days, [(PRICE, 0), (PRICE, 0)], "{takings}");
     let till = "SELECT sum(amount_minor)::bigint FROM till_rows WHERE kind IN ('sale', 'exchange')";
     assert_eq!(world.count(till).await, 2 * PRICE);
@@ -183,28 +181,28 @@ async fn an_exchange_leaves_the_day_of_the_sale_as_it_was_and_agrees_with_the_ti
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_went_back_before_and_with_an_exchange_is_told_once_and_agrees_with_the_till() {
+async fn refunds_before_and_with_an_exchange_are_counted_once_and_match_the_till() {
     let world = World::start(1, &[]).await;
     let (mut max, account) = manager(&world).await;
-    let mut ann = at_work(&world, "ann@example.org").await;
-    let old = sells(&mut ann, &world, &[3, 4, 5], "cash").await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let old = sell_seats(&mut ann, &world, &[3, 4, 5], "cash").await;
     let part = json!({ "seats": [3], "reason": "It is broken.", "manager": account, "pin": PIN });
-    assert_eq!(ann.post(&of_booking(&old, "/refund"), part).await.0, StatusCode::OK);
-    let agree = async |max: &mut crate::accounts::Browser, expected: Money| {
+    assert_eq!(ann.post(&booking_path(&old, "/refund"), part).await.0, StatusCode::OK);
+    let agree = async |max: &mut crate::accounts::Browser, expected: TakenAndRefunded| {
         let (_, takings) = max.get("/api/v1/theatres/aurora/reports/takings").await;
         assert_eq!(money_of(&takings).into_values().collect::<Vec<_>>(), [expected], "{takings}");
-        let (_, till) = max.clone().get(&desk("tills")).await;
+        let (_, till) = max.clone().get(&desk_path("tills")).await;
         assert_eq!(till[0]["cash"]["minor"], expected.0 - expected.1, "{till}");
     };
     agree(&mut max, (3 * PRICE, PRICE)).await;
-    // For as many seats as are left, then for one less.
+    // For as many seats as are left, then for one fewer.
     let mut booking = old;
     for (seats, expected) in [(&[6, 7][..], (3 * PRICE, PRICE)), (&[8], (3 * PRICE, 2 * PRICE))] {
-        let hold = holds(&mut ann, &world, seats).await;
+        let hold = hold_seats(&mut ann, &world, seats).await;
         let total = &hold["total"]["minor"];
-        let wish = json!({ "show": world.show, "hold": hold["id"], "total_minor": total, "reason": "A better view.",
+        let request_body = json!({ "show": world.show, "hold": hold["id"], "total_minor": total, "reason": "A better view.",
                            "manager": account, "pin": PIN });
-        let (status, new) = ann.post(&of_booking(&booking, "/exchange"), wish).await;
+        let (status, new) = ann.post(&booking_path(&booking, "/exchange"), request_body).await;
         assert_eq!(status, StatusCode::CREATED, "{new}");
         agree(&mut max, expected).await;
         booking = new;
@@ -212,21 +210,21 @@ async fn what_went_back_before_and_with_an_exchange_is_told_once_and_agrees_with
     world.end().await;
 }
 
-/// Bookings, tickets, gross and given back, in all.
-fn sales_in_all(report: &Value) -> (i64, i64, i64, i64) {
+/// Totals: bookings, tickets, gross and refunds.
+fn sales_totals(report: &Value) -> (i64, i64, i64, i64) {
     let total = &report["totals"][0];
     let number = |name: &str| total[name].as_i64().unwrap_or(0);
     (number("bookings"), number("tickets"), number("gross_minor"), number("given_back"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sales_are_told_by_day_channel_category_film_and_show_and_each_adds_up() {
+async fn sales_by_day_channel_category_film_and_show_each_add_up() {
     let world = World::start(1, &[]).await;
-    let sold = happen(&world).await;
-    spread(&world).await;
+    let sold = create_history(&world).await;
+    distribute_over_days(&world).await;
     let mut olga = staff(&world, "olga@example.org", "organiser").await;
     let report = report(&mut olga, "sales", FROM, TO).await;
-    let (bookings, tickets, gross, given_back) = sales_in_all(&report);
+    let (bookings, tickets, gross, given_back) = sales_totals(&report);
     assert_eq!((bookings, tickets, gross), (sold, 3 * sold, 3 * sold * PRICE));
     let returned = "SELECT (SELECT count(*) FROM returned_seats)
                          + (SELECT count(*) FROM tickets JOIN bookings ON id = booking_id WHERE state = 'CANCELLED')";
@@ -247,11 +245,11 @@ async fn sales_are_told_by_day_channel_category_film_and_show_and_each_adds_up()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_theatre_is_told_nothing_of_another_one() {
+async fn theatre_gets_no_data_of_another_theatre() {
     let world = World::start(1, &[]).await;
     crate::accounts::another_theatre(&world).await;
-    world.visitor().bought(&[1], "tok_paid").await;
-    let mut max = crate::accounts::signed_up(&world, "max@example.org").await;
+    world.visitor().buy_seats(&[1], "tok_paid").await;
+    let mut max = crate::accounts::register_and_log_in(&world, "max@example.org").await;
     crate::accounts::grant(&world, "max@example.org", "rialto", "manager").await;
     let (status, sales) = max.get("/api/v1/theatres/rialto/reports/sales").await;
     assert_eq!((status, &sales["totals"]), (StatusCode::OK, &Value::Array(vec![])));
@@ -265,11 +263,11 @@ async fn a_theatre_is_told_nothing_of_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_are_counted_from_the_hold_to_the_ticket_and_where_they_were_lost() {
+async fn funnel_counts_visitors_from_hold_to_ticket_and_where_they_left() {
     let world = World::start(1, &[]).await;
-    // Two pay, one is declined, one lets go after checking out, one is still deciding, one never checks out.
-    world.visitor().bought(&[1, 2], "tok_paid").await;
-    world.visitor().bought(&[3], "tok_paid").await;
+    // Two pay, one is declined, one releases after checkout, one has a hold, one never checks out.
+    world.visitor().buy_seats(&[1, 2], "tok_paid").await;
+    world.visitor().buy_seats(&[3], "tok_paid").await;
     for (seat, pays) in [(4, Some("tok_declined")), (5, None), (6, None)] {
         let visitor = world.visitor();
         let (_, hold) = visitor.hold(&[seat]).await;
@@ -283,8 +281,8 @@ async fn people_are_counted_from_the_hold_to_the_ticket_and_where_they_were_lost
     }
     let idle = world.visitor();
     assert_eq!(idle.hold(&[7]).await.0, StatusCode::CREATED);
-    assert_eq!(idle.hold(&[8]).await.0, StatusCode::CONFLICT, "what is refused is no hold");
-    until("holds are written down", || async {
+    assert_eq!(idle.hold(&[8]).await.0, StatusCode::CONFLICT, "a refused hold does not count");
+    wait_until("holds are recorded", || async {
         world.count("SELECT coalesce(sum(granted), 0)::bigint FROM hold_counts").await == 6
     })
     .await;
@@ -304,32 +302,32 @@ async fn people_are_counted_from_the_hold_to_the_ticket_and_where_they_were_lost
     ] {
         assert_eq!(funnel[step], number, "{step}: {funnel}");
     }
-    // A hold counts on the day it was taken, and nothing before counts.
+    // A hold counts on the day it was taken.
     let (_, before) = max.get("/api/v1/theatres/aurora/reports/funnel?from=2020-01-01&to=2020-02-01").await;
     assert_eq!((&before["holds"], &before["checked_out"]), (&0.into(), &0.into()));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_seat_is_as_hot_as_often_as_it_was_sold_in_the_shows_of_its_room() {
+async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
     let world = World::start(1, &[]).await;
-    // One more show in the same room, and one in another.
+    // Another show with the same layout, and one with another layout.
     let other = insert_show(&world.pg, 300_000, 30 * 3_600).await;
     let second = insert_show(&world.pg, 300_000, 40 * 3_600).await;
     for statement in [
         "UPDATE shows SET (screen_id, layout_id) = (SELECT screen_id, layout_id FROM shows WHERE id = $1) WHERE id = $2",
-        // The room was built anew before that one.
+        // The layout was replaced before that one.
         "UPDATE shows SET screen_id = (SELECT screen_id FROM shows WHERE id = $1) WHERE id = $2",
     ] {
         let moved = if statement.contains("layout_id)") { second } else { other };
-        sqlx::query(statement).bind(world.show).bind(moved).execute(&world.pg).await.expect("it is moved");
+        sqlx::query(statement).bind(world.show).bind(moved).execute(&world.pg).await.expect("the show is changed");
     }
-    world.visitor().bought(&[46, 47], "tok_paid").await;
+    world.visitor().buy_seats(&[46, 47], "tok_paid").await;
     let again = crate::world::Visitor { show: second, ..world.visitor() };
-    let given_back = again.bought(&[46, 48], "tok_paid").await;
+    let given_back = again.buy_seats(&[46, 48], "tok_paid").await;
     assert_eq!(again.cancel(&given_back, Some(&[48])).await.0, StatusCode::OK);
-    crate::world::Visitor { show: other, ..world.visitor() }.bought(&[46], "tok_paid").await;
-    until("it is free again", || async {
+    crate::world::Visitor { show: other, ..world.visitor() }.buy_seats(&[46], "tok_paid").await;
+    wait_until("the seat is free again", || async {
         world.count("SELECT count(*) FROM seat_claims WHERE seat_no = 48 AND state = 'sold'").await == 0
     })
     .await;

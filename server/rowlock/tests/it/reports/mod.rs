@@ -1,19 +1,19 @@
-//! Reports over a history that really happened: they say what the rows say, to the cent, for every day.
+//! Reports over a real history match the rows to the cent, for every day.
 
 mod history;
-mod shown;
+mod pages;
 
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::accounts::{Browser, grant, signed_up};
+use crate::accounts::{Browser, grant, register_and_log_in};
 use crate::world::World;
 
-/// Somebody who works at the Aurora.
+/// A signed-in member of the Aurora's staff.
 pub async fn staff(world: &World, email: &str, role: &str) -> Browser {
-    let somebody = signed_up(world, email).await;
+    let browser = register_and_log_in(world, email).await;
     grant(world, email, "aurora", role).await;
-    somebody
+    browser
 }
 
 /// A report of the Aurora.

@@ -1,8 +1,7 @@
-//! What is shipped besides the server works with it: the proxy's and PgBouncer's settings, as they are in `deploy/`, only
-//! with other addresses.
+//! The shipped settings of the proxy and of PgBouncer in `deploy/`, with other addresses.
 
-mod pooled;
-mod redis_away;
+mod pgbouncer;
+mod redis_outage;
 mod rolling;
 mod versions;
 
@@ -13,44 +12,45 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::process::{Child, Command};
 
-use crate::world::until;
+use crate::world::wait_until;
 
-/// Where programs for those who serve are, besides the PATH.
+/// Folder of system programs, besides the PATH.
 const SBIN: &str = "/usr/sbin";
 
-/// A program: what the variable names, else what is found. `cargo xtask test` names those it can have.
+/// Finds a program: the variable's value, else the system's. `cargo xtask test` sets the variables of available
+/// programs.
 fn program(variable: &str, name: &str) -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(variable) {
         return Some(named.into());
     }
     let found = system_program(name);
     if found.is_none() {
-        eprintln!("{name} is not here: this is left to `cargo xtask test`");
+        eprintln!("{name} is not installed: skipped outside `cargo xtask test`");
     }
     found
 }
 
-/// The system's own, if it has one.
+/// The system's program, if there is one.
 fn system_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).chain([PathBuf::from(SBIN)]).map(|folder| folder.join(name));
     found.into_iter().find(|program| program.is_file())
 }
 
-/// A file of settings as it is shipped, each line that begins so replaced.
-fn shipped(text: &str, instead: &[(&str, String)]) -> String {
+/// A shipped settings file, with each line that has one of these beginnings replaced.
+fn with_lines_replaced(text: &str, instead: &[(&str, String)]) -> String {
     let mut lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
     for (begins, line) in instead {
         let found = lines.iter_mut().find(|known| known.trim_start().starts_with(begins));
-        *found.unwrap_or_else(|| panic!("nothing that is shipped begins with {begins:?}")) = line.clone();
+        *found.unwrap_or_else(|| panic!("no shipped line begins with {begins:?}")) = line.clone();
     }
     lines.join("\n") + "\n"
 }
 
-/// The proxy as it is shipped, listening on this port, in front of these two replicas, and controlled by that socket.
+/// The shipped proxy settings with this port, control socket and these two replicas.
 fn proxy(port: u16, control: &Path, replicas: [&str; 2]) -> String {
     let [one, two] = replicas.map(|url| url.trim_start_matches("http://"));
-    shipped(
+    with_lines_replaced(
         include_str!("../../../../../deploy/haproxy.cfg"),
         &[
             ("maxconn", format!("    maxconn 1000\n    stats socket {} level admin", control.display())),
@@ -63,7 +63,7 @@ fn proxy(port: u16, control: &Path, replicas: [&str; 2]) -> String {
     )
 }
 
-/// Whether the proxy sends visitors to this replica.
+/// Returns whether the proxy sends requests to this replica.
 async fn is_used(control: &Path, replica: &str) -> bool {
     let asked = async {
         let mut stream = UnixStream::connect(control).await?;
@@ -76,14 +76,14 @@ async fn is_used(control: &Path, replica: &str) -> bool {
     said.lines().any(|line| line.starts_with(&format!("replicas,{replica},")) && line.contains(",UP,"))
 }
 
-/// A file that goes with the test, and the program that reads it.
-struct Running {
+/// A settings file that is deleted with the test, and the program that reads it.
+struct RunningProgram {
     file: PathBuf,
     _process: Child,
 }
 
-impl Running {
-    /// Starts it and waits until it listens.
+impl RunningProgram {
+    /// Starts the program and waits until it listens.
     async fn start(command: &mut Command, file: &Path, port: u16) -> Self {
         let process = command
             .stdin(Stdio::null())
@@ -92,12 +92,12 @@ impl Running {
             .kill_on_drop(true)
             .spawn()
             .expect("it starts");
-        until("it listens", || async { TcpStream::connect(("127.0.0.1", port)).await.is_ok() }).await;
+        wait_until("the program listens", || async { TcpStream::connect(("127.0.0.1", port)).await.is_ok() }).await;
         Self { file: file.to_owned(), _process: process }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.file);
     }
@@ -105,6 +105,6 @@ impl Drop for Running {
 
 fn file(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("rowlock-{}-{name}", platform::ids::new_id().simple()));
-    std::fs::write(&path, text).expect("it is written");
+    std::fs::write(&path, text).expect("the file is written");
     path
 }

@@ -1,5 +1,4 @@
-//! Replicas are exchanged one by one behind the proxy that is shipped, while people go on: no request of theirs fails,
-//! and whoever watches a map is told when to come back, and can.
+//! Rolling update of replicas behind the shipped proxy: no request fails, and live maps get a retry time and reconnect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,21 +12,21 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{Running, file, is_used, program, proxy};
+use super::{RunningProgram, file, is_used, program, proxy};
 use crate::ports;
 use crate::replicas::Replica;
-use crate::world::{Visitor, World, text, until};
+use crate::world::{Visitor, World, text, wait_until};
 
-/// People who take seats and let them go, and who watch.
+/// Visitors who hold and release seats, and who watch the live map.
 const BUSY: usize = 6;
 const WATCHING: usize = 4;
-/// How soon they want the next at the earliest: people are no load generator, and limits are for those.
+/// Minimum pause of a visitor: rate limits apply to faster ones.
 const PACE: Duration = Duration::from_millis(100);
-/// Nobody who watches is told to stay away for longer.
+/// Longest retry time that a live map may get.
 const LONGEST_BREAK_MS: u64 = 1_500;
 
-/// Goes on until told to stop; every request must be answered as if nothing happened.
-async fn be_busy(visitor: Visitor, seat: u32, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
+/// Repeats requests until stopped; each must succeed.
+async fn keep_holding_and_releasing(visitor: Visitor, seat: u32, stop: Arc<AtomicBool>, done: Arc<AtomicUsize>) {
     let seats = format!("/api/v1/shows/{}/seats", visitor.show);
     let holds = format!("/api/v1/shows/{}/holds", visitor.show);
     let mut pace = tokio::time::interval(PACE);
@@ -36,18 +35,18 @@ async fn be_busy(visitor: Visitor, seat: u32, stop: Arc<AtomicBool>, done: Arc<A
         let (status, body) = visitor.get(&seats).await;
         assert_eq!(status, StatusCode::OK, "reading: {body}");
         let (status, hold) = visitor.call(Method::POST, &holds, json!({ "seats": [seat] })).await;
-        assert_eq!(status, StatusCode::CREATED, "taking a seat: {hold}");
+        assert_eq!(status, StatusCode::CREATED, "holding a seat: {hold}");
         let mine = format!("{holds}/{}", text(&hold["id"]));
         let (status, body) = visitor.call(Method::DELETE, &mine, Value::Null).await;
-        assert_eq!(status, StatusCode::NO_CONTENT, "letting it go: {body}");
+        assert_eq!(status, StatusCode::NO_CONTENT, "releasing it: {body}");
         done.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Watches as the page does: told to come back, it waits as long as it was told, and comes back once.
-async fn watch(visitor: Visitor, stop: Arc<AtomicBool>, breaks: Arc<AtomicUsize>, watching: Arc<AtomicUsize>) {
+/// Watches like the page: waits for the retry time, and reconnects once.
+async fn keep_watching(visitor: Visitor, stop: Arc<AtomicBool>, breaks: Arc<AtomicUsize>, watching: Arc<AtomicUsize>) {
     while !stop.load(Ordering::Relaxed) {
-        let mut socket = visitor.watch().await;
+        let mut socket = visitor.open_live_map().await;
         watching.fetch_add(1, Ordering::Relaxed);
         let retry_ms = loop {
             let next = socket.next();
@@ -57,13 +56,13 @@ async fn watch(visitor: Visitor, stop: Arc<AtomicBool>, breaks: Arc<AtomicUsize>
                 }
                 continue;
             };
-            match next.expect("nobody is cut off without a word").expect("a good message") {
+            match next.expect("a retry frame precedes the close").expect("a good message") {
                 Message::Binary(bytes) => {
                     if let Frame::Drain { retry_ms } = Frame::decode(&bytes, 300).expect("a frame") {
                         break retry_ms;
                     }
                 }
-                Message::Close(_) => panic!("the socket is closed without a word"),
+                Message::Close(_) => panic!("the socket is closed without a retry frame"),
                 _ => {}
             }
         };
@@ -75,7 +74,7 @@ async fn watch(visitor: Visitor, stop: Arc<AtomicBool>, breaks: Arc<AtomicUsize>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replicas_are_exchanged_while_people_go_on() {
+async fn rolling_update_fails_no_request() {
     let Some(program) = program("HAPROXY", "haproxy") else { return };
     let world = World::start(0, &[]).await;
     let port = ports::free().port();
@@ -86,9 +85,9 @@ async fn replicas_are_exchanged_while_people_go_on() {
     let text = proxy(port, &control, [&replicas[0].url, &replicas[1].url]);
     join_all(replicas.iter().map(Replica::start)).await;
     let file = file("haproxy.cfg", &text);
-    let _proxy = Running::start(Command::new(program).arg("-db").arg("-f").arg(&file), &file, port).await;
+    let _proxy = RunningProgram::start(Command::new(program).arg("-db").arg("-f").arg(&file), &file, port).await;
     let both = || async { is_used(&control, names[0]).await && is_used(&control, names[1]).await };
-    until("both replicas are used", both).await;
+    wait_until("both replicas are used", both).await;
 
     let (stop, done, breaks, watching) = (Arc::<AtomicBool>::default(), Arc::default(), Arc::default(), Arc::default());
     let visitor = || Visitor {
@@ -99,26 +98,32 @@ async fn replicas_are_exchanged_while_people_go_on() {
     };
     let mut people = Vec::new();
     for seat in 0..BUSY as u32 {
-        people.push(tokio::spawn(be_busy(visitor(), seat, Arc::clone(&stop), Arc::clone(&done))));
+        people.push(tokio::spawn(keep_holding_and_releasing(visitor(), seat, Arc::clone(&stop), Arc::clone(&done))));
     }
     for _ in 0..WATCHING {
-        people.push(tokio::spawn(watch(visitor(), Arc::clone(&stop), Arc::clone(&breaks), Arc::clone(&watching))));
+        people.push(tokio::spawn(keep_watching(
+            visitor(),
+            Arc::clone(&stop),
+            Arc::clone(&breaks),
+            Arc::clone(&watching),
+        )));
     }
     let all_watch = || async { watching.load(Ordering::Relaxed) == WATCHING };
-    until("everyone watches", all_watch).await;
+    wait_until("every live map is open", all_watch).await;
     for replica in &replicas {
         let before = done.load(Ordering::Relaxed);
         replica.stop().await;
-        until("people go on without it", || async { done.load(Ordering::Relaxed) > before + BUSY }).await;
+        wait_until("requests succeed without the replica", || async { done.load(Ordering::Relaxed) > before + BUSY })
+            .await;
         replica.start().await;
-        until("both replicas are used again", both).await;
-        until("everyone watches again", all_watch).await;
+        wait_until("both replicas are used again", both).await;
+        wait_until("every live map is open again", all_watch).await;
     }
     stop.store(true, Ordering::Relaxed);
     for person in people {
-        person.await.expect("nobody was failed");
+        person.await.expect("no request failed");
     }
-    assert!(breaks.load(Ordering::Relaxed) >= WATCHING, "everyone watched at one of them");
+    assert!(breaks.load(Ordering::Relaxed) >= WATCHING, "every live map was interrupted");
     for replica in &replicas {
         replica.kill().await;
     }

@@ -1,4 +1,5 @@
-//! Replicas of two versions behind the proxy that is shipped: files of either are found, whoever is asked first.
+//! Replicas of two versions behind the shipped proxy: files of both versions are served, whichever replica gets the
+//! request.
 
 use futures::future::join_all;
 use http::caching::{FOREVER, PRIVATE};
@@ -6,22 +7,22 @@ use reqwest::StatusCode;
 use reqwest::header::CACHE_CONTROL;
 use tokio::process::Command;
 
-use super::{Running, file, is_used, program, proxy};
-use crate::files::{NEW, OF_A_MODULE, OLD, Site, content};
+use super::{RunningProgram, file, is_used, program, proxy};
 use crate::ports;
 use crate::replicas::Replica;
-use crate::world::{World, until};
+use crate::static_files::{NEW, OF_A_MODULE, OLD, Site, content};
+use crate::world::{World, wait_until};
 
-/// How often each file is asked for: by chance alone, all of them are not found.
+/// Requests per file: without the retry at the other replica, some would fail.
 const TIMES: usize = 12;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_of_either_version_are_found_while_replicas_are_of_two() {
+async fn files_of_both_versions_are_served_during_a_rolling_update() {
     let Some(program) = program("HAPROXY", "haproxy") else { return };
     let world = World::start(0, &[]).await;
     let port = ports::free().port();
     let public = format!("http://127.0.0.1:{port}");
-    let sites = [Site::of(&[OLD]), Site::of(&[NEW])];
+    let sites = [Site::with_versions(&[OLD]), Site::with_versions(&[NEW])];
     let replicas = sites.each_ref().map(|site| {
         let settings = [("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1"), ("SITE_ROOT", site.path())];
         Replica::new(&world, &settings)
@@ -29,8 +30,9 @@ async fn files_of_either_version_are_found_while_replicas_are_of_two() {
     let control = std::env::temp_dir().join(format!("rowlock-proxy-{port}"));
     let settings = file("haproxy.cfg", &proxy(port, &control, [&replicas[0].url, &replicas[1].url]));
     join_all(replicas.iter().map(Replica::start)).await;
-    let _proxy = Running::start(Command::new(program).arg("-db").arg("-f").arg(&settings), &settings, port).await;
-    until("both replicas are used", || async { is_used(&control, "one").await && is_used(&control, "two").await })
+    let _proxy =
+        RunningProgram::start(Command::new(program).arg("-db").arg("-f").arg(&settings), &settings, port).await;
+    wait_until("both replicas are used", || async { is_used(&control, "one").await && is_used(&control, "two").await })
         .await;
 
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
@@ -47,7 +49,7 @@ async fn files_of_either_version_are_found_while_replicas_are_of_two() {
             }
         }
     }
-    // What none of them has is not asked for without end.
+    // A file that no replica has is not retried forever.
     let missing = ask("00000000000000ff", OF_A_MODULE[0]).await;
     assert_eq!(missing, (StatusCode::NOT_FOUND, PRIVATE.to_owned(), String::new()));
     for replica in &replicas {

@@ -1,4 +1,4 @@
-//! Keys of other systems: shown once, good for reading in one theatre, and good for nothing when revoked.
+//! API keys of other systems: shown once, read-only for one theatre, and void when revoked.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use crate::world::{World, text};
 
 const KEYS: &str = "/api/v1/theatres/aurora/api-keys";
 
-/// Status and JSON of what a program with this key is answered.
-async fn asks(world: &World, key: &str, method: Method, path: &str) -> (StatusCode, Value) {
+/// Status and JSON of a request with this key.
+async fn request_with_key(world: &World, key: &str, method: Method, path: &str) -> (StatusCode, Value) {
     let visitor = world.visitor();
     let request = visitor
         .client
@@ -22,24 +22,28 @@ async fn asks(world: &World, key: &str, method: Method, path: &str) -> (StatusCo
     (status, answer.json().await.unwrap_or(Value::Null))
 }
 
-fn wish(people: bool) -> Value {
+fn key_body(people: bool) -> Value {
     json!({ "name": "Bookkeeping", "reads_people": people, "reason": "The accountant asked." })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_shown_once_reads_its_theatre_and_opens_nothing_when_revoked() {
+async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
     let world = World::start(1, &[]).await;
     another_theatre(&world).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    let booking = world.visitor().bought(&[46, 47], "tok_paid").await;
+    let booking = world.visitor().buy_seats(&[46, 47], "tok_paid").await;
     let visitor = max.visitor();
-    let made = visitor.raw(Method::POST, KEYS, wish(false), "one-intent").await;
+    let made = visitor.raw(Method::POST, KEYS, key_body(false), "one-intent").await;
     assert_eq!(made.0, StatusCode::CREATED, "{}", made.1);
-    assert_eq!(visitor.raw(Method::POST, KEYS, wish(false), "one-intent").await, made, "the same key, the same answer");
+    assert_eq!(
+        visitor.raw(Method::POST, KEYS, key_body(false), "one-intent").await,
+        made,
+        "a retry gets the same answer"
+    );
     let about: Value = serde_json::from_str(&made.1).expect("JSON");
     let key = text(&about["key"]).to_owned();
     assert!(key.starts_with("rlk_") && key.len() == 68, "{key}");
-    // Nowhere but in the answer: neither the list nor any row has it.
+    // Only the answer contains the key: no list and no row.
     assert!(!max.get(KEYS).await.1.to_string().contains(&key));
     let kept: i64 = sqlx::query_scalar(
         "SELECT (SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0)
@@ -55,16 +59,16 @@ async fn a_key_is_shown_once_reads_its_theatre_and_opens_nothing_when_revoked() 
     let read = format!("/api/v1/theatres/aurora/bookings/{}", text(&booking["id"]));
     for report in ["sales", "funnel", "takings", "occupancy", "csv/days"] {
         let path = format!("/api/v1/theatres/aurora/reports/{report}");
-        assert_eq!(asks(&world, &key, Method::GET, &path).await.0, StatusCode::OK, "{report}");
+        assert_eq!(request_with_key(&world, &key, Method::GET, &path).await.0, StatusCode::OK, "{report}");
         let path = format!("/api/v1/theatres/rialto/reports/{report}");
-        assert_eq!(asks(&world, &key, Method::GET, &path).await.0, StatusCode::NOT_FOUND, "{report}");
+        assert_eq!(request_with_key(&world, &key, Method::GET, &path).await.0, StatusCode::NOT_FOUND, "{report}");
     }
-    let (status, seen) = asks(&world, &key, Method::GET, &read).await;
+    let (status, seen) = request_with_key(&world, &key, Method::GET, &read).await;
     assert_eq!((status, &seen["reference"], seen.get("buyer")), (StatusCode::OK, &booking["reference"], None));
     assert_eq!(seen["lines"].as_array().map(Vec::len), Some(2), "{seen}");
     let used = "SELECT count(*) FROM api_keys WHERE last_used_at IS NOT NULL";
     assert_eq!(world.count(used).await, 1);
-    // For people only, whatever the key.
+    // Routes for people only, refused for every key.
     for (method, path) in [
         (Method::GET, KEYS.to_owned()),
         (Method::POST, KEYS.to_owned()),
@@ -73,21 +77,21 @@ async fn a_key_is_shown_once_reads_its_theatre_and_opens_nothing_when_revoked() 
         (Method::GET, "/api/v1/users/me".to_owned()),
         (Method::GET, format!("/api/v1/bookings/{}", text(&booking["id"]))),
     ] {
-        let (status, problem) = asks(&world, &key, method.clone(), &path).await;
+        let (status, problem) = request_with_key(&world, &key, method.clone(), &path).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "token_invalid"), "{method} {path}");
     }
 
-    let (_, other) = max.post(KEYS, wish(true)).await;
-    let (_, seen) = asks(&world, text(&other["key"]), Method::GET, &read).await;
+    let (_, other) = max.post(KEYS, key_body(true)).await;
+    let (_, seen) = request_with_key(&world, text(&other["key"]), Method::GET, &read).await;
     assert_eq!(seen["buyer"], json!({ "name": "Ann Example", "email": "ann@example.org" }));
 
     let revoke = format!("{KEYS}/{}/revoke", text(&about["id"]));
     assert_eq!(max.post(&revoke, json!({ "reason": "Not used." })).await.0, StatusCode::NO_CONTENT);
-    let (status, problem) = asks(&world, &key, Method::GET, &read).await;
+    let (status, problem) = request_with_key(&world, &key, Method::GET, &read).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "token_invalid"));
     assert_eq!(max.post(&revoke, json!({ "reason": "Again." })).await.0, StatusCode::NO_CONTENT);
     let acts = "SELECT count(*) FROM audit_list WHERE act IN ('api_key_made', 'api_key_revoked')";
-    assert_eq!(world.count(acts).await, 3, "what is so already is not written down again");
+    assert_eq!(world.count(acts).await, 3, "a repeated change adds no audit row");
     let strange = format!("{KEYS}/{}/revoke", platform::ids::new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
     for name in ["", "a\nb", &"x".repeat(61)] {
@@ -98,21 +102,21 @@ async fn a_key_is_shown_once_reads_its_theatre_and_opens_nothing_when_revoked() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_asks_without_end_is_told_to_wait() {
+async fn program_over_the_rate_limit_gets_429() {
     let world = World::start(1, &[]).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    let (_, made) = max.post(KEYS, wish(false)).await;
+    let (_, made) = max.post(KEYS, key_body(false)).await;
     let path = format!("/api/v1/theatres/aurora/bookings/{}", platform::ids::new_id());
-    let asked = (0..200).map(|_| asks(&world, text(&made["key"]), Method::GET, &path));
+    let asked = (0..200).map(|_| request_with_key(&world, text(&made["key"]), Method::GET, &path));
     let statuses: Vec<StatusCode> = futures::future::join_all(asked).await.into_iter().map(|one| one.0).collect();
-    let told = |status: StatusCode| statuses.iter().filter(|one| **one == status).count();
-    assert!(told(StatusCode::TOO_MANY_REQUESTS) > 0 && told(StatusCode::NOT_FOUND) >= 120, "{statuses:?}");
-    assert_eq!(told(StatusCode::TOO_MANY_REQUESTS) + told(StatusCode::NOT_FOUND), 200);
+    let count_of = |status: StatusCode| statuses.iter().filter(|one| **one == status).count();
+    assert!(count_of(StatusCode::TOO_MANY_REQUESTS) > 0 && count_of(StatusCode::NOT_FOUND) >= 120, "{statuses:?}");
+    assert_eq!(count_of(StatusCode::TOO_MANY_REQUESTS) + count_of(StatusCode::NOT_FOUND), 200);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_forms_of_the_page_do_what_the_api_does() {
+async fn forms_of_the_page_work_like_the_api() {
     let world = World::start(1, &[("WEBHOOKS_MAY_BE_PRIVATE", "true")]).await;
     let max = staff(&world, "max@example.org", "manager").await;
     let visitor = max.visitor();
@@ -143,7 +147,7 @@ async fn the_forms_of_the_page_do_what_the_api_does() {
     let (status, page) = send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await;
     assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("data-state=\"off\""), "{page}");
     let id: uuid::Uuid = sqlx::query_scalar("SELECT id FROM api_keys").fetch_one(&world.pg).await.expect("one");
-    // What was typed stays in its own form, which stands open, with what is wrong with it.
+    // Input stays in its own form, which is open and shows the error.
     let too_long = "x".repeat(301);
     let (status, page) = send(&format!("/keys/{id}/revoke"), &[("key", "form-7"), ("reason", &too_long)]).await;
     let error = format!("id=\"reason-revoke-{id}-error\"");
@@ -154,7 +158,7 @@ async fn the_forms_of_the_page_do_what_the_api_does() {
     let (status, _) = send(&format!("/keys/{id}/revoke"), &[("key", "form-6"), ("reason", "Over.")]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM api_keys WHERE revoked_at IS NOT NULL").await, 1);
-    // Another site's page cannot send them.
+    // A cross-site form is refused.
     let request = visitor.client.post(format!("{}/staff/aurora/systems/keys", visitor.base));
     let request = request.header("cookie", &visitor.cookie).header("origin", "https://evil.example");
     let answer = form(request, &key).send().await.expect("an answer");

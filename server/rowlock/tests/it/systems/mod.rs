@@ -1,7 +1,7 @@
-//! Other systems of a theatre: what they read with a key, and what they are told.
+//! Other systems of a theatre: API keys and webhook endpoints.
 
+mod deliveries;
 mod failures;
 mod keys;
 pub mod receiver;
 mod slow;
-mod told;

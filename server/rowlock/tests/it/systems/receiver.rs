@@ -1,4 +1,4 @@
-//! Another system: a real HTTP server that writes down what it is told, and answers as a test wants it to.
+//! A webhook endpoint: an HTTP server that records requests and answers as the test configures it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,27 +11,27 @@ use axum::response::{IntoResponse, Response};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 
-use crate::world::until;
+use crate::world::wait_until;
 
-/// How it answers once.
+/// One answer.
 #[derive(Clone, Copy, Debug)]
-pub enum Manner {
+pub enum Reply {
     Status(u16),
-    /// To another path of the same server.
+    /// A redirect to another path of the same server.
     Redirect,
-    /// Never.
+    /// No answer.
     Silence,
 }
 
-/// What it was told once.
+/// A received request.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Delivery {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Told {
+impl Delivery {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("JSON")
     }
@@ -40,7 +40,7 @@ impl Told {
         self.headers[name].to_str().expect("text")
     }
 
-    /// How many of the signatures are made with this secret, over these bytes and this time.
+    /// Number of signatures made with this secret over the received body and time.
     pub fn signed_with(&self, secret: &str) -> usize {
         let header = self.header("rowlock-signature");
         let (time, signatures) = header.split_once(',').expect("a time and signatures");
@@ -59,8 +59,8 @@ impl Told {
 
 #[derive(Clone, Default)]
 pub struct Receiver {
-    told: Arc<Mutex<Vec<Told>>>,
-    manners: Arc<Mutex<VecDeque<Manner>>>,
+    deliveries: Arc<Mutex<Vec<Delivery>>>,
+    replies: Arc<Mutex<VecDeque<Reply>>>,
     usual: Arc<Mutex<Option<u16>>>,
     base: String,
 }
@@ -70,7 +70,7 @@ impl Receiver {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let base = format!("http://{}", listener.local_addr().expect("an address"));
         let receiver = Self { base, ..Self::default() };
-        let app = Router::new().fallback(hear).with_state(receiver.clone());
+        let app = Router::new().fallback(receive).with_state(receiver.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         receiver
     }
@@ -79,34 +79,34 @@ impl Receiver {
         format!("{}/hooks", self.base)
     }
 
-    /// Answers like this, one after another, and with 204 then.
-    pub fn answers(&self, manners: &[Manner]) {
-        self.manners.lock().expect("no panic").extend(manners);
+    /// Gives these answers in turn, then 204.
+    pub fn reply_with(&self, replies: &[Reply]) {
+        self.replies.lock().expect("no panic").extend(replies);
     }
 
-    /// Answers like this from now on.
-    pub fn always(&self, status: u16) {
+    /// Gives this answer from now on.
+    pub fn always_reply(&self, status: u16) {
         *self.usual.lock().expect("no panic") = Some(status);
     }
 
-    pub fn told(&self) -> Vec<Told> {
-        self.told.lock().expect("no panic").clone()
+    pub fn deliveries(&self) -> Vec<Delivery> {
+        self.deliveries.lock().expect("no panic").clone()
     }
 
-    /// Waits until it was told so often, and returns all of it.
-    pub async fn hears(&self, times: usize) -> Vec<Told> {
-        until(&format!("it was told {times} times"), || async { self.told().len() >= times }).await;
-        self.told()
+    /// Waits for this many deliveries, and returns all of them.
+    pub async fn wait_for_deliveries(&self, times: usize) -> Vec<Delivery> {
+        wait_until(&format!("{times} deliveries have arrived"), || async { self.deliveries().len() >= times }).await;
+        self.deliveries()
     }
 }
 
-async fn hear(State(receiver): State<Receiver>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    receiver.told.lock().expect("no panic").push(Told { path: uri.path().to_owned(), headers, body });
-    let manner = receiver.manners.lock().expect("no panic").pop_front();
+async fn receive(State(receiver): State<Receiver>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    receiver.deliveries.lock().expect("no panic").push(Delivery { path: uri.path().to_owned(), headers, body });
+    let reply = receiver.replies.lock().expect("no panic").pop_front();
     let usual = receiver.usual.lock().expect("no panic").unwrap_or(204);
-    match manner.unwrap_or(Manner::Status(usual)) {
-        Manner::Status(status) => StatusCode::from_u16(status).expect("a status").into_response(),
-        Manner::Redirect => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/elsewhere")]).into_response(),
-        Manner::Silence => std::future::pending().await,
+    match reply.unwrap_or(Reply::Status(usual)) {
+        Reply::Status(status) => StatusCode::from_u16(status).expect("a status").into_response(),
+        Reply::Redirect => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/elsewhere")]).into_response(),
+        Reply::Silence => std::future::pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! Many tickets for few people: limits of an address and its network, puzzles, and unused tickets.
+//! Many tickets for few visitors: limits per address and network, puzzles, and unused tickets.
 
 use std::time::{Duration, Instant};
 
@@ -10,25 +10,25 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use super::{Guest, called, draw_of, guests, key_of, queue_of, switch_on};
-use crate::world::{PATIENCE, Visitor, World, text, until};
+use super::{Guest, called_places, draw_of, guests, key_of, queue_of, switch_on};
+use crate::world::{TEST_TIMEOUT, Visitor, World, text, wait_until};
 
-/// Tickets of an address in a row, in these tests.
+/// Burst of tickets per address in these tests.
 const TICKETS: u32 = 60;
-/// Honest people, each from a network of their own.
+/// Honest visitors, each from its own network.
 const PEOPLE: u32 = 1_000;
-/// Tries of the one address; `ROWLOCK_QUEUE_TRIES=100000` is the full form.
+/// Attempts of the one address; `ROWLOCK_QUEUE_TRIES=100000` is the full run.
 const TRIES: usize = 3_000;
-/// Puzzles it solves: more than its bucket holds.
+/// Puzzles that it solves: more than its bucket holds.
 const SOLVES: usize = 64;
-/// Requests at once.
-const AT_ONCE: usize = 48;
-/// The address that takes as many as it can.
+/// Concurrent requests.
+const CONCURRENT: usize = 48;
+/// The address that takes as many tickets as possible.
 const GREEDY: &str = "198.51.100.7";
-/// Enough numbers for the hardest puzzle.
+/// Enough attempts for the hardest puzzle.
 const NUMBERS: u64 = 64 << MOST_BITS;
 
-/// Joins from an address under a key, with a solution if there is one.
+/// Joins from an address with a key, and with a solution if there is one.
 async fn join(visitor: &Visitor, address: &str, key: &str, solution: Option<&str>) -> (StatusCode, HeaderMap, Value) {
     let path = format!("{}/api/v1/shows/{}/queue", visitor.base, visitor.show);
     let request = visitor.client.request(Method::POST, path).header("cookie", &visitor.cookie);
@@ -41,16 +41,16 @@ async fn join(visitor: &Visitor, address: &str, key: &str, solution: Option<&str
     (status, headers, answer.json().await.expect("JSON"))
 }
 
-/// Solves what a refusal asks for, beside the other requests.
-async fn solved(refusal: &Value) -> String {
+/// Solves the puzzle of a refusal in the background.
+async fn solve_refusal(refusal: &Value) -> String {
     let bits = u8::try_from(refusal["puzzle"]["bits"].as_u64().expect("a puzzle")).expect("a few bits");
     let challenge = text(&refusal["puzzle"]["challenge"]).to_owned();
     let work = tokio::task::spawn_blocking(move || solve(&challenge, bits, NUMBERS).expect("a solution"));
-    work.await.expect("it is solved")
+    work.await.expect("the puzzle is solved")
 }
 
-/// Joins as an honest person: solves the puzzle, tries again when the servers are busy. Returns the number of the ticket.
-async fn joins(visitor: &Visitor, address: &str) -> u64 {
+/// Joins as an honest visitor: solves the puzzle, and retries when servers are busy. Returns the number of the ticket.
+async fn join_honestly(visitor: &Visitor, address: &str) -> u64 {
     let mut solution = None::<String>;
     let mut again = tokio::time::interval(Duration::from_millis(200));
     let tried = async {
@@ -59,17 +59,17 @@ async fn joins(visitor: &Visitor, address: &str) -> u64 {
             let (status, _, view) = join(visitor, address, "honest", solution.as_deref()).await;
             match status {
                 StatusCode::CREATED => return view["number"].as_u64().expect("a number"),
-                StatusCode::PRECONDITION_REQUIRED => solution = Some(solved(&view).await),
+                StatusCode::PRECONDITION_REQUIRED => solution = Some(solve_refusal(&view).await),
                 StatusCode::SERVICE_UNAVAILABLE => {}
-                other => panic!("an honest person is answered {other}: {view}"),
+                other => panic!("an honest visitor is answered {other}: {view}"),
             }
         }
     };
-    tokio::time::timeout(3 * PATIENCE, tried).await.expect("an honest person joins")
+    tokio::time::timeout(3 * TEST_TIMEOUT, tried).await.expect("an honest visitor joins")
 }
 
-/// As many tickets as one address gets with so many tries, each as a new visitor. Some of them solve what is asked.
-async fn takes_all(world: &World, tries: usize) -> Vec<u64> {
+/// As many tickets as one address gets with these attempts, each as a new visitor. Some of them solve the puzzle.
+async fn take_tickets(world: &World, tries: usize) -> Vec<u64> {
     let attempts = futures::stream::iter(0..tries).map(|number| async move {
         let visitor = world.visitor_at(number % world.servers.len());
         let (status, _, view) = join(&visitor, GREEDY, "greedy", None).await;
@@ -79,14 +79,14 @@ async fn takes_all(world: &World, tries: usize) -> Vec<u64> {
         if status != StatusCode::PRECONDITION_REQUIRED || number >= SOLVES {
             return None;
         }
-        let solution = solved(&view).await;
+        let solution = solve_refusal(&view).await;
         join(&visitor, GREEDY, "greedy", Some(&solution)).await.2["number"].as_u64()
     });
-    attempts.buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
+    attempts.buffer_unordered(CONCURRENT).filter_map(std::future::ready).collect().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_with_many_tries_beside_a_thousand_people_gets_its_limit_of_the_first_thousand_called() {
+async fn one_address_among_a_thousand_visitors_gets_at_most_its_limit_of_early_places() {
     let tries = std::env::var("ROWLOCK_QUEUE_TRIES").map_or(TRIES, |tries| tries.parse().expect("a number of tries"));
     let settings = [("TRUSTED_PROXIES", "1"), ("QUEUE_TICKETS_PER_ADDRESS", "60")];
     let world = World::start(2, &settings).await;
@@ -96,9 +96,10 @@ async fn one_address_with_many_tries_beside_a_thousand_people_gets_its_limit_of_
     let honest = futures::stream::iter(0..PEOPLE).map(|number| {
         let visitor = world.visitor_at(number as usize % 2);
         let address = format!("10.{}.{}.9", number / 250, number % 250);
-        async move { joins(&visitor, &address).await }
+        async move { join_honestly(&visitor, &address).await }
     });
-    let (greedy, honest) = tokio::join!(takes_all(&world, tries), honest.buffer_unordered(AT_ONCE).collect::<Vec<_>>());
+    let (greedy, honest) =
+        tokio::join!(take_tickets(&world, tries), honest.buffer_unordered(CONCURRENT).collect::<Vec<_>>());
     assert_eq!(honest.len(), PEOPLE as usize);
     let limit = TicketLimit::of_address(TICKETS).expect("a limit");
     let refilled = began.elapsed().as_millis() / u128::from(limit.each_ms.unsigned_abs());
@@ -107,11 +108,12 @@ async fn one_address_with_many_tries_beside_a_thousand_people_gets_its_limit_of_
 
     switch_on(&world, 3_000, 1_000).await;
     let (visitor, path) = (world.visitor(), queue_of(&world));
-    until("a thousand are called", || async { called(&visitor, &path).await >= u64::from(PEOPLE) }).await;
+    wait_until("a thousand places are called", || async { called_places(&visitor, &path).await >= u64::from(PEOPLE) })
+        .await;
     let (key, people, _) = draw_of(&visitor.get(&path).await.1);
     let key = hex::decode(key.expect("the key is published")).expect("hex");
-    let draw = Draw::new(key.as_slice().try_into().expect("32 bytes"), people.expect("it is drawn"));
-    // In the order of the draw, and without numbers that a slow call to Redis left to no holder.
+    let draw = Draw::new(key.as_slice().try_into().expect("32 bytes"), people.expect("the draw has happened"));
+    // In draw order, without the numbers that a slow call to Redis left unused.
     let tickets = honest.iter().map(|number| (false, *number)).chain(greedy.iter().map(|number| (true, *number)));
     let mut line: Vec<(u64, bool)> = tickets.map(|(is_greedy, number)| (draw.place_of(number), is_greedy)).collect();
     line.sort_unstable();
@@ -122,55 +124,55 @@ async fn one_address_with_many_tries_beside_a_thousand_people_gets_its_limit_of_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_behind_one_address_join_at_the_cost_of_a_puzzle_then_wait_until_the_bucket_refills() {
-    // Twelve in a row, two of them free, another every hundred seconds.
+async fn visitors_of_one_address_join_with_puzzles_until_its_bucket_is_empty() {
+    // A burst of twelve, two of them free, and one more every hundred seconds.
     let settings = [("TRUSTED_PROXIES", "1"), ("QUEUE_TICKETS_PER_ADDRESS", "12")];
     let world = World::start(2, &settings).await;
     switch_on(&world, 3_600_000, 10).await;
-    let someone = |number: usize| world.visitor_at(number % 2);
+    let visitor_at = |number: usize| world.visitor_at(number % 2);
     for number in 0..2 {
-        assert_eq!(join(&someone(number), GREEDY, "k", None).await.0, StatusCode::CREATED, "free, at any server");
+        assert_eq!(join(&visitor_at(number), GREEDY, "k", None).await.0, StatusCode::CREATED, "free, at any server");
     }
     for number in 2..12 {
-        let visitor = someone(number);
+        let visitor = visitor_at(number);
         let (status, _, refusal) = join(&visitor, GREEDY, "k", None).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::PRECONDITION_REQUIRED, "puzzle_wanted"), "{refusal}");
-        let solution = solved(&refusal).await;
-        // Another's solution opens nothing.
+        let solution = solve_refusal(&refusal).await;
+        // Another visitor's solution is refused.
         let (status, _, refusal) = join(&world.visitor(), GREEDY, "k", Some(&solution)).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "puzzle_wrong"), "{refusal}");
         let (status, _, view) = join(&visitor, GREEDY, "k", Some(&solution)).await;
         assert_eq!(status, StatusCode::CREATED, "{view}");
-        // A repeat whose answer was lost has the same ticket, and costs nothing.
+        // A retry after a lost answer gets the same ticket, and costs nothing.
         let (_, _, repeat) = join(&visitor, GREEDY, "k", Some(&solution)).await;
         assert_eq!(repeat["number"], view["number"]);
     }
-    let late = someone(0);
+    let late = visitor_at(0);
     let (status, headers, refusal) = join(&late, GREEDY, "k", None).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"), "{refusal}");
     let wait: u64 = headers["retry-after"].to_str().expect("text").parse().expect("seconds");
-    assert!((1..=120).contains(&wait), "another is back within a hundred seconds, and the wait is spread: {wait}");
+    assert!((1..=120).contains(&wait), "one more is available within a hundred seconds, with jitter: {wait}");
     assert!(headers.contains_key("ratelimit-policy"));
-    // Other addresses go on.
-    assert_eq!(join(&someone(1), "203.0.113.9", "k", None).await.0, StatusCode::CREATED);
+    // Other addresses are not limited.
+    assert_eq!(join(&visitor_at(1), "203.0.113.9", "k", None).await.0, StatusCode::CREATED);
 
-    // As it is a hundred seconds later.
+    // A hundred seconds later.
     let mut redis = world.redis().await;
     let pattern = format!("{}throttle:queue-address:*", world.setting("REDIS_PREFIX"));
     let buckets: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut redis).await.expect("keys are listed");
     for bucket in buckets {
-        let _: i64 = redis.decr(&bucket, 100_000).await.expect("time goes by");
+        let _: i64 = redis.decr(&bucket, 100_000).await.expect("the bucket is older");
     }
     let (status, _, refusal) = join(&late, GREEDY, "k", None).await;
     assert_eq!(status, StatusCode::PRECONDITION_REQUIRED, "{refusal}");
-    let solution = solved(&refusal).await;
+    let solution = solve_refusal(&refusal).await;
     assert_eq!(join(&late, GREEDY, "k", Some(&solution)).await.0, StatusCode::CREATED);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_addresses_of_one_network_share_a_limit_and_others_are_not_in_it() {
-    // Six in a row of an address, one free; of its network sixteen times as many.
+async fn addresses_of_one_network_share_a_limit() {
+    // A burst of six per address, one free; sixteen times as many per network.
     let settings = [("TRUSTED_PROXIES", "1"), ("QUEUE_TICKETS_PER_ADDRESS", "6")];
     let world = World::start(2, &settings).await;
     switch_on(&world, 3_600_000, 10).await;
@@ -183,11 +185,14 @@ async fn many_addresses_of_one_network_share_a_limit_and_others_are_not_in_it() 
             let visitor = world.visitor_at(number % 2);
             async move { join(&visitor, &address, "k", None).await.0 }
         });
-        let answers: Vec<StatusCode> = tries.buffer_unordered(AT_ONCE).collect().await;
+        let answers: Vec<StatusCode> = tries.buffer_unordered(CONCURRENT).collect().await;
         let joined = answers.iter().filter(|status| **status == StatusCode::CREATED).count();
         let asked = answers.iter().filter(|status| **status == StatusCode::PRECONDITION_REQUIRED).count();
-        // Another free one every 12.5 seconds.
-        assert!((16..=20).contains(&joined) && joined + asked == 60, "{network}: {joined} joined, {asked} were asked");
+        // One more free ticket every 12.5 seconds.
+        assert!(
+            (16..=20).contains(&joined) && joined + asked == 60,
+            "{network}: {joined} joined, {asked} got a puzzle"
+        );
     }
     for other in ["2001:db8:8::1", "198.51.101.1"] {
         assert_eq!(join(&world.visitor(), other, "k", None).await.0, StatusCode::CREATED, "{other}");
@@ -196,46 +201,46 @@ async fn many_addresses_of_one_network_share_a_limit_and_others_are_not_in_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tickets_that_are_never_used_hold_their_places_for_seconds() {
+async fn unused_tickets_hold_their_places_only_for_seconds() {
     let world = World::start(1, &[]).await;
     world.sell_only(&[10]).await;
     switch_on(&world, 2_000, 1_000).await;
-    let mut opened = Guest::joins(&world, 0).await;
-    opened.is_drawn().await;
-    opened.leaves().await;
-    // Two have room inside; these tickets are never used again.
+    let mut opened = Guest::join(&world, 0).await;
+    opened.wait_for_place().await;
+    opened.leave().await;
+    // Two fit inside; these tickets are never used again.
     let _dead = guests(&world, 2).await;
-    let mut alive = Guest::joins(&world, 0).await;
-    alive.becomes("CALLED").await;
-    alive.goes_in().await;
+    let mut alive = Guest::join(&world, 0).await;
+    alive.wait_for_state("CALLED").await;
+    alive.enter().await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_room_takes_others_as_soon_as_one_leaves() {
+async fn full_room_accepts_a_visitor_as_soon_as_one_leaves() {
     let world = World::start(2, &[]).await;
     switch_on(&world, 3_600_000, 10).await;
-    let mut early = Guest::joins(&world, 0).await;
-    // As after twenty million have joined.
+    let mut early = Guest::join(&world, 0).await;
+    // As after twenty million joins.
     let mut redis = world.redis().await;
     let room = key_of(&world, "room").await;
-    let _: () = redis.hset(&room, "next", MAX_WAITING).await.expect("they are in");
+    let _: () = redis.hset(&room, "next", MAX_WAITING).await.expect("the counter is set");
     sqlx::query("UPDATE waiting_rooms SET reserved = $1, joined = $1")
         .bind(i64::try_from(MAX_WAITING).expect("a number"))
         .execute(&world.pg)
         .await
-        .expect("the mark is moved");
+        .expect("the high-water mark is moved");
     for server in 0..2 {
         let visitor = world.visitor_at(server);
         let again = format!("full-{server}");
-        until("the room is full", || async {
+        wait_until("the room is full", || async {
             join(&visitor, "unused", &again, None).await.2["code"] == "waiting_list_full"
         })
         .await;
     }
-    early.leaves().await;
+    early.leave().await;
     let newcomer = world.visitor_at(1);
-    until("another visitor has room", || async {
+    wait_until("another visitor has room", || async {
         join(&newcomer, "unused", "again", None).await.2["number"] == MAX_WAITING
     })
     .await;

@@ -1,162 +1,163 @@
-//! Redis forgets the room: places survive, and no number is given out twice.
+//! Redis loses the room: places survive, and no number is given out twice.
 
 use redis::AsyncCommands;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use super::{Guest, guests, in_line, key_of, queue_of, switch_on};
-use crate::world::{World, until};
+use super::{Guest, guests, key_of, queue_of, sorted_by_place, switch_on};
+use crate::world::{World, wait_until};
 
-/// What is noted about a second late is lost together with Redis' last moments.
-const NOTES_ARE_LOST: &str = "CREATE FUNCTION forget_note() RETURNS trigger LANGUAGE plpgsql AS
+/// Notes are written about a second late, and are lost together with Redis' last moments.
+const DISCARD_NOTES: &str = "CREATE FUNCTION forget_note() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN NEW.joined := OLD.joined; RETURN NEW; END $$;
     CREATE TRIGGER forget_note BEFORE UPDATE ON waiting_rooms FOR EACH ROW EXECUTE FUNCTION forget_note()";
 
-/// Numbers Postgres is told of at a time.
+/// Numbers that Postgres reserves at a time.
 const BLOCK: u64 = 256;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tickets_keep_their_places_and_nobody_gets_a_number_again() {
+async fn tickets_keep_their_places_and_numbers_are_not_reused_after_a_loss() {
     let world = World::start(2, &[]).await;
     switch_on(&world, 8_000, 1_000).await;
     let mut early = guests(&world, 6).await;
-    world.forget_redis().await;
-    let after = Guest::joins(&world, 1).await;
-    // A join whose answer was lost with Redis is asked for once more: its first number is nobody's.
+    world.delete_redis_keys().await;
+    let after = Guest::join(&world, 1).await;
+    // A join whose answer was lost with Redis is repeated: its first number stays unused.
     let last = after.number;
-    assert!(last >= BLOCK, "numbers go on behind the mark that stands in Postgres: {last}");
+    assert!(last >= BLOCK, "numbers continue after the high-water mark in Postgres: {last}");
     for guest in &mut early {
-        assert_eq!(guest.looks().await["number"], guest.number);
+        assert_eq!(guest.state().await["number"], guest.number);
     }
     early.push(after);
     let mut places = Vec::new();
     for guest in &mut early {
-        places.push(guest.is_drawn().await);
+        places.push(guest.wait_for_place().await);
     }
     assert!(places.iter().all(|place| *place <= last), "{places:?}");
-    world.forget_redis().await;
-    let mut late = Guest::joins(&world, 0).await;
+    world.delete_redis_keys().await;
+    let mut late = Guest::join(&world, 0).await;
     assert!(late.number > last, "{}", late.number);
-    assert_eq!(late.is_drawn().await, late.number, "behind everybody who was drawn");
+    assert_eq!(late.wait_for_place().await, late.number, "after every drawn place");
     for (guest, place) in early.iter_mut().zip(&places) {
-        assert_eq!(guest.is_drawn().await, *place, "the draw stands");
+        assert_eq!(guest.wait_for_place().await, *place, "the draw is unchanged");
     }
-    // Places that are nobody's keep nobody waiting: there are hundreds of them.
+    // Unused numbers delay no visitor, though there are hundreds of them.
     for guest in early.iter_mut().chain([&mut late]) {
-        guest.is_let_in().await;
+        guest.visit_until_inside().await;
     }
     assert_eq!(world.count("SELECT drawn FROM waiting_rooms").await, i64::try_from(last + 1).expect("small"));
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_called_still_comes_in_and_who_is_inside_stays_there() {
+async fn called_visitors_can_enter_and_inside_visitors_stay_after_a_loss() {
     let world = World::start(2, &[]).await;
     switch_on(&world, 3_000, 100).await;
-    let mut line = in_line(guests(&world, 4).await).await;
+    let mut line = sorted_by_place(guests(&world, 4).await).await;
     for guest in &mut line {
-        guest.becomes("CALLED").await;
+        guest.wait_for_state("CALLED").await;
     }
-    line[0].comes().await;
-    until("it is noted how far they are", || async {
+    line[0].visit().await;
+    wait_until("their states are recorded", || async {
         world.count("SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4").await == 1
     })
     .await;
-    world.forget_redis().await;
-    // The pass asks nobody.
-    assert_eq!(line[0].looks().await["state"], "INSIDE");
-    assert_eq!(line[0].holds(10).await.0, reqwest::StatusCode::CREATED);
-    // Late now, and let in before the hundreds of places that are nobody's.
-    line[3].is_let_in().await;
+    world.delete_redis_keys().await;
+    // A pass is verified without Redis.
+    assert_eq!(line[0].state().await["state"], "INSIDE");
+    assert_eq!(line[0].hold(10).await.0, reqwest::StatusCode::CREATED);
+    // Called late, and admitted before the hundreds of unused numbers.
+    line[3].visit_until_inside().await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_still_known_to_be_inside_after_a_loss_is_counted_once() {
+async fn visitor_known_to_be_inside_after_a_loss_is_counted_once() {
     let world = World::start(1, &[]).await;
     world.sell_only(&[10, 11]).await;
     switch_on(&world, 3_000, 1_000).await;
-    let mut line = in_line(guests(&world, 6).await).await;
+    let mut line = sorted_by_place(guests(&world, 6).await).await;
     for guest in &mut line[..4] {
-        guest.goes_in().await;
+        guest.enter().await;
     }
-    until("it is noted that four are inside", || async {
+    wait_until("four are recorded as inside", || async {
         world.count("SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4").await == 1
     })
     .await;
-    // A replica takes over that has not heard of the last who joined.
+    // A replica without the last join takes over.
     let room = key_of(&world, "room").await;
-    let _: () = world.redis().await.hset(&room, "next", 5).await.expect("it is set");
+    let _: () = world.redis().await.hset(&room, "next", 5).await.expect("the field is set");
     let mut redis = world.redis().await;
-    until("the room is built again", || {
+    wait_until("the room is rebuilt", || {
         let (mut redis, room) = (redis.clone(), room.clone());
         async move { redis.hget::<_, _, u64>(&room, "next").await.expect("a number") >= BLOCK }
     })
     .await;
     let ghosts: u64 = redis.hget(&room, "ghosts").await.expect("a number");
-    assert_eq!(ghosts, 0, "the four are known by name");
-    line[0].leaves().await;
-    line[4].becomes("CALLED").await;
+    assert_eq!(ghosts, 0, "the four are known by ticket");
+    line[0].leave().await;
+    line[4].wait_for_state("CALLED").await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_number_is_not_given_again_by_servers_that_were_started_after_redis_lost_it() {
+async fn servers_started_after_a_loss_reuse_no_number() {
     let mut world = World::start(1, &[]).await;
     switch_on(&world, 600_000, 100).await;
-    sqlx::raw_sql(NOTES_ARE_LOST).execute(&world.pg).await.expect("notes are lost");
+    sqlx::raw_sql(DISCARD_NOTES).execute(&world.pg).await.expect("notes are discarded");
     let early = guests(&world, 5).await;
     assert!(early.iter().all(|guest| guest.number < 5));
     world.kill(0).await;
     let room = key_of(&world, "room").await;
-    let _: () = world.redis().await.hset(&room, "next", 2).await.expect("it is set");
+    let _: () = world.redis().await.hset(&room, "next", 2).await.expect("the field is set");
     let fresh = world.add_server(&[]).await;
-    assert!(Guest::joins(&world, fresh).await.number >= BLOCK, "2, 3 and 4 are somebody's");
+    assert!(Guest::join(&world, fresh).await.number >= BLOCK, "2, 3 and 4 are taken");
     world.servers.remove(0);
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_call_that_failed_nobody_gets_a_number_that_another_server_gave_out() {
+async fn server_reuses_no_number_of_another_after_a_failed_call() {
     let mut world = World::start(1, &[]).await;
-    let gate = Gate::in_front_of(world.setting("REDIS_URL")).await;
+    let gate = RedisGate::in_front_of(world.setting("REDIS_URL")).await;
     let far = world.add_server(&[("REDIS_URL", &gate.url)]).await;
     switch_on(&world, 600_000, 100).await;
-    sqlx::raw_sql(NOTES_ARE_LOST).execute(&world.pg).await.expect("notes are lost");
-    assert_eq!(Guest::joins(&world, far).await.number, 0);
-    gate.shut(true);
+    sqlx::raw_sql(DISCARD_NOTES).execute(&world.pg).await.expect("notes are discarded");
+    assert_eq!(Guest::join(&world, far).await.number, 0);
+    gate.set_closed(true);
     let (visitor, path) = (world.visitor_at(far), queue_of(&world));
     let join = || visitor.call(Method::POST, &path, Value::Null);
-    until("the far server cannot reach Redis", || async { join().await.0 == StatusCode::SERVICE_UNAVAILABLE }).await;
+    wait_until("the far server cannot reach Redis", || async { join().await.0 == StatusCode::SERVICE_UNAVAILABLE })
+        .await;
     for number in 1..6 {
-        assert_eq!(Guest::joins(&world, 0).await.number, number);
+        assert_eq!(Guest::join(&world, 0).await.number, number);
     }
     world.kill(0).await;
-    // The replica that takes over has heard of the first only.
+    // The replica that takes over has only seen the first join.
     let room = key_of(&world, "room").await;
-    let _: () = world.redis().await.hset(&room, "next", 1).await.expect("it is set");
-    gate.shut(false);
-    until("the far server gives out numbers again", || async { join().await.0 == StatusCode::CREATED }).await;
-    assert!(Guest::joins(&world, far).await.number >= BLOCK, "1 to 5 are somebody's");
+    let _: () = world.redis().await.hset(&room, "next", 1).await.expect("the field is set");
+    gate.set_closed(false);
+    wait_until("the far server gives out numbers again", || async { join().await.0 == StatusCode::CREATED }).await;
+    assert!(Guest::join(&world, far).await.number >= BLOCK, "1 to 5 are taken");
     let given = join().await.1["number"].as_u64();
     assert!(given.is_some_and(|number| number >= BLOCK), "{given:?}");
     world.servers.remove(0);
     world.end().await;
 }
 
-/// A way to Redis that can be shut: who is on it is cut off, who comes is turned away.
-struct Gate {
+/// A proxy to Redis that can be closed: open connections are cut, and new ones refused.
+struct RedisGate {
     url: String,
     is_shut: tokio::sync::watch::Sender<bool>,
 }
 
-impl Gate {
+impl RedisGate {
     async fn in_front_of(redis_url: &str) -> Self {
         let mut url = reqwest::Url::parse(redis_url).expect("an address");
         let target = format!("{}:{}", url.host_str().expect("a host"), url.port().unwrap_or(6379));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        // User and password stay.
+        // User and password are kept.
         url.set_host(Some("127.0.0.1")).expect("a host");
         url.set_port(Some(port)).expect("a port");
         let (is_shut, shut) = tokio::sync::watch::channel(false);
@@ -175,7 +176,7 @@ impl Gate {
         Self { url: url.into(), is_shut }
     }
 
-    fn shut(&self, shut: bool) {
+    fn set_closed(&self, shut: bool) {
         self.is_shut.send_replace(shut);
     }
 }

@@ -1,7 +1,7 @@
-//! One test's world: a fresh database, a Redis prefix, the payment simulator, server processes, and
-//! visitors who talk HTTP to them.
+//! The environment of one test: a fresh database, a Redis prefix, the payment simulator, server processes, and visitors
+//! who send HTTP requests to them.
 
-mod room;
+mod layout;
 mod visitor;
 
 pub use visitor::{Answer, Visitor};
@@ -23,15 +23,15 @@ use uuid::Uuid;
 
 use crate::books::Books;
 
-/// How long anything may take before a test gives up on it. A machine that does much else may pause for long; bounds of the
-/// product are constants of their own.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How often a predicate is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Timeout of every wait in a test. Long, because a busy machine may pause. Tests of the product's own deadlines use
+/// their own constants.
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// Pause between two checks of a predicate.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub const SECRET: &str = "a secret of this test; 32 bytes or more";
 pub const API_KEY: &str = "a key of this test; thirty-two bytes or more";
-/// What servers sign tokens with.
+/// Key that servers sign tokens with.
 pub const TOKEN_SECRET: &str = "a secret of this test; thirty-two bytes or more";
 /// Fifteen rows of twenty: the 300 seats of opening night.
 const LAYOUT: &str = r#"{
@@ -39,11 +39,11 @@ const LAYOUT: &str = r#"{
     "categories": [{"name": "gold", "label": "Gold"}],
     "zones": [{"category": "gold", "rows": [{"rows": "A-O", "seats": "1-20"}]}]
 }"#;
-/// What Postgres says where a row breaks a CHECK, and what triggers of ours say.
+/// SQLSTATE of a violated CHECK, and of the triggers in our schema.
 pub const CHECK_VIOLATION: &str = "23514";
-/// What it says where a row is there already.
+/// SQLSTATE of a duplicate key.
 pub const UNIQUE_VIOLATION: &str = "23505";
-/// What it says where a value is missing.
+/// SQLSTATE of a missing value.
 pub const NOT_NULL_VIOLATION: &str = "23502";
 /// Price of every seat, cents.
 pub const PRICE: i64 = 1_250;
@@ -51,9 +51,9 @@ pub const PRICE: i64 = 1_250;
 pub struct World {
     pub pg: PgPool,
     pub show: Uuid,
-    /// The screen it is on.
+    /// Screen of the show.
     pub screen: String,
-    /// Its room.
+    /// Seat layout of the show.
     pub layout: Uuid,
     pub servers: Vec<Server>,
     admin_url: String,
@@ -61,7 +61,7 @@ pub struct World {
     settings: Vec<(String, String)>,
     mailbox: PathBuf,
     client: reqwest::Client,
-    ending: Ending,
+    end_guard: EndGuard,
 }
 
 pub struct Server {
@@ -76,23 +76,24 @@ impl Server {
     }
 }
 
-/// Fails a test that leaves a world without ending it: its books were not looked at.
-struct Ending {
+/// Fails a test that drops a world without ending it, because its books were not checked.
+struct EndGuard {
     is_ended: bool,
 }
 
-impl Drop for Ending {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         let is_failing = std::thread::panicking();
-        assert!(self.is_ended || is_failing, "a world ends with `world.end().await`, which looks at its books");
+        assert!(self.is_ended || is_failing, "call `world.end().await`, which checks the books");
     }
 }
 
-/// Gateways of all tests of this process by their addresses, so that the end of a world finds its own.
+/// Payment simulators of all tests of this process by URL. The end of a world takes its own from here.
 static GATEWAYS: Mutex<BTreeMap<String, Simulator>> = Mutex::new(BTreeMap::new());
 
-/// A gateway of a test, at its `public_url`. The only way to make one: the books look at all of a world's.
-pub fn gateway(settings: Settings) -> Simulator {
+/// Creates a payment simulator at its `public_url`. Every simulator is created here, because the books check all
+/// simulators of a world.
+pub fn new_simulator(settings: Settings) -> Simulator {
     let url = settings.public_url.clone();
     let simulator = Simulator::new(settings).expect("the simulator can be made");
     GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner).insert(url, simulator.clone());
@@ -100,15 +101,15 @@ pub fn gateway(settings: Settings) -> Simulator {
 }
 
 impl World {
-    /// A world with so many servers, which have these settings besides the usual ones.
+    /// Starts a world with `servers` servers. `settings` override the defaults.
     pub async fn start(servers: usize, settings: &[(&str, &str)]) -> Self {
         let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
         Self::start_on(admin_url, servers, settings).await
     }
 
-    /// The same with a Postgres of the test's own.
+    /// Starts a world on the test's own Postgres.
     pub async fn start_on(admin_url: String, servers: usize, settings: &[(&str, &str)]) -> Self {
-        // A second test of the process finds it installed.
+        // Fails if another test of this process has installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
         let name = platform::ids::new_id().simple().to_string();
@@ -138,7 +139,7 @@ impl World {
             ("SIMULATOR_URL".into(), start_simulator().await),
             ("MAILBOX_DIR".into(), mailbox.to_string_lossy().into_owned()),
             ("RUST_LOG".into(), "warn".into()),
-            // A test is one address, and quicker than people.
+            // All requests of a test come from one address, faster than a person sends them.
             ("HOLDS_PER_VISITOR_MIN".into(), "0".into()),
             ("HOLDS_PER_ADDRESS_MIN".into(), "0".into()),
             ("SOCKETS_PER_ADDRESS".into(), "0".into()),
@@ -150,7 +151,7 @@ impl World {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("a client");
-        let ending = Ending { is_ended: false };
+        let end_guard = EndGuard { is_ended: false };
         let mut world = Self {
             pg,
             show,
@@ -162,7 +163,7 @@ impl World {
             settings: all,
             mailbox,
             client,
-            ending,
+            end_guard,
         };
         for _ in 0..servers {
             world.add_server(&[]).await;
@@ -170,13 +171,13 @@ impl World {
         world
     }
 
-    /// Where its database is, as its servers are told.
+    /// DATABASE_URL of the servers.
     pub fn database_url(&self) -> &str {
         let url = self.settings.iter().find(|(key, _)| key == "DATABASE_URL");
         &url.expect("every world has one").1
     }
 
-    /// One more server, with settings of its own; its place in `servers`.
+    /// Adds a server with extra settings and returns its index in `servers`.
     pub async fn add_server(&mut self, settings: &[(&str, &str)]) -> usize {
         let free = crate::ports::free();
         let url = format!("http://{free}");
@@ -191,7 +192,7 @@ impl World {
             .spawn()
             .expect("the server starts");
         let ready = format!("{url}/readyz");
-        let is_ready = until("the server is ready", || async {
+        let is_ready = wait_until("the server is ready", || async {
             self.client.get(&ready).send().await.is_ok_and(|answer| answer.status() == StatusCode::OK)
         });
         tokio::select! {
@@ -202,13 +203,13 @@ impl World {
         self.servers.len() - 1
     }
 
-    /// One more server, which runs in the test's own process and ends with it; its place in `servers`.
-    pub fn add_own_server(&mut self, url: String) -> usize {
+    /// Adds a server that runs in the test's process and returns its index in `servers`.
+    pub fn add_in_process_server(&mut self, url: String) -> usize {
         self.servers.push(Server { url, process: None });
         self.servers.len() - 1
     }
 
-    /// Runs another command of the server's binary; whether it went well, and what it said.
+    /// Runs another command of the server's binary. Returns whether it succeeded, and its output.
     pub async fn command(&self, arguments: &[&str]) -> (bool, String) {
         let run = Command::new(env!("CARGO_BIN_EXE_rowlock"))
             .args(arguments)
@@ -216,29 +217,29 @@ impl World {
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output();
-        let output = tokio::time::timeout(PATIENCE, run).await.expect("it ends").expect("it starts");
+        let output = tokio::time::timeout(TEST_TIMEOUT, run).await.expect("it ends").expect("it starts");
         let said = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8(said).expect("text"))
     }
 
-    /// Kills a server as a crash does.
+    /// Kills a server without a graceful shutdown.
     pub async fn kill(&mut self, server: usize) {
-        let process = self.servers[server].process.as_mut().expect("a process of its own");
+        let process = self.servers[server].process.as_mut().expect("the server is a separate process");
         process.kill().await.expect("the server can be killed");
     }
 
-    /// A visitor nobody has seen, at the first server.
+    /// A new visitor at the first server.
     pub fn visitor(&self) -> Visitor {
         self.visitor_at(0)
     }
 
-    /// A visitor nobody has seen, at that server.
+    /// A new visitor at the given server.
     pub fn visitor_at(&self, server: usize) -> Visitor {
         let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
         Visitor { client: self.client.clone(), base: self.servers[server].url.clone(), cookie, show: self.show }
     }
 
-    /// Signs a webhook body as the gateway would, at that time (seconds since 1970).
+    /// Signs a webhook body as the gateway does. `at_s` is in seconds since 1970.
     pub fn sign(body: &str, at_s: i64) -> String {
         use hmac::{Hmac, KeyInit, Mac};
         let mut mac = Hmac::<sha2::Sha256>::new_from_slice(SECRET.as_bytes()).expect("any length is a key");
@@ -246,13 +247,13 @@ impl World {
         format!("t={at_s},v1={}", hex::encode(mac.finalize().into_bytes()))
     }
 
-    /// The number a query counts.
+    /// Runs a query that returns one number.
     pub async fn count(&self, query: &'static str) -> i64 {
         sqlx::query_scalar(query).fetch_one(&self.pg).await.expect("the query counts")
     }
 
-    /// Deletes every key of this world, as a Redis does that lost its disk.
-    pub async fn forget_redis(&self) {
+    /// Deletes every Redis key of this world, as if Redis had lost its disk.
+    pub async fn delete_redis_keys(&self) {
         let mut connection = self.redis().await;
         let pattern = format!("{}*", self.setting("REDIS_PREFIX"));
         let keys: Vec<String> =
@@ -260,16 +261,16 @@ impl World {
         redis::cmd("DEL").arg(keys).query_async::<()>(&mut connection).await.expect("keys are deleted");
     }
 
-    /// Cuts every connection that announcements arrive on, as a network does; those of other tests too, so
-    /// the world needs a Redis of its own.
-    pub async fn cut_announcements(&self) {
+    /// Closes every pub/sub connection of Redis. Connections of other tests are closed too, so the world needs its own
+    /// Redis.
+    pub async fn close_pubsub_connections(&self) {
         let mut connection = self.redis().await;
         let kill = redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async::<i64>(&mut connection).await;
-        assert!(kill.expect("Redis cuts them") > 0, "somebody listened");
+        assert!(kill.expect("Redis cuts them") > 0, "a pub/sub connection was open");
     }
 
-    /// Forgets every hold, and who had places on the floor, as a failover does that lost the last writes.
-    pub async fn forget_holds(&self, capacity: i32) {
+    /// Deletes every hold, and all claimed and held places of area 0, as a failover that lost the last writes does.
+    pub async fn delete_holds(&self, capacity: i32) {
         let keys = seats::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0;
         let mut connection = self.redis().await;
         let [_, holds, expiry, owners, sold, areas, ..] = &keys;
@@ -277,12 +278,18 @@ impl World {
             .arg(&[holds, expiry, owners, sold])
             .query_async::<()>(&mut connection)
             .await
-            .expect("they are forgotten");
-        redis::cmd("HSET").arg(areas).arg(0).arg(capacity).query_async::<()>(&mut connection).await.expect("it is set");
+            .expect("the keys are deleted");
+        redis::cmd("HSET")
+            .arg(areas)
+            .arg(0)
+            .arg(capacity)
+            .query_async::<()>(&mut connection)
+            .await
+            .expect("the field is set");
     }
 
-    /// Shows one seat as free, as a failover does that lost the last write.
-    pub async fn forget_lock(&self, seat: u32) {
+    /// Marks one seat as free in Redis, as a failover that lost the last write does.
+    pub async fn mark_seat_free_in_redis(&self, seat: u32) {
         let map = &seats::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0[0];
         let mut connection = self.redis().await;
         redis::cmd("SETRANGE")
@@ -291,7 +298,7 @@ impl World {
             .arg(&[0_u8])
             .query_async::<()>(&mut connection)
             .await
-            .expect("it is set");
+            .expect("the byte is set");
     }
 
     /// A connection to this world's Redis.
@@ -300,26 +307,26 @@ impl World {
         client.get_multiplexed_async_connection().await.expect("Redis answers")
     }
 
-    /// What servers of this world are started with.
+    /// Environment variables of this world's servers.
     pub fn settings(&self) -> &[(String, String)] {
         &self.settings
     }
 
-    /// One of these settings.
+    /// One environment variable of this world's servers.
     pub fn setting(&self, name: &str) -> &str {
-        // The last word counts, as it does for the servers.
-        &self.settings.iter().rfind(|(key, _)| key == name).expect("it is set").1
+        // The last value wins, as it does for the servers.
+        &self.settings.iter().rfind(|(key, _)| key == name).expect("the setting exists").1
     }
 
-    /// Cuts every connection to the database, and lets nobody in or in again.
-    pub async fn shut_postgres(&self, shut: bool) {
+    /// Closes every connection to the database and refuses new ones, or accepts them again.
+    pub async fn set_postgres_blocked(&self, shut: bool) {
         let mut admin = connect(&self.admin_url).await;
         let allow = format!("ALTER DATABASE {} ALLOW_CONNECTIONS {}", self.database, !shut);
-        sqlx::query(sqlx::AssertSqlSafe(allow)).execute(&mut admin).await.expect("the door is moved");
+        sqlx::query(sqlx::AssertSqlSafe(allow)).execute(&mut admin).await.expect("ALLOW_CONNECTIONS is changed");
         if shut {
             let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1";
             let cut = sqlx::query_scalar::<_, i64>(cut).bind(&self.database).fetch_one(&mut admin).await;
-            assert!(cut.expect("they are cut") > 0, "somebody was connected");
+            assert!(cut.expect("the connections are closed") > 0, "a connection was open");
         }
     }
 
@@ -329,36 +336,36 @@ impl World {
         folder.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
     }
 
-    /// Ends it: the books balance, servers stop as operators stop them, and the database goes.
+    /// Ends the world: checks that the books balance, stops the servers with SIGTERM, and drops the database.
     pub async fn end(self) {
-        self.end_despite(&[]).await;
+        self.end_with_known_findings(&[]).await;
     }
 
-    /// Ends a world whose books the test broke on purpose, past the code: findings that contain one of these words are
-    /// its doing. Any other fails it.
-    pub async fn end_despite(mut self, findings: &[&str]) {
-        self.close_books(findings).await;
-        self.ending.is_ended = true;
+    /// Ends a world whose books the test broke on purpose, by writing to the database. Findings that contain one of
+    /// `findings` are expected; any other fails the test.
+    pub async fn end_with_known_findings(mut self, findings: &[&str]) {
+        self.check_books(findings).await;
+        self.end_guard.is_ended = true;
         for process in self.servers.iter_mut().filter_map(|server| server.process.as_mut()) {
             if let Some(id) = process.id() {
                 let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
             }
-            tokio::time::timeout(PATIENCE, process.wait())
+            tokio::time::timeout(TEST_TIMEOUT, process.wait())
                 .await
-                .expect("the server stops when asked to")
-                .expect("it can be waited for");
+                .expect("the server stops after SIGTERM")
+                .expect("the process ends");
         }
         self.pg.close().await;
         let mut admin = connect(&self.admin_url).await;
         let drop = format!("DROP DATABASE {} WITH (FORCE)", self.database);
-        sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut admin).await.expect("the database goes");
+        sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut admin).await.expect("the database is dropped");
         let _ = std::fs::remove_dir_all(&self.mailbox);
     }
 }
 
 impl World {
-    /// The books at the end of the test, with all gateways that its servers were told of.
-    async fn close_books(&self, knows_of: &[&str]) {
+    /// Checks the books at the end of the test, with all gateways in the servers' settings.
+    async fn check_books(&self, known_findings: &[&str]) {
         let gateways: Vec<Simulator> = {
             let mut known = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
             self.settings.iter().filter_map(|(_, value)| known.remove(value)).collect()
@@ -369,21 +376,23 @@ impl World {
             redis_prefix: self.setting("REDIS_PREFIX"),
             gateways: gateways.iter().collect(),
         };
-        books.close(self.servers.iter().any(Server::is_running), knows_of).await;
+        books.check_at_end(self.servers.iter().any(Server::is_running), known_findings).await;
     }
 }
 
-/// The text of a JSON string.
+/// Returns the text of a JSON string.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
 }
 
-/// That Postgres refused a statement with this code, and for this reason: the constraint of exactly this name, or else,
-/// as of a trigger, words of what was said. A mistake in the statement is no refusal.
+/// Asserts that Postgres refused a statement with this SQLSTATE and for this reason: a constraint with exactly this
+/// name or, for a trigger, a part of its message. A mistake in the statement does not count.
 #[track_caller]
-pub fn refused_with(what: &str, outcome: Result<PgQueryResult, sqlx::Error>, code: &str, why: &str) {
+pub fn assert_refused(what: &str, outcome: Result<PgQueryResult, sqlx::Error>, code: &str, why: &str) {
     let refused = outcome.expect_err(what);
-    let Some(error) = refused.as_database_error() else { panic!("{what}: Postgres refused nothing: {refused}") };
+    let Some(error) = refused.as_database_error() else {
+        panic!("{what}: the error does not come from Postgres: {refused}")
+    };
     assert_eq!(error.code().as_deref(), Some(code), "{what}: {error}");
     match error.constraint() {
         Some(constraint) => assert_eq!(constraint, why, "{what}: {error}"),
@@ -391,24 +400,24 @@ pub fn refused_with(what: &str, outcome: Result<PgQueryResult, sqlx::Error>, cod
     }
 }
 
-/// Waits until `holds` is true, looking often; fails with `what` when patience is over.
-pub async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
-    let mut again = tokio::time::interval(LOOK_AGAIN);
+/// Polls `holds` until it is true. Fails with `what` after [`TEST_TIMEOUT`].
+pub async fn wait_until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    let mut again = tokio::time::interval(POLL_INTERVAL);
     let looked = async {
         while !holds().await {
             again.tick().await;
         }
     };
-    tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("waited in vain until {what}"));
+    tokio::time::timeout(TEST_TIMEOUT, looked).await.unwrap_or_else(|_| panic!("timed out waiting until {what}"));
 }
 
-/// A connection to a Postgres, or to the primary of several.
+/// Connects to Postgres, or to the primary of several hosts.
 async fn connect(url: &str) -> PgConnection {
     let hosts = PostgresHosts::parse(url).expect("DATABASE_URL is an address");
     hosts.connect().await.expect("Postgres answers")
 }
 
-/// The address of another database there. It may name several hosts.
+/// Returns the URL of another database on the same hosts. The URL may name several hosts.
 fn url_of(admin_url: &str, database: &str) -> String {
     let (address, query) =
         admin_url.split_once('?').map_or((admin_url, None), |(address, query)| (address, Some(query)));
@@ -421,13 +430,13 @@ fn url_of(admin_url: &str, database: &str) -> String {
 async fn start_simulator() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(simulator::serve(listener, simulator_at(&url), std::future::pending()));
+    tokio::spawn(simulator::serve(listener, default_simulator(&url), std::future::pending()));
     url
 }
 
-/// The payment simulator as every test has it, with its pages at `url`.
-pub fn simulator_at(url: &str) -> Simulator {
-    gateway(Settings {
+/// Creates the payment simulator with the settings that every test uses.
+pub fn default_simulator(url: &str) -> Simulator {
+    new_simulator(Settings {
         api_key: API_KEY.into(),
         webhook_secret: SECRET.into(),
         public_url: url.into(),
@@ -440,7 +449,7 @@ pub fn simulator_at(url: &str) -> Simulator {
     })
 }
 
-/// Inserts the room and a show in it that starts in so many seconds.
+/// Inserts the layout, a screen, and a show on it that starts in `starts_in_s` seconds.
 pub async fn insert_show(pg: &PgPool, hold_ms: i64, starts_in_s: i64) -> Uuid {
     let statements = [
         "INSERT INTO cities VALUES ('lisbon', 'Lisbon', 'PT', 'Europe/Lisbon') ON CONFLICT DO NOTHING",

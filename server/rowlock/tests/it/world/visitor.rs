@@ -1,4 +1,4 @@
-//! What visitors of a test's world do, and what they see.
+//! HTTP requests of a test's visitors.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use uuid::Uuid;
 
-use super::{text, until};
+use super::{text, wait_until};
 
-/// Somebody with a browser's cookie.
+/// A visitor with a browser's cookie.
 #[derive(Clone)]
 pub struct Visitor {
     pub client: reqwest::Client,
@@ -17,22 +17,22 @@ pub struct Visitor {
     pub show: Uuid,
 }
 
-/// Status and JSON of an answer.
+/// Status and JSON body of an answer.
 pub type Answer = (StatusCode, Value);
 
 impl Visitor {
-    /// Sends a request with a fresh key; the answer must be JSON or empty.
+    /// Sends a request with a fresh idempotency key. The answer must be JSON or empty.
     pub async fn call(&self, method: Method, path: &str, body: Value) -> Answer {
         self.call_with_key(method, path, body, &platform::ids::new_id().to_string()).await
     }
 
-    /// The same with a key of the caller's.
+    /// Sends a request with the given idempotency key.
     pub async fn call_with_key(&self, method: Method, path: &str, body: Value, key: &str) -> Answer {
         let (status, text) = self.raw(method, path, body, key).await;
         (status, if text.is_empty() { Value::Null } else { serde_json::from_str(&text).expect("JSON") })
     }
 
-    /// Status and bytes of an answer.
+    /// Sends a request; returns the status and the body as text.
     pub async fn raw(&self, method: Method, path: &str, body: Value, key: &str) -> (StatusCode, String) {
         let mut request = self
             .client
@@ -54,46 +54,49 @@ impl Visitor {
         self.call(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), json!({ "seats": seats })).await
     }
 
-    /// Holds places on the floor.
-    pub async fn stand(&self, quantity: u32) -> Answer {
+    /// Holds places in area 0.
+    pub async fn hold_places(&self, quantity: u32) -> Answer {
         let path = format!("/api/v1/shows/{}/holds", self.show);
         self.call(Method::POST, &path, json!({ "area": 0, "quantity": quantity })).await
     }
 
     /// Joins the waiting list.
-    pub async fn wait_for(&self, quantity: u32) -> Answer {
+    pub async fn join_waiting_list(&self, quantity: u32) -> Answer {
         let path = format!("/api/v1/shows/{}/waiting-list", self.show);
         self.call(Method::POST, &path, json!({ "quantity": quantity, "email": "ann@example.org" })).await
     }
 
-    /// This visitor's place in the waiting list.
-    pub async fn waiting(&self) -> Answer {
+    /// Reads this visitor's entry on the waiting list.
+    pub async fn waiting_list_entry(&self) -> Answer {
         self.get(&format!("/api/v1/shows/{}/waiting-list", self.show)).await
     }
 
-    /// Waits until their waiting stands so, and returns it.
-    pub async fn sees_waiting(&self, state: &str) -> Value {
-        until(&format!("their waiting is {state}"), || async { self.waiting().await.1["state"] == state }).await;
-        self.waiting().await.1
+    /// Waits until the visitor's entry on the waiting list has this state, and returns it.
+    pub async fn wait_for_entry_state(&self, state: &str) -> Value {
+        wait_until(&format!("the waiting-list entry is {state}"), || async {
+            self.waiting_list_entry().await.1["state"] == state
+        })
+        .await;
+        self.waiting_list_entry().await.1
     }
 
-    /// Lets a hold go.
-    pub async fn let_go(&self, hold: &Value) -> StatusCode {
+    /// Releases a hold.
+    pub async fn release_hold(&self, hold: &Value) -> StatusCode {
         let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
         self.call(Method::DELETE, &path, Value::Null).await.0
     }
 
-    /// Lets go of what is kept for another card after the payment of this booking was declined.
-    pub async fn lets_kept_hold_go(&self, declined: &Value) {
+    /// Releases the hold that is kept for a second payment attempt after this booking's payment was declined.
+    pub async fn release_kept_hold(&self, declined: &Value) {
         let kept = json!({ "id": declined["kept_hold"]["hold"] });
-        until("the kept hold is let go", || async {
-            self.let_go(&kept).await;
-            !self.holds_something().await
+        wait_until("the kept hold is released", || async {
+            self.release_hold(&kept).await;
+            !self.has_hold().await
         })
         .await;
     }
 
-    /// Places left on the floor, as everyone sees it.
+    /// Free places in area 0.
     pub async fn places_left(&self) -> Value {
         let (_, body) = self.get(&format!("/api/v1/shows/{}/seats", self.show)).await;
         body["areas"][0]["left"].clone()
@@ -104,32 +107,32 @@ impl Visitor {
         self.call(Method::PATCH, &path, json!({ "add": add, "remove": remove })).await
     }
 
-    /// What checks out a hold.
-    pub fn wish(&self, hold: &Value) -> Value {
+    /// Body of a request that checks out a hold.
+    pub fn checkout_body(&self, hold: &Value) -> Value {
         let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
         json!({ "show": self.show, "hold": hold["id"], "buyer": buyer })
     }
 
-    /// What checks it out and pays what it costs.
-    pub fn order(&self, hold: &Value, token: Option<&str>) -> Value {
-        let mut order = self.wish(hold);
-        order["pay"] = json!({ "total_minor": hold["total"]["minor"] });
+    /// Body of a request that checks out a hold and pays for it.
+    pub fn purchase_body(&self, hold: &Value, token: Option<&str>) -> Value {
+        let mut body = self.checkout_body(hold);
+        body["pay"] = json!({ "total_minor": hold["total"]["minor"] });
         if let Some(token) = token {
-            order["pay"]["payment_token"] = token.into();
+            body["pay"]["payment_token"] = token.into();
         }
-        order
+        body
     }
 
     pub async fn book(&self, hold: &Value) -> Answer {
-        self.call(Method::POST, "/api/v1/bookings", self.wish(hold)).await
+        self.call(Method::POST, "/api/v1/bookings", self.checkout_body(hold)).await
     }
 
     /// Checks out and pays in one request.
     pub async fn buy(&self, hold: &Value, token: Option<&str>) -> Answer {
-        self.call(Method::POST, "/api/v1/bookings", self.order(hold, token)).await
+        self.call(Method::POST, "/api/v1/bookings", self.purchase_body(hold, token)).await
     }
 
-    /// Pays for a hold: for the booking it became, or else it becomes one in the same request.
+    /// Pays for a hold: confirms its booking if there is one, or checks out and pays in one request.
     pub async fn pay_for(&self, hold: &Value, booking: Option<&Value>, token: &str) -> Answer {
         match booking {
             Some(booking) => self.pay(booking, Some(token)).await,
@@ -137,22 +140,22 @@ impl Visitor {
         }
     }
 
-    /// What this visitor holds of the show.
-    pub async fn held(&self) -> Value {
+    /// This visitor's hold on the show.
+    pub async fn current_hold(&self) -> Value {
         let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
         assert_eq!(status, StatusCode::OK, "{hold}");
         hold
     }
 
-    /// Whether seats of the show are held.
-    pub async fn holds_something(&self) -> bool {
+    /// Returns whether this visitor has a hold on the show.
+    pub async fn has_hold(&self) -> bool {
         let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
         assert!(matches!(status, StatusCode::OK | StatusCode::NO_CONTENT), "{hold}");
         status == StatusCode::OK
     }
 
-    /// Checks out these seats and pays with that token.
-    pub async fn bought(&self, seats: &[u32], token: &str) -> Value {
+    /// Holds these seats, checks out, and pays with this token.
+    pub async fn buy_seats(&self, seats: &[u32], token: &str) -> Value {
         let (status, hold) = self.hold(seats).await;
         assert_eq!(status, StatusCode::CREATED, "{hold}");
         let (status, booking) = self.book(&hold).await;
@@ -168,9 +171,9 @@ impl Visitor {
         self.call(Method::POST, &path, seats.map_or(Value::Null, |seats| json!({ "seats": seats }))).await
     }
 
-    /// Waits until the money of a booking stands so, and returns the booking.
-    pub async fn sees_money(&self, booking: &Value, money: &str) -> Value {
-        until(&format!("the money is {money}"), || async { self.booking(booking).await["money"] == money }).await;
+    /// Waits until the booking's money is in this state, and returns the booking.
+    pub async fn wait_for_money(&self, booking: &Value, money: &str) -> Value {
+        wait_until(&format!("the money is {money}"), || async { self.booking(booking).await["money"] == money }).await;
         self.booking(booking).await
     }
 
@@ -185,26 +188,29 @@ impl Visitor {
     }
 
     /// Opens the live map.
-    pub async fn watch(&self) -> WebSocketStream<MaybeTlsStream<TcpStream>> {
+    pub async fn open_live_map(&self) -> WebSocketStream<MaybeTlsStream<TcpStream>> {
         let url = format!("{}/api/v1/shows/{}/live", self.base.replace("http://", "ws://"), self.show);
         tokio_tungstenite::connect_async(url).await.expect("the live map opens").0
     }
 
-    /// A digit per seat.
-    pub async fn states(&self) -> String {
+    /// State of every seat, one digit each.
+    pub async fn seat_states(&self) -> String {
         let (_, body) = self.get(&format!("/api/v1/shows/{}/seats", self.show)).await;
         text(&body["states"]).to_owned()
     }
 
-    /// Waits until the map shows that seat in that state.
-    pub async fn sees(&self, seat: usize, state: char) {
-        until(&format!("seat {seat} is {state}"), || async { self.states().await.chars().nth(seat) == Some(state) })
-            .await;
+    /// Waits until the seat map shows the seat in this state.
+    pub async fn wait_for_seat(&self, seat: usize, state: char) {
+        wait_until(&format!("seat {seat} is {state}"), || async {
+            self.seat_states().await.chars().nth(seat) == Some(state)
+        })
+        .await;
     }
 
     /// Waits until the booking is in that state, and returns it.
-    pub async fn sees_booking(&self, booking: &Value, state: &str) -> Value {
-        until(&format!("the booking is {state}"), || async { self.booking(booking).await["state"] == state }).await;
+    pub async fn wait_for_booking(&self, booking: &Value, state: &str) -> Value {
+        wait_until(&format!("the booking is {state}"), || async { self.booking(booking).await["state"] == state })
+            .await;
         self.booking(booking).await
     }
 }

@@ -1,0 +1,120 @@
+//! A replica caches the bookings it created. Changes at another replica still count.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{Visitor, World, text};
+
+/// A visitor with a booking of seat 1, created at the first replica, and the same visitor at the second.
+async fn check_out(world: &World) -> (Visitor, Visitor, Value, Value) {
+    let here = world.visitor_at(0);
+    let there = Visitor { base: world.visitor_at(1).base, ..here.clone() };
+    let (status, hold) = here.hold(&[1]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let (status, booking) = here.book(&hold).await;
+    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    (here, there, hold, booking)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_uses_the_latest_checkout_of_another_replica() {
+    let world = World::start(2, &[]).await;
+    let (here, there, hold, booking) = check_out(&world).await;
+    let (status, changed) = there.change(&hold, &[2], &[]).await;
+    assert_eq!(status, StatusCode::OK, "{changed}");
+    let (status, agreed) = there.book(&hold).await;
+    assert_eq!((status, &agreed["id"]), (StatusCode::CREATED, &booking["id"]), "{agreed}");
+    assert_ne!(agreed["total"], booking["total"]);
+    let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    assert_eq!((&paid["seats"], &paid["total"]), (&agreed["seats"], &agreed["total"]));
+    assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, agreed["total"]["minor"]);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_uses_names_changed_at_another_replica() {
+    let world = World::start(2, &[]).await;
+    let (here, there, hold, booking) = check_out(&world).await;
+    let buyer = json!({ "name": "Ann Another", "email": "another@example.org" });
+    let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+    let (status, agreed) = there.call(Method::POST, "/api/v1/bookings", body).await;
+    assert_eq!((status, &agreed["id"]), (StatusCode::CREATED, &booking["id"]), "{agreed}");
+    let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    assert_eq!(paid["buyer"], buyer);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn extension_is_replayed_at_another_replica_even_after_the_booking_ended() {
+    let world = World::start(3, &[]).await;
+    let (here, there, hold, booking) = check_out(&world).await;
+    let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
+    let longer = here.raw(Method::POST, &path, Value::Null, "longer").await;
+    assert_eq!(longer.0, StatusCode::OK, "{longer:?}");
+    assert_eq!(there.raw(Method::POST, &path, Value::Null, "longer").await, longer);
+    let kept = "SELECT count(*) FROM booking_events WHERE event = 'kept_longer'";
+    assert_eq!(world.count(kept).await, 1, "once, though both replicas got the request");
+    let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
+    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
+    let elsewhere = Visitor { base: world.visitor_at(2).base, ..here.clone() };
+    assert_eq!(elsewhere.raw(Method::POST, &path, Value::Null, "longer").await, longer);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn second_checkout_does_not_shorten_a_booking_extended_meanwhile() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[1]).await;
+    let (_, booking) = ann.book(&hold).await;
+    // As if the hold had been extended just after the second checkout read its expiry.
+    let longer = "UPDATE bookings SET expires_at = expires_at + interval '1 minute', version = version + 1";
+    sqlx::query(longer).execute(&world.pg).await.expect("the booking is extended");
+    let (status, again) = ann.book(&hold).await;
+    assert_eq!((status, &again["id"]), (StatusCode::CREATED, &booking["id"]), "{again}");
+    let ends = |booking: &Value| booking["expires_at_ms"].as_i64().expect("milliseconds");
+    assert_eq!(ends(&again), ends(&booking) + 60_000);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
+    let world = World::start(2, &[]).await;
+    let (here, there, _, booking) = check_out(&world).await;
+    let (status, paid) = there.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    let (status, again) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, &again["state"], &again["id"]), (StatusCode::OK, &paid["state"], &paid["id"]), "{again}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+
+    let (status, hold) = here.hold(&[7]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let (_, booking) = here.book(&hold).await;
+    let (_, declined) = there.pay(&booking, Some("tok_declined")).await;
+    assert_eq!(declined["state"], "CANCELLED", "{declined}");
+    let (status, refused) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guest_cookie_cannot_pay_once_an_account_owns_the_visitor() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[1]).await;
+    let (_, booking) = ann.book(&hold).await;
+    let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
+                       VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());
+                       INSERT INTO account_visitors (owner, account_id, joined_at)
+                       SELECT bookings.owner, accounts.id, now() FROM bookings, accounts";
+    sqlx::raw_sql(handed_over).execute(&world.pg).await.expect("the visitor belongs to an account");
+    let (status, refused) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::NOT_FOUND, "not_found"), "{refused}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'SEATS_LOCKED'").await, 1);
+    world.end().await;
+}

@@ -1,0 +1,156 @@
+//! The connection to Postgres is cut or goes silent during a sale: the commit's outcome is unknown, and each buyer
+//! still ends with one ticket and one charge.
+
+mod proxy;
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::cancel::wait_until_books_balance;
+use crate::commits::{SLOW_GATHER, with_holds};
+use crate::world::{Visitor, World, text, wait_until};
+use proxy::{ConnectionFault, PostgresProxy};
+
+/// A token that pays, and whose gateway repeats its webhook later.
+const PAID: &str = "tok_late_webhook";
+/// Buyers in one batch.
+const BUYERS: u32 = 4;
+/// Text in the statement that submits payments…
+const SUBMISSION: &str = "payment_submitted";
+/// …and in the one that records their success.
+const SUCCESS: &str = "payment_succeeded";
+/// More buyers than concurrent lookups are served.
+const LOOKUPS: u32 = 4;
+/// Text in the lookup of a buyer's record: their address.
+const RECORD: &str = "ann@example.org";
+
+/// A world whose only server reaches Postgres through a proxy.
+async fn world_behind_proxy(settings: &[(&str, &str)]) -> (World, PostgresProxy) {
+    let mut world = World::start(0, settings).await;
+    let proxy = PostgresProxy::open(world.database_url()).await;
+    world.add_server(&[("DATABASE_URL", &proxy.url)]).await;
+    (world, proxy)
+}
+
+/// A buyer's payment: of a booking by `/confirm`, or of a hold in one request.
+struct Order {
+    buyer: Visitor,
+    path: String,
+    body: Value,
+}
+
+impl Order {
+    fn at_once(buyer: Visitor, hold: &Value) -> Self {
+        let body = buyer.purchase_body(hold, Some(PAID));
+        Self { path: "/api/v1/bookings".to_owned(), body, buyer }
+    }
+
+    async fn after_checkout(buyer: Visitor, hold: &Value) -> Self {
+        let (status, booking) = buyer.book(hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
+        Self { path, body: json!({ "payment_token": PAID }), buyer }
+    }
+
+    /// Sends the same request with the same key.
+    async fn send(&self) -> (StatusCode, Value) {
+        self.buyer.call_with_key(Method::POST, &self.path, self.body.clone(), "k").await
+    }
+
+    async fn wait_until_sold(&self) {
+        wait_until("the same request is answered", || async { self.send().await.0.is_success() }).await;
+        let (_, booking) = self.send().await;
+        self.buyer.wait_for_booking(&booking, "CONFIRMED").await;
+    }
+}
+
+/// This many buyers who are about to pay, every other one for a booking.
+async fn orders(world: &World, count: u32) -> Vec<Order> {
+    let mut orders = Vec::new();
+    for (number, (buyer, hold)) in with_holds(world, count).await.into_iter().enumerate() {
+        orders.push(match number % 2 {
+            0 => Order::at_once(buyer, &hold),
+            _ => Order::after_checkout(buyer, &hold).await,
+        });
+    }
+    orders
+}
+
+/// Buyers pay concurrently, and the first transaction with this text gets this fault. They retry with the same key
+/// until they succeed.
+async fn assert_sold_once_despite(fault: ConnectionFault, words: &'static str) {
+    let (world, proxy) = world_behind_proxy(&[SLOW_GATHER]).await;
+    let orders = orders(&world, BUYERS).await;
+    proxy.fail_next(1, fault, words);
+    let answers = join_all(orders.iter().map(Order::send)).await;
+    assert_eq!(proxy.failed_connections(), 1, "{answers:?}");
+    // Buyers in another batch get an ordinary answer.
+    let is_refused = |(status, _): &&(StatusCode, Value)| !status.is_success();
+    let refused: Vec<_> = answers.iter().filter(is_refused).collect();
+    assert!(!refused.is_empty(), "no request was refused although its outcome is unknown: {answers:?}");
+    for (status, refusal) in refused {
+        let code = text(&refusal["code"]);
+        assert!(matches!((status.as_u16(), code), (503, "database_unavailable") | (409, "still_running")), "{refusal}");
+    }
+    for order in &orders {
+        order.wait_until_sold().await;
+    }
+    let sold = i64::from(BUYERS);
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, sold, "one payment each");
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, sold);
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn submission_cut_before_its_commit_is_not_recorded() {
+    assert_sold_once_despite(ConnectionFault::CutBeforeCommit, SUBMISSION).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn submission_committed_without_an_answer_is_found() {
+    assert_sold_once_despite(ConnectionFault::CutAfterCommit, SUBMISSION).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn success_cut_before_its_commit_is_recorded_later() {
+    assert_sold_once_despite(ConnectionFault::CutBeforeCommit, SUCCESS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn success_committed_without_an_answer_is_found() {
+    assert_sold_once_despite(ConnectionFault::CutAfterCommit, SUCCESS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unanswered_lookups_do_not_delay_later_buyers() {
+    let (world, proxy) = world_behind_proxy(&[]).await;
+    let mut orders: Vec<_> = orders(&world, LOOKUPS + 1).await.into_iter().map(Arc::new).collect();
+    let late = orders.pop().expect("one buyer");
+    proxy.fail_next(u32::MAX, ConnectionFault::Silence, RECORD);
+    let mut sent = Vec::new();
+    for order in &orders {
+        let (failed_connections, order) = (proxy.failed_connections(), Arc::clone(order));
+        let waits = tokio::spawn(async move { order.send().await });
+        wait_until("lookups hang, and no lookup worker is free", || async {
+            proxy.failed_connections() > failed_connections || waits.is_finished()
+        })
+        .await;
+        sent.push(waits);
+    }
+    proxy.stop_faults();
+    late.wait_until_sold().await;
+    for waits in sent {
+        let (status, refusal) = waits.await.expect("the task ends");
+        let code = text(&refusal["code"]);
+        assert!(matches!((status.as_u16(), code), (503, "database_unavailable" | "overloaded")), "{refusal}");
+    }
+    for order in orders {
+        order.wait_until_sold().await;
+    }
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}

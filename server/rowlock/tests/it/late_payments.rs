@@ -1,0 +1,219 @@
+//! Payments that arrive after the booking expired: new seats if possible, a full refund otherwise.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::cancel::wait_until_books_balance;
+use crate::mailed_links::assert_mails_link_without_cookie;
+use crate::world::{PRICE, Visitor, World, text, wait_until};
+
+/// A booking whose payment page is open, checked out with this choice for late payments.
+async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -> Value {
+    let (status, hold) = visitor.hold(seats).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
+    let mut request_body = json!({ "show": visitor.show, "hold": hold["id"], "buyer": buyer });
+    if let Some(if_late) = if_late {
+        request_body["if_late"] = if_late.into();
+    }
+    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request_body).await;
+    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let (_, pending) = visitor.pay(&booking, None).await;
+    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    pending
+}
+
+/// Expires a booking without a call to the gateway, as during an outage. The release of its seats is in the outbox.
+pub async fn expire_without_gateway(world: &World, booking: &Value) {
+    let statements = [
+        "UPDATE bookings SET state = 'EXPIRED', expires_at = now() - interval '1 second', version = version + 1,
+                             updated_at = now() WHERE id = $1::uuid",
+        "INSERT INTO booking_events
+         SELECT id, version, 'timed_out', 'PAYMENT_PENDING', state, money, 'reconciler', 'Its time was over.', now()
+         FROM bookings WHERE id = $1::uuid",
+        "INSERT INTO outbox (booking_id, effect, run_after, created_at) VALUES ($1::uuid, 'release_seats', now(), now())",
+    ];
+    let mut tx = world.pg.begin().await.expect("a transaction");
+    for statement in statements {
+        sqlx::query(statement).bind(text(&booking["id"])).execute(&mut *tx).await.expect("the booking expires");
+    }
+    tx.commit().await.expect("the expiry is committed");
+}
+
+/// Expires a booking and waits until its seats are free.
+async fn expire(world: &World, booking: &Value) {
+    expire_without_gateway(world, booking).await;
+    wait_until("its seats are free", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+}
+
+/// Pays on the gateway's page.
+pub async fn pay_on_page(visitor: &Visitor, pending: &Value, card: &str) {
+    let page = visitor.client.post(text(&pending["pay_url"]));
+    let form = page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}"));
+    let answer = form.send().await.expect("the gateway answers");
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+}
+
+/// The booking that the late payment pays for.
+async fn booking_paid_by_late_money(visitor: &Visitor, booking: &Value) -> Value {
+    let seen = visitor.wait_for_money(booking, "MOVED").await;
+    assert_eq!(seen["state"], "EXPIRED", "the expired booking stays expired");
+    let fresh = visitor.booking(&json!({ "id": seen["moved_to"] })).await;
+    assert_eq!((&fresh["state"], &fresh["money"]), (&json!("CONFIRMED"), &json!("PAID")), "{fresh}");
+    assert_eq!(fresh["total"], seen["total"]);
+    fresh
+}
+
+fn seats(booking: &Value) -> Vec<u64> {
+    booking["seats"].as_array().expect("seats").iter().filter_map(|line| line["seat"].as_u64()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_payment_takes_the_same_seats_once_and_can_be_refunded() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let booking = open_payment(&ann, &[90, 91], None).await;
+    expire(&world, &booking).await;
+    ann.wait_for_seat(90, '0').await;
+    // Three webhooks, and one more sent by the test.
+    pay_on_page(&ann, &booking, "duplicate_webhooks").await;
+    let fresh = booking_paid_by_late_money(&ann, &booking).await;
+    assert_ne!(fresh["reference"], booking["reference"]);
+    assert_eq!((seats(&fresh), &fresh["buyer"]), (vec![90, 91], &booking["buyer"]));
+    ann.wait_for_seat(90, '2').await;
+    wait_until_books_balance(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2, "one new booking for all webhooks");
+    wait_until("the tickets and a notice are sent", || async { world.mails().len() == 2 }).await;
+    assert!(world.mails().iter().any(|mail| mail.contains("Subject: Your payment came late")));
+    assert_mails_link_without_cookie(&world);
+    let seen = ann.booking(&booking).await;
+    let steps: Vec<_> = seen["steps"].as_array().expect("steps").iter().map(|step| text(&step["step"])).collect();
+    assert_eq!(steps, ["paying", "expired", "paid_late", "moved"]);
+
+    // The effect runs again, as after a crash before it was marked done.
+    let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
+                 SELECT id, 'place_late', now(), now() FROM bookings";
+    sqlx::query(again).execute(&world.pg).await.expect("the effect is in the outbox again");
+    wait_until_books_balance(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
+
+    // The gateway has the money under the first booking; the refund works all the same.
+    assert_eq!(ann.cancel(&fresh, Some(&[91])).await.0, StatusCode::OK);
+    assert_eq!(ann.cancel(&fresh, None).await.0, StatusCode::OK);
+    ann.wait_for_money(&fresh, "REFUNDED").await;
+    wait_until_books_balance(&world).await;
+    assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 2 * PRICE);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_payment_takes_no_held_or_sold_seat() {
+    let world = World::start(1, &[]).await;
+    for (seat, is_sold) in [(20, true), (40, false)] {
+        let (ann, bob) = (world.visitor(), world.visitor());
+        let booking = open_payment(&ann, &[seat, seat + 1], Some("same_seats")).await;
+        expire(&world, &booking).await;
+        if is_sold {
+            bob.buy_seats(&[seat + 1], "tok_paid").await;
+        } else {
+            bob.hold(&[seat + 1]).await;
+        }
+        pay_on_page(&ann, &booking, "paid").await;
+        let seen = ann.wait_for_money(&booking, "REFUNDED").await;
+        assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("EXPIRED"), &Value::Null));
+        assert_eq!(seen["refunds"][0]["amount"]["minor"], 2 * PRICE, "a full refund: {seen}");
+        ann.wait_for_seat(seat as usize, '0').await;
+    }
+    wait_until_books_balance(&world).await;
+    wait_until("the mails are sent", || async {
+        world.mails().iter().filter(|mail| mail.contains("Subject: Your payment came too late")).count() == 2
+    })
+    .await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_payment_takes_adjacent_seats_at_the_same_price_if_chosen() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let booking = open_payment(&ann, &[128, 129], Some("same_or_better")).await;
+    expire(&world, &booking).await;
+    bob.buy_seats(&[129], "tok_paid").await;
+    pay_on_page(&ann, &booking, "paid").await;
+    let fresh = booking_paid_by_late_money(&ann, &booking).await;
+    assert_eq!(seats(&fresh), [127, 128], "adjacent and nearest");
+    ann.wait_for_seat(127, '2').await;
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_payment_is_refunded_if_the_seats_are_not_wanted() {
+    let world = World::start(1, &[]).await;
+    // Chosen at checkout.
+    let ann = world.visitor();
+    let said_so = open_payment(&ann, &[1], Some("refund")).await;
+    expire(&world, &said_so).await;
+    pay_on_page(&ann, &said_so, "paid").await;
+    ann.wait_for_money(&said_so, "REFUNDED").await;
+    // The buyer has another hold.
+    let ben = world.visitor();
+    let again = open_payment(&ben, &[2], None).await;
+    expire(&world, &again).await;
+    ben.buy_seats(&[3], "tok_paid").await;
+    pay_on_page(&ben, &again, "paid").await;
+    ben.wait_for_money(&again, "REFUNDED").await;
+    // Cancelled, and the payment could not be voided.
+    let cem = world.visitor();
+    let cancelled = open_payment(&cem, &[4], Some("same_or_better")).await;
+    pay_on_page(&cem, &cancelled, "late_webhook").await;
+    let (status, answer) = cem.cancel(&cancelled, None).await;
+    assert_eq!((status, &answer["state"]), (StatusCode::OK, &json!("CANCELLED")), "charged a second later: {answer}");
+    cem.wait_for_money(&cancelled, "REFUNDED").await;
+    let unknown = json!({ "show": world.show, "hold": platform::ids::new_id(), "buyer": { "name": "A", "email": "a@b.org" },
+                          "if_late": "whatever" });
+    assert_eq!(cem.call(Method::POST, "/api/v1/bookings", unknown).await.0, StatusCode::BAD_REQUEST);
+    wait_until_books_balance(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1, "Ben's other booking");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn last_choice_for_late_payments_applies() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[9]).await;
+    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
+    for if_late in ["refund", "same_seats"] {
+        let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer, "if_late": if_late });
+        let (status, booking) = ann.call(Method::POST, "/api/v1/bookings", request_body).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+    }
+    let choices = "SELECT count(*) FROM late_wishes WHERE if_late = 'same_seats'";
+    assert_eq!(world.count(choices).await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_is_refunded_if_the_show_started_meanwhile() {
+    let mut world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = open_payment(&ann, &[50], Some("same_or_better")).await;
+    // The show starts while the payer is on the gateway's page, and the server is dead.
+    world.kill(0).await;
+    let statements = [
+        "UPDATE shows SET starts_at = now() - interval '1 second'",
+        "UPDATE payments SET updated_at = now() - interval '1 hour'",
+    ];
+    pay_on_page(&ann, &booking, "paid").await;
+    for statement in statements {
+        sqlx::query(statement).execute(&world.pg).await.expect("the show has started");
+    }
+    let other = world.add_server(&[]).await;
+    let ann = Visitor { base: world.servers[other].url.clone(), ..ann };
+    let seen = ann.wait_for_money(&booking, "REFUNDED").await;
+    assert_eq!(seen["state"], "CANCELLED");
+    assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "a full refund: {seen}");
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}

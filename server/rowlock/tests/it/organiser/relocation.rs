@@ -1,0 +1,425 @@
+//! Moves of a show to another screen: kept seats, offered seats, refunds, and failures in between.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{API, organiser, post, post_ok, screen_of};
+use crate::accounts::{Browser, another_theatre};
+use crate::booking_totals::WAITING;
+use crate::cancel::wait_until_books_balance;
+use crate::cancel_show::insert_pending_payment;
+use crate::hanging_mail_server::HangingMailServer;
+use crate::mailed_links::assert_mails_link_without_cookie;
+use crate::world::{PRICE, Visitor, World, assert_refused, text, wait_until};
+
+/// A layout with these rows of ten and these areas, all gold: `A-B` has A1 to B10, numbered 0 to 19.
+fn room(rows: &str, areas: &Value) -> Value {
+    json!({ "sketch": 1, "name": "Small room", "focus": { "kind": "screen", "at": [0, -60], "width": 200 },
+        "categories": [{ "name": "gold", "label": "Gold" }],
+        "zones": [{ "category": "gold", "rows": [{ "rows": rows, "seats": "1-10" }] }], "areas": areas })
+}
+
+/// Creates a screen with such a layout. Returns its slug.
+async fn small_screen(olga: &mut Browser, rows: &str) -> String {
+    text(&screen_of(olga, &room(rows, &json!([]))).await["id"]).to_owned()
+}
+
+fn path(world: &World) -> String {
+    format!("/programme/{}/move", world.show)
+}
+
+fn move_body(screen: &str) -> Value {
+    json!({ "screen": screen, "reason": "The projector is broken." })
+}
+
+/// State of the move, as its organiser sees it.
+async fn move_state(olga: &Browser, world: &World) -> Value {
+    olga.clone().get(&format!("{API}/programme/{}", world.show)).await.1["moved"].clone()
+}
+
+async fn wait_until_moved(olga: &Browser, world: &World) {
+    wait_until("the move is done", || async { move_state(olga, world).await["state"] == "done" }).await;
+}
+
+fn labels(booking: &Value) -> Vec<String> {
+    booking["seats"].as_array().expect("a list").iter().map(|seat| text(&seat["label"]).to_owned()).collect()
+}
+
+async fn answer_offer(visitor: &Visitor, booking: &Value, take: bool) -> (StatusCode, Value) {
+    let path = format!("/api/v1/bookings/{}/seat-offer", text(&booking["id"]));
+    visitor.call(Method::POST, &path, json!({ "take": take })).await
+}
+
+async fn codes(world: &World) -> Vec<String> {
+    let all = "SELECT code FROM tickets WHERE revoked_at IS NULL ORDER BY code";
+    sqlx::query_scalar(all).fetch_all(&world.pg).await.expect("the codes are read")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
+    let world = World::start(2, &[]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    let (ann, ben, cem) = (world.visitor(), world.visitor_at(1), world.visitor_at(1));
+    let same = ann.buy_seats(&[1, 2], "tok_paid").await;
+    let other = ben.buy_seats(&[46, 47], "tok_paid").await;
+    cem.hold(&[5]).await;
+    let before = codes(&world).await;
+
+    // The preview changes nothing.
+    let (status, preview) = olga.get(&format!("{API}{}?screen={screen}", path(&world))).await;
+    assert_eq!(status, StatusCode::OK, "{preview}");
+    assert_eq!((&preview["seats"], &preview["same"]), (&json!(20), &json!({ "bookings": 1, "seats": 2 })));
+    assert_eq!((&preview["offered"]["bookings"], &preview["refunded"]["bookings"]), (&json!(1), &json!(0)));
+    assert_eq!(preview["lines"][0]["before"], json!(["C7", "C8"]), "{preview}");
+    assert_eq!(ann.seat_states().await.len(), 300);
+
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    wait_until_moved(&olga, &world).await;
+    for visitor in [&ann, &ben] {
+        wait_until("every server has the other layout", || async { visitor.seat_states().await.len() == 20 }).await;
+    }
+    let kept = ann.booking(&same).await;
+    assert_eq!(
+        (&kept["state"], &kept["seat_offer"], labels(&kept)),
+        (&json!("CONFIRMED"), &Value::Null, vec!["A2".into(), "A3".into()])
+    );
+    let asked = ben.booking(&other).await;
+    let offer = &asked["seat_offer"];
+    assert_eq!((&offer["before"], &offer["to"]), (&json!(["C7", "C8"]), &json!("New screen")), "{asked}");
+    assert_eq!(offer["after"], json!(labels(&asked)), "the booking has the offered seats");
+    assert_eq!(asked["total"]["minor"], 2 * PRICE, "no extra price");
+    assert_eq!(codes(&world).await, before, "tickets stay valid");
+    let states = ann.seat_states().await;
+    assert_eq!(states.matches('2').count(), 4, "sold seats are shown: {states}");
+    assert_eq!((&states[1..3], states.matches('1').count()), ("22", 0), "no seat is held");
+    wait_until_books_balance(&world).await;
+
+    // Offered seats are reserved, and sales continue.
+    let offered = asked["seats"][0]["seat"].as_u64().expect("a number") as u32;
+    wait_until("offered seats are refused, and sales continue", || async {
+        cem.hold(&[offered]).await.1["code"] == "seats_taken"
+    })
+    .await;
+    let bought = cem.buy_seats(&[0], "tok_paid").await;
+    assert_eq!(labels(&bought), ["A1"]);
+
+    // The cancellation fee does not apply to them.
+    assert_eq!(ben.cancel(&other, None).await.1["code"], "wrong_state");
+    assert_eq!(answer_offer(&ann, &other, true).await.0, StatusCode::NOT_FOUND, "not her booking");
+    assert_eq!(answer_offer(&ann, &same, true).await.1["code"], "wrong_state");
+    let (status, taken) = answer_offer(&ben, &other, true).await;
+    assert_eq!((status, &taken["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{taken}");
+    assert_eq!(ben.booking(&other).await["seat_offer"], Value::Null);
+    assert_eq!(answer_offer(&ben, &other, false).await.1["code"], "wrong_state", "once");
+    wait_until("both get a mail", || async {
+        let mails = world.mails();
+        mails.iter().any(|mail| mail.contains("A2, A3") && mail.contains("stay good"))
+            && mails.iter().any(|mail| mail.contains("C7, C8") && mail.contains("money"))
+    })
+    .await;
+    assert_mails_link_without_cookie(&world);
+    let acts = "SELECT count(*) FROM audit_list WHERE act = 'show_moved'";
+    assert_eq!(world.count(acts).await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 3);
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_moves_while_a_hanging_mail_server_blocks_mails() {
+    let mail_server = HangingMailServer::open().await;
+    let world = World::start(1, &[("SMTP_URL", mail_server.url.as_str())]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    for seat in 0..9 {
+        world.visitor().buy_seats(&[seat], "tok_paid").await;
+    }
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    let tried = "SELECT count(*) FROM moved_bookings WHERE mail_tries > 0";
+    wait_until("eight mails hang at the same time", || async { world.count(tried).await == 8 }).await;
+    wait_until_moved(&olga, &world).await;
+    assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mail_tries = 1").await, 8, "and no more");
+    assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mailed_at IS NULL").await, 9);
+    mail_server.close();
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn declined_or_unanswered_move_is_refunded_in_full() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A").await;
+    let (ann, ben) = (world.visitor(), world.visitor());
+    let (no, nothing) = (ann.buy_seats(&[46], "tok_paid").await, ben.buy_seats(&[66, 67], "tok_paid").await);
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    wait_until_moved(&olga, &world).await;
+    assert_eq!(move_state(&olga, &world).await["unanswered"], 2);
+    // No second move while buyers may choose.
+    let (status, problem) = post(&mut olga, &path(&world), move_body(&world.screen)).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"));
+
+    let (status, said) = answer_offer(&ann, &no, false).await;
+    assert_eq!((status, &said["state"]), (StatusCode::OK, &json!("CANCELLED")), "{said}");
+    assert_eq!(ann.wait_for_money(&no, "REFUNDED").await["refunds"][0]["amount"]["minor"], PRICE);
+    assert_eq!(ben.booking(&nothing).await["state"], "CONFIRMED", "the deadline is not over");
+    let over = "UPDATE moved_bookings SET answer_until = now() WHERE state = 'offered'";
+    assert_eq!(sqlx::query(over).execute(&world.pg).await.expect("the deadline is over").rows_affected(), 1);
+    assert_eq!(ben.wait_for_money(&nothing, "REFUNDED").await["refunds"][0]["amount"]["minor"], 2 * PRICE);
+    wait_until("every seat is free", || async { !ann.seat_states().await.contains(['1', '2']) }).await;
+    assert_eq!(answer_offer(&ben, &nothing, true).await.1["code"], "wrong_state", "too late");
+    wait_until_books_balance(&world).await;
+
+    // Move back: cancelled seats do not block it.
+    let buyer = world.visitor();
+    wait_until("sales continue", || async { buyer.hold(&[9]).await.0 == StatusCode::CREATED }).await;
+    let third = ann.buy_seats(&[0, 1], "tok_paid").await;
+    assert_eq!(ann.cancel(&third, Some(&[0])).await.0, StatusCode::OK);
+    ann.wait_for_money(&third, "PAID").await;
+    wait_until_books_balance(&world).await;
+    post_ok(&mut olga, &path(&world), move_body(&world.screen)).await;
+    wait_until_moved(&olga, &world).await;
+    assert_eq!(labels(&ann.booking(&third).await), ["A2"]);
+    wait_until("the first layout is back", || async { ann.seat_states().await.len() == 300 }).await;
+    assert_eq!(ann.cancel(&third, None).await.0, StatusCode::OK);
+    ann.wait_for_money(&third, "REFUNDED").await;
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn move_to_a_smaller_layout_refunds_the_latest_buyers() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A").await;
+    let (ann, ben, cem) = (world.visitor(), world.visitor(), world.visitor());
+    let first = ann.buy_seats(&[40, 41, 42, 43, 44, 45], "tok_paid").await;
+    let keeps = cem.buy_seats(&[0, 1], "tok_paid").await;
+    let last = ben.buy_seats(&[60, 61, 62], "tok_paid").await;
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    let gone = ben.wait_for_money(&last, "REFUNDED").await;
+    assert_eq!((&gone["state"], &gone["refunds"][0]["amount"]["minor"]), (&json!("CANCELLED"), &json!(3 * PRICE)));
+    wait_until_moved(&olga, &world).await;
+    let answered = move_state(&olga, &world).await;
+    assert_eq!(
+        (&answered["same"], &answered["offered"], &answered["refunded"]),
+        (&json!(1), &json!(1), &json!(1)),
+        "{answered}"
+    );
+    assert_eq!(labels(&cem.booking(&keeps).await), ["A1", "A2"]);
+    assert_eq!(ann.booking(&first).await["seats"].as_array().map(Vec::len), Some(6));
+    wait_until("the reason is mailed", || async {
+        world.mails().iter().any(|mail| mail.contains("no seats like yours") && mail.contains("projector"))
+    })
+    .await;
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn move_waits_for_running_payments_and_refuses_new_ones() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    let (ann, ben, cem) = (world.visitor(), world.visitor(), world.visitor());
+    let mut pending = Vec::new();
+    for (visitor, seat) in [(&ann, 1), (&ben, 2)] {
+        let (_, hold) = visitor.hold(&[seat]).await;
+        let (_, booking) = visitor.book(&hold).await;
+        let (_, paying) = visitor.pay(&booking, None).await;
+        assert_eq!(paying["state"], "PAYMENT_PENDING", "{paying}");
+        pending.push(paying);
+    }
+    let (_, hold) = cem.hold(&[3]).await;
+    let (_, locked) = cem.book(&hold).await;
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    let (status, refusal) = cem.pay(&locked, Some("tok_paid")).await;
+    assert!(status == StatusCode::CONFLICT || status == StatusCode::GONE, "{status} {refusal}");
+    cem.wait_for_booking(&locked, "CANCELLED").await;
+    assert_eq!(cem.hold(&[4]).await.1["code"], "sales_closed");
+    assert_eq!(move_state(&olga, &world).await["state"], "closing");
+
+    // One payer pays, and the other never returns from the gateway's page.
+    let page = ann.client.post(text(&pending[0]["pay_url"]));
+    let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
+    form.send().await.expect("the gateway answers");
+    ann.wait_for_booking(&pending[0], "CONFIRMED").await;
+    assert_eq!(move_state(&olga, &world).await["state"], "closing", "the other payment is undecided");
+    let later = "UPDATE show_moves SET requested_at = now() - interval '3 minutes'";
+    sqlx::query(later).execute(&world.pg).await.expect("the payment has expired");
+    assert_eq!(ben.wait_for_money(&pending[1], "FAILED").await["state"], "CANCELLED");
+    wait_until_moved(&olga, &world).await;
+    assert_eq!(labels(&ann.booking(&pending[0]).await), ["A2"]);
+    let states = ann.seat_states().await;
+    assert_eq!((states.len(), states.matches('2').count()), (20, 1), "{states}");
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
+    let mut world = World::start(2, &[]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    let (ann, ben) = (world.visitor_at(1), world.visitor_at(1));
+    let (same, other) = (ann.buy_seats(&[1], "tok_paid").await, ben.buy_seats(&[100], "tok_paid").await);
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    world.kill(0).await;
+    wait_until("every booking has moved", || async {
+        world.count("SELECT count(*) FROM show_moves WHERE state IN ('carried', 'done')").await == 1
+    })
+    .await;
+    // A second crash, before sales continue; Redis loses its data as well.
+    world.kill(1).await;
+    world.delete_redis_keys().await;
+    let third = world.add_server(&[]).await;
+    wait_until("the move is done", || async {
+        world.count("SELECT count(*) FROM show_moves WHERE state = 'done'").await == 1
+    })
+    .await;
+    let base = &world.servers[third].url;
+    let (ann, ben) = (Visitor { base: base.clone(), ..ann }, Visitor { base: base.clone(), ..ben });
+    assert_eq!(labels(&ann.booking(&same).await), ["A2"]);
+    assert_eq!(ben.booking(&other).await["seat_offer"]["before"], json!(["F1"]));
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 2, "once each");
+    assert_eq!(world.count("SELECT count(*) FROM shows WHERE is_moving OR sales <> 'open'").await, 0);
+    wait_until("the map has the other layout", || async { ann.seat_states().await.matches('2').count() == 2 }).await;
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_move_to_the_area_of_the_same_name() {
+    let world = World::start(1, &[]).await;
+    world.open_floor(50).await;
+    let mut olga = organiser(&world).await;
+    let areas = json!([
+        { "name": "Gallery", "category": "gold", "capacity": 2 },
+        { "name": "Floor", "category": "gold", "capacity": 5 },
+    ]);
+    let screen = screen_of(&mut olga, &room("A", &areas)).await;
+    let mut bookings = Vec::new();
+    for quantity in [3, 4, 2, 2] {
+        let visitor = world.visitor();
+        let (status, hold) = visitor.hold_places(quantity).await;
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let (_, booking) = visitor.book(&hold).await;
+        assert_eq!(visitor.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
+        bookings.push((visitor, booking));
+    }
+    post_ok(&mut olga, &path(&world), move_body(text(&screen["id"]))).await;
+    wait_until_moved(&olga, &world).await;
+    let seen = async |at: usize| bookings[at].0.booking(&bookings[at].1).await;
+    assert_eq!((&seen(0).await["places"][0]["area"], &seen(0).await["seat_offer"]), (&json!(1), &Value::Null));
+    bookings[1].0.wait_for_money(&bookings[1].1, "REFUNDED").await;
+    assert_eq!(seen(2).await["places"][0]["label"], "Floor", "two places are free");
+    let last = seen(3).await;
+    assert_eq!(
+        (&last["places"][0]["label"], &last["seat_offer"]["after"]),
+        (&json!("Gallery"), &json!(["2 × Gallery"]))
+    );
+    let stock = "SELECT count(*) FROM area_stock WHERE (name, sold) IN (('Floor', 5), ('Gallery', 2)) AND claimed = 0";
+    assert_eq!(world.count(stock).await, 2);
+    let (_, map) = bookings[0].0.get(&format!("/api/v1/shows/{}/seats", world.show)).await;
+    assert_eq!(map["areas"], json!([{ "area": 0, "left": 0 }, { "area": 1, "left": 0 }]), "{map}");
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    another_theatre(&world).await;
+    let theirs = "INSERT INTO screens SELECT 'rialto-1', 'rialto', 'Screen 1', layout_id FROM screens LIMIT 1";
+    sqlx::query(theirs).execute(&world.pg).await.expect("the other theatre's screen is written");
+    for (screen, status, code) in [
+        ("rialto-1", StatusCode::NOT_FOUND, "not_found"),
+        ("nowhere", StatusCode::NOT_FOUND, "not_found"),
+        (world.screen.as_str(), StatusCode::CONFLICT, "wrong_state"),
+    ] {
+        let (answered, problem) = post(&mut olga, &path(&world), move_body(screen)).await;
+        assert_eq!((answered, text(&problem["code"])), (status, code), "{screen}: {problem}");
+    }
+    let (status, problem) = post(&mut olga, &path(&world), json!({ "screen": screen, "reason": " " })).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"));
+    // Another show starts there before this one ends.
+    let busy = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
+                SELECT gen_random_uuid(), $1, film_id, layout_id, starts_at + interval '90 minutes', local_date, language, format, currency, prices
+                FROM shows";
+    sqlx::query(busy).bind(&screen).execute(&world.pg).await.expect("the other show is written");
+    let (status, problem) = post(&mut olga, &path(&world), move_body(&screen)).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "shows_overlap"), "{problem}");
+    sqlx::query("DELETE FROM shows WHERE screen_id = $1")
+        .bind(&screen)
+        .execute(&world.pg)
+        .await
+        .expect("the move starts");
+    assert_eq!(world.count("SELECT count(*) FROM show_moves").await, 0, "nothing was written");
+
+    // The same key gets the same answer; another key finds the move running.
+    let key = platform::ids::new_id().to_string();
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[30]).await;
+    let (address, her) = (format!("{API}{}", path(&world)), olga.visitor());
+    let first = her.raw(Method::POST, &address, move_body(&screen), &key).await;
+    assert_eq!(first.0, StatusCode::ACCEPTED, "{}", first.1);
+    assert_eq!(her.raw(Method::POST, &address, move_body(&screen), &key).await, first);
+    assert_eq!(post(&mut olga, &path(&world), move_body(&screen)).await.1["code"], "wrong_state");
+    wait_until_moved(&olga, &world).await;
+    assert_eq!(ann.book(&hold).await.0, StatusCode::GONE, "holds are released");
+
+    // A server with a stale read of the first layout would sell B11, which does not exist now.
+    let booking = crate::sql_guards::insert_booking(&world.pg, world.show, "SEATS_LOCKED").await;
+    let named = "INSERT INTO booking_seats VALUES ($1, 3, 'B11', 'Gold', 0)";
+    sqlx::query(named).bind(booking).execute(&world.pg).await.expect("the seat is written");
+    let pay = "UPDATE bookings SET state = 'PAYMENT_PENDING', version = version + 1 WHERE id = $1";
+    let paid = sqlx::query(pay).bind(booking).execute(&world.pg).await;
+    assert_refused("the seat has another name", paid, "RL002", "names places of the room its show was in before");
+    // The same when the booking and its payment start in one statement, and its seats in another part of it.
+    for (label, is_refused) in [("B11", true), ("A4", false)] {
+        let at_once = sqlx::query(
+            "WITH made AS (
+                 INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
+                                       buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
+                 SELECT $2, $2::text, show_id, owner, $2, fence, 'PAYMENT_PENDING', 'PENDING', total_minor, currency, buyer_name,
+                        buyer_email, holder_name, holder_email, expires_at, created_at, updated_at
+                 FROM bookings WHERE id = $1 RETURNING id),
+             seats AS (INSERT INTO booking_seats VALUES ($2, 3, $3, 'Gold', 0))
+             SELECT id FROM made",
+        );
+        let at_once = at_once.bind(booking).bind(platform::ids::new_id()).bind(label).execute(&world.pg).await;
+        match is_refused {
+            true => assert_refused(
+                "the seat has another name",
+                at_once,
+                "RL002",
+                "names places of the room its show was in before",
+            ),
+            false => drop(at_once.expect("the seat has this name")),
+        }
+    }
+    let right = "UPDATE booking_seats SET label = 'A4' WHERE booking_id = $1";
+    sqlx::query(right).bind(booking).execute(&world.pg).await.expect("the seat is corrected");
+    assert!(sqlx::query(pay).bind(booking).execute(&world.pg).await.is_ok());
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn move_waits_for_a_payment_that_is_starting() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    let mut buyer = world.pg.begin().await.expect("a transaction");
+    insert_pending_payment(&world, &mut buyer).await.expect("the show is not moving");
+    let ended = async {
+        wait_until("the move waits for the lock", || async { world.count(WAITING).await == 1 }).await;
+        buyer.rollback().await.expect("the payment is rolled back");
+    };
+    let begun = async { post(&mut olga, &path(&world), move_body(&screen)).await };
+    let ((status, view), ()) = tokio::join!(begun, ended);
+    assert_eq!(status, StatusCode::ACCEPTED, "{view}");
+    wait_until_moved(&olga, &world).await;
+    world.end().await;
+}

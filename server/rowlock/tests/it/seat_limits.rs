@@ -1,0 +1,285 @@
+//! Seat limits apply per person and per card, not per cookie: guests who give an account's address, and cards entered
+//! on the gateway's page.
+
+use futures::future::join_all;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::accounts::{Browser, PASSWORD, mails_about, register_and_log_in, register_proven};
+use crate::cancel::wait_until_books_balance;
+use crate::commits::SLOW_GATHER;
+use crate::world::{Answer, Visitor, World, text, wait_until};
+
+const ANN: &str = "ann@example.org";
+/// Values of COMMITS.
+const MODES: [&str; 2] = ["batched", "interactive"];
+
+/// A world whose show has these limits, set before a server loads it.
+async fn world_with_limits(
+    servers: usize,
+    (per_person, per_instrument): (i16, Option<i16>),
+    settings: &[(&str, &str)],
+) -> World {
+    let world = World::start(servers, settings).await;
+    sqlx::query("UPDATE shows SET per_person = $1, per_instrument = $2")
+        .bind(per_person)
+        .bind(per_instrument)
+        .execute(&world.pg)
+        .await
+        .expect("the limits are set");
+    world
+}
+
+async fn hold_seats(visitor: &Visitor, seats: &[u32]) -> Value {
+    let (status, hold) = visitor.hold(seats).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    hold
+}
+
+/// Checks out and pays in one request, with this address.
+async fn buy_as(visitor: &Visitor, hold: &Value, email: &str) -> Answer {
+    let mut order = visitor.purchase_body(hold, Some("tok_paid"));
+    order["buyer"] = json!({ "name": "Ann Example", "email": email });
+    visitor.call(Method::POST, "/api/v1/bookings", order).await
+}
+
+/// Checks out with this address and pays in a second request.
+async fn book_and_pay_as(visitor: &Visitor, hold: &Value, email: &str) -> Answer {
+    let request_body =
+        json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": "Ann Example", "email": email } });
+    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request_body).await;
+    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    visitor.pay(&booking, Some("tok_paid")).await
+}
+
+#[track_caller]
+fn assert_person_limit((status, refusal): &Answer) {
+    let expected = (StatusCode::TOO_MANY_REQUESTS, &json!("person_limit"));
+    assert_eq!((*status, &refusal["code"]), expected, "{refusal}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guest_with_the_address_of_an_account_at_its_limit_is_refused() {
+    for mode in MODES {
+        let world = world_with_limits(1, (3, None), &[("COMMITS", mode)]).await;
+        let ann = register_proven(&world, ANN).await;
+        assert_eq!(ann.visitor().buy_seats(&[1, 2, 3], "tok_paid").await["state"], "CONFIRMED");
+        let guest = world.visitor();
+        let hold = hold_seats(&guest, &[5, 6, 7]).await;
+        for email in [ANN, "Ann@Example.ORG", "ann+again@example.org"] {
+            let answer = buy_as(&guest, &hold, email).await;
+            assert_person_limit(&answer);
+            let words = text(&answer.1["detail"]);
+            assert!(words.contains("this e-mail address") && !words.contains("account"), "{words}");
+        }
+        assert_person_limit(&book_and_pay_as(&guest, &hold, ANN).await);
+        assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
+        // Another address is another person, and an address that no account has proven does not count.
+        let (status, sold) = buy_as(&guest, &hold, "ben@example.org").await;
+        assert_eq!((status.is_success(), &sold["state"]), (true, &json!("CONFIRMED")), "{sold}");
+        let eve = world.visitor();
+        let hold = hold_seats(&eve, &[8, 9, 10]).await;
+        assert_eq!(buy_as(&eve, &hold, "ben@example.org").await.1["state"], "CONFIRMED");
+        wait_until_books_balance(&world).await;
+        world.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guests_with_an_accounts_address_share_its_limit() {
+    for mode in MODES {
+        let world = world_with_limits(1, (3, None), &[("COMMITS", mode)]).await;
+        let ann = register_proven(&world, ANN).await;
+        let unproven = register_and_log_in(&world, "dan@example.org").await;
+        let (first, second) = (world.visitor(), world.visitor());
+        let hold = hold_seats(&first, &[1, 2]).await;
+        assert_eq!(buy_as(&first, &hold, "ann+one@example.org").await.1["state"], "CONFIRMED");
+        let hold = hold_seats(&second, &[5, 6]).await;
+        assert_person_limit(&buy_as(&second, &hold, "ANN+two@example.org").await);
+        let own = ann.visitor();
+        let hold = hold_seats(&own, &[8, 9]).await;
+        let answer = buy_as(&own, &hold, "whatever@example.org").await;
+        assert_person_limit(&answer);
+        assert!(text(&answer.1["detail"]).contains("your account has 2"), "{}", answer.1);
+        assert_eq!(own.change(&hold, &[], &[9]).await.0, StatusCode::OK);
+        let hold = own.current_hold().await;
+        assert_eq!(buy_as(&own, &hold, ANN).await.1["state"], "CONFIRMED", "the limit of three is reached");
+        // An unproven address does not count.
+        let dan = unproven.visitor();
+        let hold = hold_seats(&dan, &[20, 21, 22]).await;
+        assert_eq!(buy_as(&dan, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
+        let guest = world.visitor();
+        let hold = hold_seats(&guest, &[30, 31, 32]).await;
+        assert_eq!(buy_as(&guest, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
+        wait_until_books_balance(&world).await;
+        world.end().await;
+    }
+}
+
+/// Browsers of an account and guests with its address pay concurrently at two servers: two seats each, with a limit of
+/// two.
+async fn assert_one_of_a_person_passes(mode: &str) {
+    let world = world_with_limits(2, (2, None), &[SLOW_GATHER, ("COMMITS", mode)]).await;
+    let people = ["ann@example.org", "ben@example.org", "cleo@example.org"];
+    let mut ready = Vec::new();
+    for (number, email) in people.iter().enumerate() {
+        let own = register_proven(&world, email).await;
+        let mut other = Browser::at(&world, 1);
+        assert_eq!(other.log_in(email, PASSWORD).await.0, StatusCode::OK);
+        let tagged = email.replace('@', "+tag@");
+        let visitors = [
+            (own.visitor(), (*email).to_owned()),
+            (other.visitor(), (*email).to_owned()),
+            (world.visitor_at(0), (*email).to_owned()),
+            (world.visitor_at(1), tagged.clone()),
+            (world.visitor_at(0), tagged),
+        ];
+        for (place, (visitor, email)) in visitors.into_iter().enumerate() {
+            let seat = u32::try_from(number * 20 + place * 3).expect("a seat");
+            let hold = hold_seats(&visitor, &[seat, seat + 1]).await;
+            ready.push((visitor, hold, email));
+        }
+    }
+    // The payments are batched, so all are checked before any is written.
+    let answers = join_all(ready.iter().enumerate().map(|(number, (visitor, hold, email))| async move {
+        if number % 2 == 0 { buy_as(visitor, hold, email).await } else { book_and_pay_as(visitor, hold, email).await }
+    }))
+    .await;
+    for (email, answers) in people.iter().zip(answers.chunks(5)) {
+        let sold = answers.iter().filter(|(_, answer)| answer["state"] == "CONFIRMED").count();
+        let refused = answers.iter().filter(|(_, answer)| answer["code"] == "person_limit").count();
+        assert_eq!((sold, refused), (1, 4), "{mode} {email}: {answers:?}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 3, "{mode}: the others were not charged");
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_concurrent_payments_of_a_person_passes_the_limit_when_batched() {
+    assert_one_of_a_person_passes("batched").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_concurrent_payments_of_a_person_passes_the_limit_when_interactive() {
+    assert_one_of_a_person_passes("interactive").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_payments_from_two_tabs_of_a_guest_are_one_booking() {
+    let world = world_with_limits(2, (3, None), &[]).await;
+    register_proven(&world, ANN).await;
+    let tab = world.visitor();
+    let other = Visitor { base: world.servers[1].url.clone(), ..tab.clone() };
+    let hold = hold_seats(&tab, &[1, 2, 3]).await;
+    let (one, two) = tokio::join!(buy_as(&tab, &hold, ANN), buy_as(&other, &hold, ANN));
+    assert_eq!(one.1["id"], two.1["id"], "one booking: {one:?} {two:?}");
+    wait_until("the booking is confirmed", || async { tab.booking(&one.1).await["state"] == "CONFIRMED" }).await;
+    // The hold has become tickets, and a new hold does not avoid the limit.
+    assert_person_limit(&other.hold(&[5]).await);
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_with_email_codes_counts_seats_by_address() {
+    let mut world = world_with_limits(1, (3, None), &[]).await;
+    let mut booked = Vec::new();
+    for seats in [[1, 2], [5, 6]] {
+        let visitor = world.visitor();
+        let hold = hold_seats(&visitor, &seats).await;
+        let (status, booking) = visitor.book(&hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        booked.push((visitor, booking));
+    }
+    // As after entering the codes, which are required before a booking is created.
+    sqlx::query("UPDATE shows SET email_code = true").execute(&world.pg).await.expect("email codes are required");
+    let fresh = world.add_server(&[]).await;
+    let base = world.servers[fresh].url.clone();
+    let pay = async |(visitor, booking): &(Visitor, Value)| {
+        Visitor { base: base.clone(), ..visitor.clone() }.pay(booking, Some("tok_paid")).await
+    };
+    assert_eq!(pay(&booked[0]).await.1["state"], "CONFIRMED");
+    assert_person_limit(&pay(&booked[1]).await);
+    world.end().await;
+}
+
+/// Enters this card on the gateway's page.
+async fn pay_on_page(visitor: &Visitor, page: &str, card: &str) {
+    let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded");
+    let answer = request.body(format!("card={}&action=pay", card.replace('@', "%40"))).send().await;
+    assert!(answer.expect("the gateway answers").status().is_redirection());
+}
+
+/// Three visitors concurrently enter one card on the gateway's page; a fourth enters another card.
+async fn assert_one_card_is_limited(mode: &str) {
+    let world = world_with_limits(2, (10, Some(2)), &[("COMMITS", mode)]).await;
+    let mut pending = Vec::new();
+    for number in 0..4_usize {
+        let visitor = world.visitor_at(number % 2);
+        let seat = u32::try_from(number * 3).expect("a seat");
+        let hold = hold_seats(&visitor, &[seat, seat + 1]).await;
+        let (_, booking) = visitor.book(&hold).await;
+        let (_, paying) = visitor.pay(&booking, None).await;
+        assert_eq!(paying["state"], "PAYMENT_PENDING", "{paying}");
+        pending.push((visitor, booking, text(&paying["pay_url"]).to_owned()));
+    }
+    let cards = ["paid@1111.a", "paid@1111.b", "paid@1111.c", "paid@2222"];
+    join_all(pending.iter().zip(cards).map(|((visitor, _, page), card)| pay_on_page(visitor, page, card))).await;
+    let mut states = Vec::new();
+    for (visitor, booking, _) in &pending {
+        let is_over = |booking: &Value| booking["state"] == "CONFIRMED" || booking["state"] == "CANCELLED";
+        wait_until("the webhook is applied", || async { is_over(&visitor.booking(booking).await) }).await;
+        states.push(text(&visitor.booking(booking).await["state"]).to_owned());
+    }
+    let sold = states[..3].iter().filter(|state| *state == "CONFIRMED").count();
+    assert_eq!((sold, &*states[3]), (1, "CONFIRMED"), "{mode}: {states:?}");
+    for ((visitor, booking, _), state) in pending.iter().zip(&states) {
+        if state == "CANCELLED" {
+            let back = visitor.wait_for_money(booking, "REFUNDED").await;
+            let lost = back["steps"].as_array().expect("steps").iter().find(|step| step["step"] == "lost");
+            let lost = lost.unwrap_or_else(|| panic!("the reason is missing: {back}"));
+            assert_eq!(lost["why"], "card_limit", "{back}");
+            assert!(text(&lost["words"]).contains("one card may"), "{lost}");
+        }
+    }
+    wait_until("two notices are sent", || async { mails_about(&world, "We could not give you the seats").len() == 2 })
+        .await;
+    let notices = mails_about(&world, "We could not give you the seats");
+    assert!(notices.iter().all(|mail| mail.contains("one card may")), "{notices:?}");
+    assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 4);
+    // The card has reached its limit for token payments too.
+    let late = world.visitor();
+    let hold = hold_seats(&late, &[40]).await;
+    let (_, booking) = late.book(&hold).await;
+    assert_eq!(late.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn card_entered_by_three_visitors_pays_up_to_its_limit_when_batched() {
+    assert_one_card_is_limited("batched").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn card_entered_by_three_visitors_pays_up_to_its_limit_when_interactive() {
+    assert_one_card_is_limited("interactive").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn card_without_a_fingerprint_has_no_limit_on_the_page() {
+    let world = world_with_limits(1, (10, Some(1)), &[]).await;
+    for seat in [1, 5] {
+        let visitor = world.visitor();
+        let hold = hold_seats(&visitor, &[seat]).await;
+        let (_, booking) = visitor.book(&hold).await;
+        let (_, paying) = visitor.pay(&booking, None).await;
+        pay_on_page(&visitor, text(&paying["pay_url"]), "paid@").await;
+        visitor.wait_for_booking(&booking, "CONFIRMED").await;
+    }
+    assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
+    wait_until_books_balance(&world).await;
+    world.end().await;
+}
