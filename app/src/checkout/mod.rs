@@ -22,7 +22,7 @@ use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::wishes;
-use crate::seat_map::session::{Live, Session};
+use crate::seat_map::session::{ConnectionStatus, Session};
 use crate::seat_map::{SEATS, waiting_list};
 
 /// The element that says who is signed in, beside the island: its page is no cache's.
@@ -74,7 +74,7 @@ pub fn panel(session: Session) -> impl IntoView {
         }
     });
     Effect::new(move |_| {
-        if session.connection_status.get() == Live::On {
+        if session.connection_status.get() == ConnectionStatus::Live {
             details.forget_unreachable();
         }
     });
@@ -281,9 +281,9 @@ mod tests {
     #[test]
     fn places_cost_what_their_hold_says_and_one_more_as_much_until_it_is_granted() {
         let session = Session::new(Uuid::from_u128(1));
-        session.cart.update(|cart| cart.learn(Some(places_held())));
+        session.cart.update(|cart| cart.replace_hold(Some(places_held())));
         assert_eq!(total_of(session).map(|total| total.minor), Some(2_500));
-        session.cart.update(|cart| cart.step(0, true));
+        session.cart.update(|cart| cart.change_places(0, true));
         assert_eq!(
             wanted_places(session).iter().map(|(line, held)| (line.quantity, *held)).collect::<Vec<_>>(),
             [(3, false)]
@@ -294,9 +294,9 @@ mod tests {
     #[test]
     fn the_form_stays_until_the_answer_names_the_booking() {
         let (mut cart, booking) = (Cart::default(), Uuid::from_u128(9));
-        cart.learn(Some(HoldView { paying: true, ..places_held() }));
+        cart.replace_hold(Some(HoldView { paying: true, ..places_held() }));
         assert!(Foot::of(&cart) == Foot::Details);
-        cart.payment_begun(Uuid::from_u128(7), booking);
+        cart.record_payment(Uuid::from_u128(7), booking);
         assert!(Foot::of(&cart) == Foot::Begun(booking));
     }
 

@@ -1,15 +1,15 @@
-//! What a seat looks like to this visitor.
+//! The appearance of a seat to one visitor.
 
 use domain::seats::SeatState;
 
 use crate::say;
 
-/// What a seat looks like to this visitor.
+/// The appearance of a seat to this visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
-    /// Anyone may take it.
+pub enum SeatAppearance {
+    /// Free.
     Available,
-    /// In somebody else's hold.
+    /// In another visitor's hold.
     Locked,
     /// Sold.
     Booked,
@@ -21,8 +21,8 @@ pub enum Look {
     Asked,
 }
 
-impl Look {
-    /// The `data-state` attribute. A seat asked for is painted as one's own at once.
+impl SeatAppearance {
+    /// The `data-state` attribute. A requested seat is painted as the visitor's own at once.
     #[must_use]
     pub const fn state(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Look {
         }
     }
 
-    /// The drawing, by the id of its symbol.
+    /// The id of the symbol that draws it.
     #[must_use]
     pub const fn glyph(self) -> &'static str {
         match self {
@@ -60,21 +60,21 @@ impl Look {
         })
     }
 
-    /// Whether nobody can take it any more. A seat in somebody's hold may come back at any moment, and
-    /// pressing it tells so: it is not disabled.
+    /// Whether the seat can no longer be taken. A locked seat may become free at any moment, and a press explains that,
+    /// so it is not disabled.
     #[must_use]
     pub const fn is_out_of_reach(self) -> bool {
         matches!(self, Self::Booked | Self::Blocked)
     }
 
-    /// Whether a tap takes the seat or lets it go; any other is only explained.
+    /// Whether a tap takes or releases the seat. Taps on other seats only show an explanation.
     #[must_use]
     pub const fn can_be_tapped(self) -> bool {
         matches!(self, Self::Available | Self::Mine | Self::Asked)
     }
 }
 
-impl From<SeatState> for Look {
+impl From<SeatState> for SeatAppearance {
     fn from(state: SeatState) -> Self {
         match state {
             SeatState::Available => Self::Available,

@@ -1,9 +1,9 @@
-//! The island: a skeleton from the server, replaced by the live map once the browser half runs.
+//! The island: a skeleton from the server, which the browser replaces with the live map.
 //!
-//! Nothing of the map is hydrated, it is mounted: the server knows no seat states, so there is nothing
-//! to take over, and the module spares the code for it (about a third).
+//! The map is mounted, not hydrated: the server knows no seat states, so there is nothing to hydrate, and the module
+//! saves the code for it (about a third).
 
-#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
 use leptos::html::Div;
 use leptos::mount::mount_to;
@@ -16,7 +16,7 @@ use web_sys::HtmlElement;
 use super::page_elements::SHOW;
 use super::plan::drawing::escaped;
 use super::session::Session;
-use super::signals::later::{Mounted, SplitLoaderError, later, mounted};
+use super::signals::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use super::{room, skeleton_markup, start, waiting_list};
 use crate::{browser, checkout, say};
 
@@ -30,8 +30,8 @@ pub fn SeatMap() -> impl IntoView {
         if let (Some(place), Some(show)) = (place.get(), show) {
             let session = Session::new(show);
             place.set_inner_html("");
-            // Before the parts that need it are asked for: it is far smaller than they are.
-            style_the_rest(session);
+            // Requested before the parts that need it: the style is far smaller than they are.
+            load_deferred_style(session);
             mount_to((*place).clone().unchecked_into(), move || parts(session)).forget();
             start(session);
         }
@@ -41,8 +41,8 @@ pub fn SeatMap() -> impl IntoView {
     }
 }
 
-/// Asks for the font and the style of what comes after the map, once that is drawn.
-fn style_the_rest(session: Session) {
+/// Loads the fonts and the style of the deferred parts, once the map is drawn.
+fn load_deferred_style(session: Session) {
     Effect::new(move |asked: Option<bool>| {
         let asked = asked.unwrap_or_default();
         if !asked && session.is_drawn() {
@@ -54,10 +54,10 @@ fn style_the_rest(session: Session) {
     });
 }
 
-/// Style of what comes after the map; `xtask/src/site.rs` says what is in it.
+/// Style of the deferred parts. `xtask/src/site.rs` lists its files.
 pub const LATER_STYLE: &str = "/style/map-later.css";
 
-/// What the server writes there.
+/// The markup that the server writes.
 fn waiting() -> String {
     let label = escaped(&say!("map.label"));
     let room = skeleton_markup();
@@ -67,22 +67,22 @@ fn waiting() -> String {
 }
 
 fn parts(session: Session) -> impl IntoView {
-    let waiting = later(move || session.is_drawn(), "", move |place| Box::pin(waiting_box(session, place)));
+    let waiting = deferred(move || session.is_drawn(), "", move |place| Box::pin(waiting_box(session, place)));
     view! {
         {room(session, waiting)}
-        {later(move || session.is_drawn(), "cart cart-coming", move |place| Box::pin(cart(session, place)))}
+        {deferred(move || session.is_drawn(), "cart cart-coming", move |place| Box::pin(cart(session, place)))}
         <p class="visually-hidden" role="status" data-testid="spoken">{move || session.announcement.get()}</p>
     }
 }
 
 /// The waiting list.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn waiting_box(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || waiting_list::waiting_box(session)))
+fn waiting_box(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || waiting_list::waiting_box(session)))
 }
 
 /// Cart and checkout.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn cart(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || checkout::panel(session)))
+fn cart(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || checkout::panel(session)))
 }

@@ -1,24 +1,24 @@
 //! The live seat map of a show, with the cart and the checkout beside it: one island.
 //!
-//! The server renders a skeleton; the browser loads the room, asks what this visitor holds and opens
-//! the live connection, all at once.
+//! The server renders a skeleton. The browser loads the room plan, asks for the visitor's hold and opens the live
+//! connection, all at once.
 //!
-//! `plan` draws a room, `large_rooms` those of many thousand seats; `live` keeps every seat's state true; `own_seats`
-//! is what the visitor wants and has, `telling` what they are told, `signals` what all of it hangs on. Not here: the
-//! page around it ([`crate::pages`]) and whatever decides about holds (the server).
+//! `plan` draws a room and `large_rooms` a room of many thousand seats. `live` keeps every seat's state current.
+//! `own_seats` holds the visitor's cart and hold, `notices` shows messages, and `signals` holds the reactive values.
+//! Elsewhere: the page around the map ([`crate::pages`]) and every decision about holds (the server).
 
 mod appearance;
 mod island;
 mod large_rooms;
 pub mod live;
 mod loading;
+pub mod notices;
 pub mod own_seats;
 mod page_elements;
 pub mod plan;
-pub mod room;
+pub mod room_plan;
 pub mod session;
 pub mod signals;
-pub mod telling;
 pub(crate) mod waiting_list;
 
 use std::sync::Arc;
@@ -31,31 +31,31 @@ pub use page_elements::SHOW;
 use web_sys::HtmlElement;
 
 use self::large_rooms::{overview, painting};
-use self::live::connection::{self, SILENCE_LOOK_MS};
-use self::live::without_socket;
-use self::own_seats::{areas, once_more, own_hold, party, watch_notices};
+use self::live::connection::{self, SILENCE_CHECK_MS};
+use self::live::http_fallback;
+use self::notices::notice_box;
+use self::own_seats::{areas, own_hold, party, reoffer, watch_notices};
 use self::plan::drawing::escaped;
 use self::plan::{glyphs, grid, legend, list};
-use self::room::Room;
-use self::session::{Live, Session};
-use self::signals::later::{Coming, Mounted, SplitLoaderError, anew, later, mounted};
-use self::signals::told::Told;
-use self::telling::notice_box;
+use self::room_plan::RoomPlan;
+use self::session::{ConnectionStatus, Session};
+use self::signals::deferred::{MountedPart, PendingPart, SplitLoaderError, deferred, mount_part, rebuilt};
+use self::signals::page_signal::PageSignal;
 use crate::browser::{self, events};
 use crate::say;
 
-/// Groups of messages the island uses; its page carries them.
+/// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common"];
 
-/// How often the countdown looks at the clock, milliseconds.
+/// Interval of the countdown's clock check, milliseconds.
 const TICK_MS: u32 = 250;
 
 /// Id of the heading of the section on screen.
 const SECTION_HEADING: &str = "section-heading";
 
-/// The room, with `besides` between what it says and its seats.
+/// The room: status bar, `besides`, seats and legend.
 pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
-    let as_list = Told::new(false);
+    let as_list = PageSignal::new(false);
     view! {
         <section class="seat-map-room" aria-label=say!("map.label")>
             <div class="seat-map-bar">
@@ -63,24 +63,23 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
                 {view_switch(session, as_list)}
             </div>
             {(!session.is_read_only).then(|| {
-                later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(party::finder_part(session, place)))
+                deferred(move || session.is_drawn(), "party party-coming", move |place| Box::pin(party::finder_part(session, place)))
             })}
             {besides}
-            {later(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas::areas_part(session, place)))}
+            {deferred(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas::areas_part(session, place)))}
             <div class="seat-map-view">
-                // Over what is there, so that nothing moves away under a thumb; in front of it for those who go through
-                // the page in order.
+                // Over the room, so that nothing moves away under a thumb, and before it in the order of the page.
                 <div class="notice-layer">
-                    {later(move || session.is_drawn(), "", move |place| Box::pin(notice_part(session, place)))}
+                    {deferred(move || session.is_drawn(), "", move |place| Box::pin(notice_part(session, place)))}
                 </div>
-                {anew(move |place| content(session, as_list, place))}
+                {rebuilt(move |place| content(session, as_list, place))}
             </div>
-            {anew(move |place| meanings(session, place))}
+            {rebuilt(move |place| legend_view(session, place))}
         </section>
     }
 }
 
-/// Everything at once: room, hold, live connection.
+/// Loads the room and the hold and opens the live connection, all at once.
 pub(crate) fn start(session: Session) {
     own_hold::join_tabs(session);
     connection::watch_page(session);
@@ -90,17 +89,17 @@ pub(crate) fn start(session: Session) {
     watch_notices::keep_title(session);
     painting::watch_appearance(session);
     events::every(TICK_MS, move || own_hold::update_countdown(session));
-    events::every(SILENCE_LOOK_MS, move || connection::check_silence(session));
+    events::every(SILENCE_CHECK_MS, move || connection::check_silence(session));
     events::on_window("hashchange", move |_| {
         choose_section(session, move || focus_section(session));
-        // The link that was followed is gone.
+        // The link that was followed has left the page, and the focus with it.
         focus_section(session);
     });
 }
 
-/// Moves the focus to the name of the section on screen, once it is drawn.
+/// Moves the focus to the heading of the section on screen, once it is drawn.
 fn focus_section(session: Session) {
-    // Two frames: a section that follows another is drawn in the second.
+    // Two frames: a section that replaces another is drawn in the second.
     request_animation_frame(move || {
         request_animation_frame(move || {
             if session.section.get_untracked().is_some() {
@@ -113,12 +112,12 @@ fn focus_section(session: Session) {
 fn load_room(session: Session) {
     loading::load_room(session, move || {
         connection::replay_buffered_frames(session);
-        without_socket::read_map_if_offline(session);
+        http_fallback::read_map_if_offline(session);
         choose_section(session, || ());
     });
 }
 
-/// Shows the section that the address names; `loaded` runs when its rows had to be loaded and are there.
+/// Shows the section that the address names. `loaded` runs after its rows had to be loaded and have arrived.
 fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
     let Some(room) = session.room.get_untracked() else { return };
     let named = overview::section_of(&browser::fragment());
@@ -135,7 +134,7 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
     let left = session.section.get_untracked().filter(|_| section.is_none());
     session.left_section.set_value(left.map(|left| (left, browser::shows_focus())));
     if section.is_some() && session.section.get_untracked().is_some_and(|before| Some(before) != section) {
-        // A section is drawn afresh, never over another.
+        // A new section is always drawn from scratch, never over another.
         session.section.set(None);
         request_animation_frame(move || {
             session.section.set(section);
@@ -147,55 +146,55 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
     connection::subscribe_sections(session);
 }
 
-/// What is to be seen of the room right now.
-fn content(session: Session, as_list: Told<bool>, place: HtmlElement) -> Mounted {
+/// The room's current view: skeleton, failure, overview, list or map.
+fn content(session: Session, as_list: PageSignal<bool>, place: HtmlElement) -> MountedPart {
     let Some(room) = session.room.get() else {
         return match session.load_failure.get() {
-            Some(why) => mounted(place, move || unreachable(session, why)),
-            None => mounted(place, skeleton),
+            Some(why) => mount_part(place, move || load_failure_view(session, why)),
+            None => mount_part(place, skeleton),
         };
     };
     if !session.is_map_known.get() {
-        return mounted(place, skeleton);
+        return mount_part(place, skeleton);
     }
     let section = session.section.get();
     if room.plan().overview && section.is_none() {
-        let load = move |place| Box::pin(overview::overview_part(session, Arc::clone(&room), place)) as Coming;
-        return mounted(place, move || later(|| true, "room-coming", load));
+        let load = move |place| Box::pin(overview::overview_part(session, Arc::clone(&room), place)) as PendingPart;
+        return mount_part(place, move || deferred(|| true, "room-coming", load));
     }
-    let way_back = section.map(|section| way_back(&room, section));
+    let back_link = section.map(|section| back_link(&room, section));
     if section.is_some_and(|section| !room.is_loaded(section)) {
-        return mounted(place, move || (way_back, skeleton()));
+        return mount_part(place, move || (back_link, skeleton()));
     }
     if as_list.get() {
-        let load = move |place| Box::pin(list::list_part(session, Arc::clone(&room), section, place)) as Coming;
-        mounted(place, move || (glyphs::definitions(), way_back, later(|| true, "room-coming", load)))
+        let load = move |place| Box::pin(list::list_part(session, Arc::clone(&room), section, place)) as PendingPart;
+        mount_part(place, move || (glyphs::definitions(), back_link, deferred(|| true, "room-coming", load)))
     } else {
-        mounted(place, move || (glyphs::definitions(), way_back, grid::grid(session, &room, section)))
+        mount_part(place, move || (glyphs::definitions(), back_link, grid::grid(session, &room, section)))
     }
 }
 
-/// What the drawings of the seats on screen mean; nothing while there are none.
-fn meanings(session: Session, place: HtmlElement) -> Mounted {
+/// The legend of the seats on screen, or nothing while no seat is drawn.
+fn legend_view(session: Session, place: HtmlElement) -> MountedPart {
     let (room, section) = (session.room.get(), session.section.get());
-    let are_drawn = |room: &Arc<Room>| section.map_or(!room.plan().overview, |section| room.is_loaded(section));
+    let are_drawn = |room: &Arc<RoomPlan>| section.map_or(!room.plan().overview, |section| room.is_loaded(section));
     let Some(room) = room.filter(|room| session.is_map_known.get() && are_drawn(room)) else {
-        return mounted(place, || ());
+        return mount_part(place, || ());
     };
-    let load = move |place| Box::pin(legend::legend_part(session, Arc::clone(&room), section, place)) as Coming;
-    mounted(place, move || later(move || session.is_drawn(), "legend-coming", load))
+    let load = move |place| Box::pin(legend::legend_part(session, Arc::clone(&room), section, place)) as PendingPart;
+    mount_part(place, move || deferred(move || session.is_drawn(), "legend-coming", load))
 }
 
-/// What one must know now.
+/// The notice box.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn notice_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || {
-        once_more::offer(session);
+fn notice_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || {
+        reoffer::offer(session);
         notice_box::notice_view(session)
     }))
 }
 
-fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
+fn back_link(room: &Arc<RoomPlan>, section: usize) -> impl IntoView + use<> {
     let name = room.plan().sections.get(section).map(|found| overview::titled(section, found)).unwrap_or_default();
     view! {
         <div class="section-head">
@@ -205,8 +204,8 @@ fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
     }
 }
 
-/// Map or list; where sections are chosen there is nothing to switch.
-fn view_switch(session: Session, as_list: Told<bool>) -> impl IntoView {
+/// Switches between map and list. Hidden in the overview, which has no seats to list.
+fn view_switch(session: Session, as_list: PageSignal<bool>) -> impl IntoView {
     let has_seats = move || {
         let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
         !overview || session.section.get().is_some()
@@ -220,25 +219,25 @@ fn view_switch(session: Session, as_list: Told<bool>) -> impl IntoView {
 fn live_mark(session: Session) -> impl IntoView {
     let (name, words) = (
         move || match session.connection_status.get() {
-            Live::Connecting => "connecting",
-            Live::On => "live",
-            Live::Offline => "offline",
+            ConnectionStatus::Connecting => "connecting",
+            ConnectionStatus::Live => "live",
+            ConnectionStatus::Offline => "offline",
         },
         move || match session.connection_status.get() {
-            Live::Connecting => say!("map.connecting"),
-            Live::On => say!("map.live"),
-            Live::Offline => say!("map.offline"),
+            ConnectionStatus::Connecting => say!("map.connecting"),
+            ConnectionStatus::Live => say!("map.live"),
+            ConnectionStatus::Offline => say!("map.offline"),
         },
     );
     view! { <p class="live" data-testid="live" data-state=name role="status"><span class="live-dot" aria-hidden="true"></span>{words}</p> }
 }
 
-/// What stands there until the room is loaded and its first map read.
+/// Placeholder until the room plan and its first snapshot have arrived.
 pub(crate) fn skeleton() -> impl IntoView {
     view! { <div class="room-skeleton" aria-busy="true" inner_html=skeleton_markup()></div> }
 }
 
-/// The same as text, which the browser reads at once: it is never more than looked at.
+/// The same as markup, which the browser parses at once: nothing in it is interactive.
 fn skeleton_markup() -> String {
     let mut out = String::from(
         "<svg viewBox=\"0 0 344 220\" aria-hidden=\"true\" focusable=\"false\">\
@@ -256,7 +255,7 @@ fn skeleton_markup() -> String {
     out + "</svg><p>" + &escaped(&say!("map.opening")) + "</p>"
 }
 
-fn unreachable(session: Session, why: String) -> impl IntoView {
+fn load_failure_view(session: Session, why: String) -> impl IntoView {
     view! {
         <div class="room-unreachable" role="alert">
             <p>{why}</p>

@@ -1,9 +1,9 @@
-//! The state of one visitor at one show: signals for what the page shows, cells for what it does not.
+//! The state of one visitor at one show: signals for values the page shows, cells for values it does not show.
 //!
-//! The session holds values and answers questions about them. What taps, the clock and the live map do to it are
-//! functions elsewhere, over the values they need: `own_seats::wishes` (taps), `own_seats::requests` and
-//! `own_seats::own_hold` (the hold), `live::connection` and `live::map_changes` (the live map), `large_rooms::painting`,
-//! `loading`. They import this module, and this module imports none of them.
+//! The session holds values and answers questions about them. Taps, the clock and the live map change it through
+//! functions in other modules: `own_seats::wishes` (taps), `own_seats::requests` and `own_seats::own_hold` (the hold),
+//! `live::connection` and `live::map_changes` (the live map), `large_rooms::painting` and `loading`. Those modules
+//! import this one; this one imports none of them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,191 +11,190 @@ use std::sync::Arc;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use uuid::Uuid;
 
-use super::appearance::Look;
-use super::large_rooms::pending_counts::Counting;
-use super::large_rooms::surface::Surface;
+use super::appearance::SeatAppearance;
+use super::large_rooms::pending_counts::PendingCounts;
+use super::large_rooms::surface::PaintTarget;
 use super::live::board::Board;
-use super::live::connection_state::Connection;
+use super::live::connection_state::ConnectionState;
+use super::notices::notice::Notice;
 use super::own_seats::cart::Cart;
-use super::own_seats::expiry_check::Ending;
+use super::own_seats::expiry_check::ExpiryCheck;
 use super::own_seats::watched::Watched;
-use super::plan::plane::Shown;
-use super::room::Room;
-use super::signals::kept::{Here, Kept};
-use super::signals::told::Told;
-use super::telling::notices::Notice;
+use super::plan::plane::MapView;
+use super::room_plan::RoomPlan;
+use super::signals::page_cell::{PageCell, SendWrapper};
+use super::signals::page_signal::PageSignal;
 use crate::browser::tabs::Tabs;
 use crate::say;
 
-/// The live connection, as people see it.
+/// Status of the live connection, as the page shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Live {
-    /// Not yet.
+pub enum ConnectionStatus {
+    /// Not connected yet.
     Connecting,
-    /// Every change is seen as it happens.
-    On,
-    /// Not to be reached; the map may be old.
+    /// Connected: changes arrive as they happen.
+    Live,
+    /// Not reachable: the map may be stale.
     Offline,
 }
 
-/// Called with a seat that looks different.
-pub(super) type Note = Rc<dyn Fn(SeatIndex)>;
+/// Called with a seat whose appearance changed.
+pub(super) type SeatListener = Rc<dyn Fn(SeatIndex)>;
 
-/// Everything about one visitor at one show. A bundle of handles: copy it.
+/// The state of one visitor at one show. All fields are handles: copy it.
 #[derive(Clone, Copy)]
 pub struct Session {
     /// The show.
     pub show: Uuid,
-    /// Whether nothing is taken from this map: a tap asks whose the seat is.
+    /// Whether seats cannot be taken from this map. A tap then asks who has the seat.
     pub is_read_only: bool,
-    /// The room, once loaded.
-    pub room: Told<Option<Arc<Room>>>,
-    /// Why the room could not be loaded, in words.
-    pub load_failure: Told<Option<String>>,
-    /// Counts how often the room was asked for: the last one to ask goes on asking.
-    pub(super) room_load: Kept<u64>,
-    /// Whether any map of the seats was read: before that nobody can say which are free.
-    pub is_map_known: Told<bool>,
+    /// The room plan, once loaded.
+    pub room: PageSignal<Option<Arc<RoomPlan>>>,
+    /// Why the room could not be loaded, for people.
+    pub load_failure: PageSignal<Option<String>>,
+    /// Number of the current load of the room. An older load stops when it sees a newer number.
+    pub(super) room_load: PageCell<u64>,
+    /// Whether a first snapshot has been read. Before that no seat is known to be free.
+    pub is_map_known: PageSignal<bool>,
     /// The section on screen, in a large room.
-    pub section: Told<Option<usize>>,
-    /// Counts how often one was chosen: rows of a section that was left are not asked for again.
-    pub(super) section_choice: Kept<u64>,
-    /// Wish and hold.
-    pub cart: Told<Cart>,
+    pub section: PageSignal<Option<usize>>,
+    /// Number of the current choice of a section. Loads for an older choice stop.
+    pub(super) section_choice: PageCell<u64>,
+    /// The wish and the hold.
+    pub cart: PageSignal<Cart>,
     /// Every seat's state.
-    pub board: Kept<Board>,
-    /// Free seats of each section, live.
-    pub free_seats: Kept<Vec<Told<u32>>>,
-    pub(super) counting: Kept<Counting>,
-    /// The section that was left for the overview, until the focus is back on its card; and whether by the keyboard.
-    pub(super) left_section: Kept<Option<(usize, bool)>>,
-    /// The categories looked for, a bit each by their number modulo eight; none means all.
-    pub category_filter: Told<u64>,
-    /// Whether the sections of a large room stood there to be chosen.
-    pub(super) is_overview_drawn: Told<bool>,
-    /// Whether a large room is on its canvas, or will be with the next frame of the worker that paints it.
-    pub is_canvas_painted: Told<bool>,
-    pub(super) canvas: Kept<Option<Here<Box<dyn Surface>>>>,
-    /// The seat one pointed at last.
-    pub(super) pointed_seat: Told<Option<SeatIndex>>,
-    /// Where one is on the map.
-    pub(super) map_view: Shown,
-    /// Hears of every seat on screen that looks different: the room in small.
-    pub(super) minimap_listener: Kept<Option<Here<Note>>>,
-    /// Counts how often the page may look different than before: another theme, another size.
-    pub(super) appearance: Told<u64>,
-    /// Places left in every area, live.
-    pub places_left: Told<Vec<(AreaIndex, u32)>>,
-    /// Whether we were told that others wait for what is free.
-    pub are_others_waiting: Told<bool>,
-    /// How the live connection stands.
-    pub connection_status: Told<Live>,
-    /// What the visitor must know now.
-    pub notice: Told<Option<Notice>>,
-    /// Seats of others that the visitor wants to hear of.
-    pub(super) watched: Kept<Vec<Watched>>,
-    /// The seat that was tapped last and could not be taken: staff are told whose it is.
-    pub unavailable_tap: Told<Option<SeatIndex>>,
-    /// What a screen reader says when it is free to.
-    pub announcement: Told<String>,
-    /// Milliseconds until the hold ends, stepwise; `None` without a hold.
-    pub countdown_ms: Told<Option<i64>>,
-    /// The live connection itself.
-    pub(super) connection: Kept<Here<Connection>>,
-    pub(super) tabs: Kept<Option<Here<Tabs>>>,
-    /// Counts what happened to the hold, so that a question asked before cannot overwrite it.
-    pub(super) hold_version: Kept<u64>,
-    /// Set while a payment is asked for: leaving the page then is not abandoning, nothing that is wanted changes, and
-    /// only the answer tells what became of the hold.
-    pub(super) is_payment_pending: Kept<bool>,
+    pub board: PageCell<Board>,
+    /// Free seats per section, live.
+    pub free_seats: PageCell<Vec<PageSignal<u32>>>,
+    pub(super) counting: PageCell<PendingCounts>,
+    /// The section that was left for the overview, until the focus is back on its card, and whether the keyboard was
+    /// used.
+    pub(super) left_section: PageCell<Option<(usize, bool)>>,
+    /// The categories to highlight, one bit each by their number modulo eight. Zero means all.
+    pub category_filter: PageSignal<u64>,
+    /// Whether the section cards of a large room are drawn.
+    pub(super) is_overview_drawn: PageSignal<bool>,
+    /// Whether the canvas shows the large room, or will with the next frame of the painting worker.
+    pub is_canvas_painted: PageSignal<bool>,
+    pub(super) canvas: PageCell<Option<SendWrapper<Box<dyn PaintTarget>>>>,
+    /// The seat pointed at last.
+    pub(super) pointed_seat: PageSignal<Option<SeatIndex>>,
+    /// The visible part of the map.
+    pub(super) map_view: MapView,
+    /// Called for every seat on screen whose appearance changed. The minimap sets it.
+    pub(super) minimap_listener: PageCell<Option<SendWrapper<SeatListener>>>,
+    /// Incremented when the page may look different: another theme, another size.
+    pub(super) appearance: PageSignal<u64>,
+    /// Places left per area, live.
+    pub places_left: PageSignal<Vec<(AreaIndex, u32)>>,
+    /// Whether the server said that the waiting list comes first.
+    pub are_others_waiting: PageSignal<bool>,
+    /// Status of the live connection.
+    pub connection_status: PageSignal<ConnectionStatus>,
+    /// The message on show.
+    pub notice: PageSignal<Option<Notice>>,
+    /// Seats in others' holds that the visitor wants to be notified of.
+    pub(super) watched: PageCell<Vec<Watched>>,
+    /// The last tapped seat that could not be taken. Staff see who has it.
+    pub unavailable_tap: PageSignal<Option<SeatIndex>>,
+    /// Text for a polite screen reader announcement.
+    pub announcement: PageSignal<String>,
+    /// Milliseconds until the hold expires, in steps of a second; `None` without a hold.
+    pub countdown_ms: PageSignal<Option<i64>>,
+    pub(super) connection: PageCell<SendWrapper<ConnectionState>>,
+    pub(super) tabs: PageCell<Option<SendWrapper<Tabs>>>,
+    /// Incremented with every change of the cart, so that an answer to an older request does not overwrite it.
+    pub(super) hold_version: PageCell<u64>,
+    /// Set while a payment request is pending. Leaving the page then does not shorten the hold, the wish cannot change,
+    /// and only the answer says what became of the hold.
+    pub(super) is_payment_pending: PageCell<bool>,
     /// The hold that was booked from this page, and its booking.
-    pub(super) booked_hold: Kept<Option<(Uuid, Uuid)>>,
-    /// Whether more time was asked for and the answer is not there yet.
-    pub is_extending: Told<bool>,
-    /// Set while the countdown stands at zero and the server has not said what that means.
-    pub(super) expiry_check: Kept<Option<Ending>>,
+    pub(super) booked_hold: PageCell<Option<(Uuid, Uuid)>>,
+    /// Whether a request for more time is pending.
+    pub is_extending: PageSignal<bool>,
+    /// Set while the countdown is at zero and the server has not confirmed the expiry.
+    pub(super) expiry_check: PageCell<Option<ExpiryCheck>>,
 }
 
 impl Session {
-    /// Nothing loaded yet.
+    /// A session with nothing loaded.
     #[must_use]
     pub fn new(show: Uuid) -> Self {
         Self {
             show,
             is_read_only: false,
-            room: Told::new(None),
-            load_failure: Told::new(None),
-            room_load: Kept::new(0),
-            is_map_known: Told::new(false),
-            section: Told::new(None),
-            section_choice: Kept::new(0),
-            left_section: Kept::new(None),
-            cart: Told::new(Cart::default()),
-            board: Kept::new(Board::default()),
-            free_seats: Kept::new(Vec::new()),
-            counting: Kept::new(Counting::default()),
-            category_filter: Told::new(0),
-            is_overview_drawn: Told::new(false),
-            is_canvas_painted: Told::new(false),
-            canvas: Kept::new(None),
-            pointed_seat: Told::new(None),
-            map_view: Shown::new(),
-            minimap_listener: Kept::new(None),
-            appearance: Told::new(0),
-            places_left: Told::new(Vec::new()),
-            are_others_waiting: Told::new(false),
-            connection_status: Told::new(Live::Connecting),
-            notice: Told::new(None),
-            watched: Kept::new(Vec::new()),
-            unavailable_tap: Told::new(None),
-            announcement: Told::new(String::new()),
-            countdown_ms: Told::new(None),
-            connection: Kept::new(Here::new(Connection::default())),
-            tabs: Kept::new(None),
-            hold_version: Kept::new(0),
-            is_payment_pending: Kept::new(false),
-            booked_hold: Kept::new(None),
-            is_extending: Told::new(false),
-            expiry_check: Kept::new(None),
+            room: PageSignal::new(None),
+            load_failure: PageSignal::new(None),
+            room_load: PageCell::new(0),
+            is_map_known: PageSignal::new(false),
+            section: PageSignal::new(None),
+            section_choice: PageCell::new(0),
+            left_section: PageCell::new(None),
+            cart: PageSignal::new(Cart::default()),
+            board: PageCell::new(Board::default()),
+            free_seats: PageCell::new(Vec::new()),
+            counting: PageCell::new(PendingCounts::default()),
+            category_filter: PageSignal::new(0),
+            is_overview_drawn: PageSignal::new(false),
+            is_canvas_painted: PageSignal::new(false),
+            canvas: PageCell::new(None),
+            pointed_seat: PageSignal::new(None),
+            map_view: MapView::new(),
+            minimap_listener: PageCell::new(None),
+            appearance: PageSignal::new(0),
+            places_left: PageSignal::new(Vec::new()),
+            are_others_waiting: PageSignal::new(false),
+            connection_status: PageSignal::new(ConnectionStatus::Connecting),
+            notice: PageSignal::new(None),
+            watched: PageCell::new(Vec::new()),
+            unavailable_tap: PageSignal::new(None),
+            announcement: PageSignal::new(String::new()),
+            countdown_ms: PageSignal::new(None),
+            connection: PageCell::new(SendWrapper::new(ConnectionState::default())),
+            tabs: PageCell::new(None),
+            hold_version: PageCell::new(0),
+            is_payment_pending: PageCell::new(false),
+            booked_hold: PageCell::new(None),
+            is_extending: PageSignal::new(false),
+            expiry_check: PageCell::new(None),
         }
     }
 
-    /// The same for staff, of a show that is sold no more.
+    /// A read-only session for staff, for a show whose sale has ended.
     #[must_use]
     pub fn read_only(show: Uuid) -> Self {
         Self { is_read_only: true, ..Self::new(show) }
     }
 
-    /// Address of something of this show.
+    /// Address of an API resource of this show.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/api/v1/shows/{}{rest}", self.show)
     }
 
-    /// Tells the other tabs of this visitor that the hold is not what it was.
+    /// Notifies the visitor's other tabs of a changed hold.
     pub fn notify_tabs(self) {
         self.tabs.with_value(|tabs| tabs.iter().for_each(|tabs| tabs.tell()));
     }
 
     /// The signal of a seat on screen.
     #[must_use]
-    pub fn look_signal(&self, seat: SeatIndex) -> Told<Look> {
+    pub fn appearance_signal(&self, seat: SeatIndex) -> PageSignal<SeatAppearance> {
         let signal = self.cart.with_untracked(|cart| self.board.update_value(|board| board.signal(seat, cart)));
-        signal.unwrap_or_else(|| Told::new(Look::Blocked))
+        signal.unwrap_or_else(|| PageSignal::new(SeatAppearance::Blocked))
     }
 
-    /// Whether what is held is being paid for, or about to be.
+    /// Whether the hold is being paid for or is about to be.
     #[must_use]
     pub fn is_paying(self) -> bool {
         self.is_payment_pending.get_value() || self.cart.with_untracked(Cart::is_paying)
     }
 
-    /// Says that a payment is asked for from here on: the next time the page is left it is to pay. Or that this came to
-    /// nothing.
-    pub fn set_payment_pending(self, off: bool) {
-        self.is_payment_pending.set_value(off);
+    /// Records whether a payment request is pending.
+    pub fn set_payment_pending(self, is_pending: bool) {
+        self.is_payment_pending.set_value(is_pending);
     }
 
-    /// Says that this hold was made a booking: when it ends, the booking knows why.
+    /// Records that this hold became a booking, so that a later loss can be explained.
     pub fn record_booking(self, hold: Uuid, booking: Uuid) {
         self.booked_hold.set_value(Some((hold, booking)));
     }
@@ -213,18 +212,19 @@ impl Session {
         held.or_else(drawn).unwrap_or_else(|| say!("map.some_seat", number = seat))
     }
 
-    /// Whether the map stands there, or will not for a while: what comes after it may come.
+    /// Whether the map is drawn, or cannot be for now. Deferred parts load from then on.
     #[must_use]
     pub(super) fn is_drawn(self) -> bool {
-        // The sections of a large room are a part themselves: the others wait for it.
-        let is_there =
-            |room: &Arc<Room>| !room.plan().overview || self.is_overview_drawn.get() || self.section.get().is_some();
+        // The section cards of a large room are a deferred part themselves: the others wait for them.
+        let is_there = |room: &Arc<RoomPlan>| {
+            !room.plan().overview || self.is_overview_drawn.get() || self.section.get().is_some()
+        };
         (self.is_map_known.get() && self.room.with(|room| room.as_ref().is_some_and(is_there)))
             || self.load_failure.with(Option::is_some)
-            || self.connection_status.get() == Live::Offline
+            || self.connection_status.get() == ConnectionStatus::Offline
     }
 
-    /// Whether no seat and no place is free; false while that is not known.
+    /// Whether no seat and no place is free; false while that is unknown.
     #[must_use]
     pub fn is_sold_out(self) -> bool {
         if !self.is_map_known.get() || self.room.with(Option::is_none) {
@@ -244,7 +244,7 @@ impl Session {
         drawn.unwrap_or_else(|| say!("map.some_area", number = area))
     }
 
-    /// What is known of some areas before the live map tells it of all.
+    /// Updates the places left of some areas.
     pub(super) fn merge_places_left(self, left: &[(AreaIndex, u32)]) {
         self.places_left.update(|known| {
             for (area, left) in left {
@@ -254,30 +254,30 @@ impl Session {
         });
     }
 
-    /// What the live map says of a seat.
+    /// A seat's state in the live map.
     pub(super) fn seat_state(self, seat: SeatIndex) -> SeatState {
         self.board.with_value(|board| board.state(seat))
     }
 
-    /// The seats the visitor waits for.
+    /// The seats the visitor watches.
     pub(super) fn watched_seats(self) -> Vec<SeatIndex> {
         self.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect())
     }
 
-    /// Says this no more, unless something else is said already.
+    /// Clears the notice if it is still this one.
     pub(super) fn dismiss(self, said: &Notice) {
         if self.notice.with_untracked(|notice| notice.as_ref() == Some(said)) {
             self.notice.set(None);
         }
     }
 
-    /// What a seat looks like just now.
+    /// A seat's current appearance.
     #[must_use]
-    pub fn current_look(self, seat: SeatIndex) -> Look {
+    pub fn current_appearance(self, seat: SeatIndex) -> SeatAppearance {
         self.cart.with_untracked(|cart| self.board.with_value(|board| board.look(seat, cart)))
     }
 
-    /// Says that a seat on screen looks different, where the room stands in small.
+    /// Repaints a seat in the minimap.
     pub(super) fn redraw_in_minimap(self, seat: SeatIndex) {
         if let Some(note) = self.minimap_listener.get_value() {
             note(seat);

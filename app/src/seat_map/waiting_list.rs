@@ -1,6 +1,6 @@
-//! The box of a show that is sold out: join the line, see one's place in it, hear when one's turn comes.
+//! The waiting list box of a sold-out show: joining, the visitor's position, and offers.
 //!
-//! Part of the seat map's island. What is offered is a hold of this visitor's own: the cart shows it.
+//! Part of the seat map's island. An offer is a hold of this visitor, so the cart shows it.
 
 use domain::api::waiting_list::{OfferView, WaitingRequest, WaitingState, WaitingView};
 use domain::seats::MAX_SEATS_PER_HOLD;
@@ -17,37 +17,37 @@ use crate::browser::{self, clock, events, ids, is_visible};
 use crate::checkout::wrong_email;
 use crate::language::{current, number, problem_in_words};
 use crate::say;
+use crate::seat_map::notices::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
 use crate::seat_map::page_elements::{SEATS, SHOW};
 use crate::seat_map::session::Session;
-use crate::seat_map::telling::notices::Notice;
 
-/// How often somebody in line asks how it stands, milliseconds: an offer lasts minutes.
-const ASK_EVERY_MS: u32 = 5_000;
-/// The same while they look at another tab, whose title may tell them.
-const ASK_HIDDEN_EVERY_MS: u32 = 30_000;
-/// Id of the box, which the cart leads to.
+/// Polling interval while waiting, milliseconds. An offer lasts minutes.
+const POLL_EVERY_MS: u32 = 5_000;
+/// Polling interval while the page is hidden, milliseconds. Its title announces an offer.
+const POLL_HIDDEN_EVERY_MS: u32 = 30_000;
+/// Id of the box, to which the cart links.
 pub const BOX: &str = "waiting-list";
-/// Where somebody is who has joined or left: at the box, or at the seats where that is gone.
-const PLACES_TO_BE: &[&str] = &[".waiting", SEATS];
+/// Focus targets after joining or leaving: the box, or the seats if it is gone.
+const FOCUS_TARGETS: &[&str] = &[".waiting", SEATS];
 
-/// What is known of this visitor's waiting, and what they typed.
+/// The visitor's entry and the form.
 #[derive(Clone, Copy)]
-struct OwnWaiting {
+struct WaitingEntry {
     session: Session,
     place: RwSignal<Option<WaitingView>>,
     quantity: RwSignal<u32>,
     email: RwSignal<String>,
     error: RwSignal<Option<String>>,
     busy: RwSignal<bool>,
-    /// The last wish and its key: pressing again after a failure nobody can explain is the same wish.
+    /// The last request and its key. A press after an unexplained failure repeats the same request.
     attempt: StoredValue<Option<(WaitingRequest, String)>>,
 }
 
-/// The box; nothing while there is something to take.
+/// The box. Shown only while there is nothing to take.
 pub fn waiting_box(session: Session) -> impl IntoView {
-    let own = OwnWaiting {
+    let own = WaitingEntry {
         session,
         place: RwSignal::new(None),
         quantity: RwSignal::new(1),
@@ -56,8 +56,8 @@ pub fn waiting_box(session: Session) -> impl IntoView {
         busy: RwSignal::new(false),
         attempt: StoredValue::new(None),
     };
-    let is_called_for = Memo::new(move |_| session.is_sold_out() || session.are_others_waiting.get());
-    // News to those who were just choosing; who opens the page reads it in the cart.
+    let is_needed = Memo::new(move |_| session.is_sold_out() || session.are_others_waiting.get());
+    // Announced only to visitors who were choosing. A freshly opened page says it in the cart.
     Effect::new(move |before: Option<bool>| {
         let is_sold_out = session.is_sold_out();
         if is_sold_out && before == Some(false) && session.cart.with_untracked(Cart::is_empty) {
@@ -65,55 +65,55 @@ pub fn waiting_box(session: Session) -> impl IntoView {
         }
         is_sold_out
     });
-    // Asked once it matters: most who look at a show can just take seats.
+    // Read only once needed: most visitors of a show can simply take seats.
     Effect::new(move |_| {
-        if is_called_for.get() {
-            own.ask();
+        if is_needed.get() {
+            own.poll();
         }
     });
-    let ask_if = move |is_seen: bool| {
-        if own.is_followed() && is_visible() == is_seen {
-            own.ask();
+    let poll_if = move |is_seen: bool| {
+        if own.is_polled() && is_visible() == is_seen {
+            own.poll();
         }
     };
-    events::every(ASK_EVERY_MS, move || ask_if(true));
-    events::every(ASK_HIDDEN_EVERY_MS, move || ask_if(false));
-    events::on_document("visibilitychange", move |_| ask_if(true));
-    // A hold of theirs that ended may have been the offer.
+    events::every(POLL_EVERY_MS, move || poll_if(true));
+    events::every(POLL_HIDDEN_EVERY_MS, move || poll_if(false));
+    events::on_document("visibilitychange", move |_| poll_if(true));
+    // An ended hold may have been the offer.
     let held = Memo::new(move |_| session.cart.with(|cart| cart.held().map(|held| held.id)));
     Effect::new(move |before: Option<Option<Uuid>>| {
         let held = held.get();
-        if held.is_none() && before.flatten().is_some() && own.is_followed() {
-            own.ask();
+        if held.is_none() && before.flatten().is_some() && own.is_polled() {
+            own.poll();
         }
         held
     });
-    // A memo, so that what is being typed survives every other change.
+    // A memo, so that typed text survives all other changes.
     let is_shown = Memo::new(move |_| {
         let in_line = match own.state() {
             None | Some(WaitingState::Taken) => false,
-            // Whoever is paying for it has it longer than the offer lasted.
+            // During its payment the hold lasts longer than the offer.
             Some(WaitingState::Lapsed) => !session.cart.with(Cart::is_paying),
             Some(_) => true,
         };
-        in_line || (is_called_for.get() && session.cart.with(Cart::is_empty))
+        in_line || (is_needed.get() && session.cart.with(Cart::is_empty))
     });
     move || is_shown.get().then(|| content(own))
 }
 
-impl OwnWaiting {
-    /// Whether it may stand otherwise without their doing. What is being paid for is left in peace.
-    fn is_followed(self) -> bool {
+impl WaitingEntry {
+    /// Whether the entry may change by itself. Not polled during a payment.
+    fn is_polled(self) -> bool {
         self.place.with_untracked(|place| place.as_ref().is_some_and(may_change)) && !self.session.is_paying()
     }
 
-    /// How they stand by now, as far as is known.
+    /// The entry's current state, if known.
     fn state(self) -> Option<WaitingState> {
         let held = self.session.cart.with(|cart| cart.held().map(|held| held.id));
         self.place.with(|place| place.as_ref().map(|place| state_at(place, held, clock::server_now())))
     }
 
-    /// Whether what is offered is what the cart holds.
+    /// Whether the cart's hold is the offer.
     fn is_in_cart(self) -> bool {
         let held = self.session.cart.with_untracked(|cart| cart.held().map(|held| held.id));
         self.place.with_untracked(|place| held.is_some() && held == offered_hold(place.as_ref()))
@@ -123,25 +123,25 @@ impl OwnWaiting {
         format!("/api/v1/shows/{}/waiting-list", self.session.show)
     }
 
-    /// Asks how it stands.
-    fn ask(self) {
+    /// Reads the entry.
+    fn poll(self) {
         spawn_local(async move {
-            // Without an answer: the next question may get one.
+            // Without an answer the next poll tries again.
             if let Ok(place) = calls::get::<Option<WaitingView>>(&self.path()).await {
-                self.learn(place);
+                self.update(place);
             }
         });
     }
 
-    fn learn(self, place: Option<WaitingView>) {
+    fn update(self, place: Option<WaitingView>) {
         let is_new_offer = self.place.with_untracked(|known| is_new_offer(known.as_ref(), place.as_ref()));
-        // Who opens the page reads it in the box.
-        let is_news = is_new_offer && self.place.with_untracked(Option::is_some);
+        // A freshly opened page shows the offer in the box.
+        let should_notify = is_new_offer && self.place.with_untracked(Option::is_some);
         if self.place.with_untracked(|known| *known != place) {
             self.place.set(place);
         }
-        if is_news {
-            // They may be looking at another tab meanwhile.
+        if should_notify {
+            // The visitor may be looking at another tab.
             let headline = Some(say!("wait.your_turn_short"));
             self.session.notice.set(Some(Notice { headline, ..Notice::new(say!("wait.your_turn")) }));
         }
@@ -172,10 +172,10 @@ impl OwnWaiting {
             match calls::change::<WaitingView>(Method::POST, &self.path(), &key, &request).await {
                 Ok(place) => {
                     self.attempt.set_value(None);
-                    self.learn(Some(place));
-                    browser::keep_focus(PLACES_TO_BE);
+                    self.update(Some(place));
+                    browser::keep_focus(FOCUS_TARGETS);
                 }
-                Err(failure) if failure.code() == "already_waiting" => self.ask(),
+                Err(failure) if failure.code() == "already_waiting" => self.poll(),
                 Err(failure) => {
                     if (400..500).contains(&failure.status()) {
                         self.attempt.set_value(None);
@@ -189,38 +189,38 @@ impl OwnWaiting {
 
     fn leave(self) {
         if self.is_in_cart() {
-            // At once: the live map may tell of it before the answer does, and what is let go by this very button is
-            // neither to be explained nor to be got back.
+            // Cleared at once: the live map may report the release before the answer, and a release by this button
+            // needs neither an explanation nor an offer to reclaim.
             own_hold::finish(self.session);
             self.place.set(None);
-            browser::keep_focus(PLACES_TO_BE);
+            browser::keep_focus(FOCUS_TARGETS);
         }
         spawn_local(async move {
             match calls::remove(&self.path(), &ids::new_key()).await {
                 Err(failure) if failure.status() != 404 => {
                     self.error.set(Some(in_words(&failure)));
-                    self.ask();
+                    self.poll();
                 }
                 _ => self.place.set(None),
             }
             own_hold::refresh(self.session);
-            browser::keep_focus(PLACES_TO_BE);
+            browser::keep_focus(FOCUS_TARGETS);
         });
     }
 }
 
-/// Whether time or others may change how they stand: their turn comes, an offer runs out.
+/// Whether the entry can change without the visitor: an offer comes or lapses.
 fn may_change(place: &WaitingView) -> bool {
     matches!(place.state, WaitingState::Waiting | WaitingState::Offered)
 }
 
-/// Whether something is held for them by now that was not when we last knew. The same offer again is no news.
+/// Whether a hold is offered that was not offered before. The same offer again is not new.
 fn is_new_offer(known: Option<&WaitingView>, place: Option<&WaitingView>) -> bool {
     offered_hold(place).is_some() && offered_hold(place) != offered_hold(known)
 }
 
-/// How they stand at this instant, with this hold in the cart. An offer whose time is over has gone to the next also while
-/// nobody can be asked; one that is still in the cart is being paid for.
+/// The entry's state now, with this hold in the cart. An offer past its time has lapsed even without an answer from the
+/// server. One still in the cart is being paid for.
 fn state_at(place: &WaitingView, held: Option<Uuid>, now: Option<Timestamp>) -> WaitingState {
     let is_over = |offer: &OfferView| held != Some(offer.hold) && now.is_some_and(|now| now.0 >= offer.expires_at_ms);
     match &place.offer {
@@ -229,7 +229,7 @@ fn state_at(place: &WaitingView, held: Option<Uuid>, now: Option<Timestamp>) -> 
     }
 }
 
-/// The hold of what is offered.
+/// The hold of the offer.
 fn offered_hold(place: Option<&WaitingView>) -> Option<Uuid> {
     place?.offer.as_ref().map(|offer| offer.hold)
 }
@@ -241,7 +241,7 @@ fn in_words(failure: &Failure) -> String {
     }
 }
 
-fn content(own: OwnWaiting) -> impl IntoView {
+fn content(own: WaitingEntry) -> impl IntoView {
     let state = Memo::new(move |_| own.state());
     view! {
         <section class="waiting" id=BOX tabindex="-1" data-testid="waiting-list" aria-label=say!("wait.label")>
@@ -255,7 +255,7 @@ fn content(own: OwnWaiting) -> impl IntoView {
     }
 }
 
-fn in_line(own: OwnWaiting) -> impl IntoView {
+fn in_line(own: WaitingEntry) -> impl IntoView {
     let place = move || own.place.with(|place| place.as_ref().map(place_in_words).unwrap_or_default());
     view! {
         <p role="status" data-testid="waiting-place">{place}</p>
@@ -264,25 +264,25 @@ fn in_line(own: OwnWaiting) -> impl IntoView {
     }
 }
 
-/// The way to other shows of the film, as the page of the show names it.
+/// The link to other shows of the film, from the page of the show.
 fn other_times() -> Option<impl IntoView> {
     let film = browser::element(SHOW)?.get_attribute("data-film")?;
     Some(view! { <p><a data-testid="other-times" href=film>{say!("wait.other_times")}</a></p> })
 }
 
-/// How long what comes back is held for whoever is next, as the page of the show names it.
+/// The duration of an offer, from the page of the show.
 fn offer_minutes() -> Option<i64> {
     browser::element(SHOW)?.get_attribute("data-offer-minutes")?.parse().ok()
 }
 
-fn offered(own: OwnWaiting) -> impl IntoView {
+fn offered(own: WaitingEntry) -> impl IntoView {
     view! {
         <p role="status" data-testid="waiting-offer">{say!("wait.offer")}</p>
         <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| own.leave()>{say!("wait.let_go")}</button>
     }
 }
 
-fn form(own: OwnWaiting, has_lapsed: bool) -> impl IntoView {
+fn form(own: WaitingEntry, has_lapsed: bool) -> impl IntoView {
     let intro = if has_lapsed {
         Either::Left(view! { <p data-testid="waiting-lapsed">{say!("wait.lapsed")}</p> })
     } else {
@@ -353,33 +353,33 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_is_followed_to_its_end_and_news_once() {
+    fn an_entry_is_polled_until_its_end_and_an_offer_is_new_once() {
         assert!(may_change(&place(3, 1)) && may_change(&offered(1)));
         for state in [WaitingState::Taken, WaitingState::Lapsed, WaitingState::Over] {
             assert!(!may_change(&WaitingView { state, ..place(0, 1) }), "{state:?}");
         }
         let (waiting, first, second) = (place(0, 1), offered(1), offered(2));
         assert!(is_new_offer(Some(&waiting), Some(&first)) && is_new_offer(None, Some(&first)));
-        assert!(!is_new_offer(Some(&first), Some(&first)), "the same offer, asked for again");
+        assert!(!is_new_offer(Some(&first), Some(&first)), "the same offer, read again");
         assert!(is_new_offer(Some(&first), Some(&second)));
         assert!(!is_new_offer(Some(&first), Some(&waiting)) && !is_new_offer(Some(&first), None));
     }
 
     #[test]
-    fn an_offer_is_over_with_its_time_unless_it_is_being_paid_for() {
+    fn an_offer_lapses_with_its_time_unless_it_is_being_paid_for() {
         // It lasts until 1.
         let (offer, hold) = (offered(7), Some(Uuid::from_u128(7)));
         let state = |held, now: Option<i64>| state_at(&offer, held, now.map(Timestamp));
-        assert_eq!(state(None, Some(0)), WaitingState::Offered, "the cart has not heard of it yet");
-        assert_eq!(state(None, None), WaitingState::Offered, "nobody knows how late it is");
+        assert_eq!(state(None, Some(0)), WaitingState::Offered, "the cart has not loaded it yet");
+        assert_eq!(state(None, None), WaitingState::Offered, "the time is unknown");
         assert_eq!(state(hold, Some(1)), WaitingState::Offered);
         assert_eq!(state(None, Some(1)), WaitingState::Lapsed);
-        assert_eq!(state(Some(Uuid::from_u128(8)), Some(1)), WaitingState::Lapsed, "they hold something else");
+        assert_eq!(state(Some(Uuid::from_u128(8)), Some(1)), WaitingState::Lapsed, "another hold");
         assert_eq!(state_at(&place(0, 1), None, Some(Timestamp(1))), WaitingState::Waiting);
     }
 
     #[test]
-    fn a_place_in_line_is_said_as_people_say_it() {
+    fn a_position_is_worded_for_next_one_and_many() {
         assert!(place_in_words(&place(0, 1)).starts_with("You are next in line, waiting for one seat."));
         assert!(place_in_words(&place(1, 2)).starts_with("One person is before you, waiting for 2 seats together."));
         assert!(place_in_words(&place(7, 2)).starts_with("7 people are before you"));

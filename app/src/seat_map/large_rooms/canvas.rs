@@ -1,8 +1,7 @@
-//! A canvas that shows the seats of a room as dots: glue between [`Dots`](super::dots), their
-//! [picture](super::raster) and the browser.
+//! A canvas that shows seats as dots: connects [`Dots`](super::dots), their [picture](super::raster) and the browser.
 //!
-//! This one is painted on the page's own thread: the room in small, and a large one where nobody can hand its canvas over
-//! to a worker, which `offscreen` does.
+//! It is painted on the page's own thread: the minimap, and a large room whose canvas cannot be handed to a worker
+//! (`offscreen`).
 
 use domain::wire::Dot;
 use wasm_bindgen::{Clamped, JsCast};
@@ -10,38 +9,38 @@ use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 use super::dots::{CATEGORY_COLOURS, COLOURS, Paint};
 use super::raster::{Colour, Measures, Raster, colour_of};
-use super::surface::Surface;
+use super::surface::PaintTarget;
 use crate::browser;
 
-/// A sharper screen than this is not painted for: nobody sees it, and pixels cost.
-const SHARPEST: f64 = 2.0;
-/// Pixels of a canvas at most, four bytes each: a large one is less sharp.
-const MOST_PIXELS: f64 = 4_000_000.0;
+/// Highest pixel ratio. More is not visible and costs memory.
+const MAX_PIXEL_RATIO: f64 = 2.0;
+/// Most pixels of a canvas, four bytes each. A larger one is less sharp.
+const MAX_PIXELS: f64 = 4_000_000.0;
 
-/// What a picture is to be like.
+/// The properties of a picture.
 #[derive(PartialEq)]
 pub struct Looks {
-    /// How large it is.
+    /// Its size.
     pub measures: Measures,
-    /// The colours in force, in the order of the paints in [`super::dots`].
+    /// The current colours, in the order of the paints in [`super::dots`].
     pub colours: Vec<Colour>,
 }
 
 impl Looks {
-    /// On that element as it is laid out now, for so many units of the plan across and down; `None` while it is not laid
-    /// out. Any context tells which colours those of the style are.
+    /// The properties for an element as laid out now and a plan of this size; `None` while it is not laid out. Any
+    /// context can resolve the style's colours.
     pub fn of(element: &HtmlCanvasElement, size: (i32, i32), context: &CanvasRenderingContext2d) -> Option<Self> {
         let measures = Measures::new(pixels_across(element, size)?, size);
         Some(Self { measures, colours: colours(element, context) })
     }
 }
 
-/// What to paint with on this element.
+/// The 2D context of an element.
 pub fn context_of(element: &HtmlCanvasElement) -> Option<CanvasRenderingContext2d> {
     element.get_context("2d").ok()??.dyn_into().ok()
 }
 
-/// A canvas, ready to paint on.
+/// A canvas ready for painting.
 pub struct Canvas {
     element: HtmlCanvasElement,
     context: CanvasRenderingContext2d,
@@ -50,20 +49,20 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// Takes a canvas as wide as it is laid out, for the part of the plan at `corner`, so many units wide and
-    /// high. It is empty then. `None` while it is not laid out.
+    /// Creates an empty canvas at its current layout size, for the part of the plan at `corner` with this size, plan
+    /// units. `None` while it is not laid out.
     pub fn new(element: &HtmlCanvasElement, corner: (i32, i32), size: (i32, i32)) -> Option<Self> {
         let context = context_of(element)?;
         let looks = Looks::of(element, size, &context)?;
-        // Setting them empties the canvas.
+        // Setting the size empties the canvas.
         element.set_width(u32::try_from(looks.measures.width).ok()?);
         element.set_height(u32::try_from(looks.measures.height).ok()?);
         let raster = Raster::new(looks.measures, corner);
         Some(Self { element: element.clone(), context, looks, raster })
     }
 
-    /// Whether it is one for that element as it is laid out now, in the colours in force: what was painted before the
-    /// page changed its theme, or the device was turned, is to be painted anew.
+    /// Whether the canvas belongs to that element and matches its current size and the current colours. After a change
+    /// of theme or orientation all must be painted again.
     pub fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool {
         self.element == *element && Looks::of(element, size, &self.context).as_ref() == Some(&self.looks)
     }
@@ -80,7 +79,7 @@ impl Canvas {
             return;
         }
         let Ok(width) = u32::try_from(self.looks.measures.width) else { return };
-        // A view of our memory, not a copy. Fails only for lengths that do not fit the width.
+        // A view of our memory, not a copy. Fails only for lengths that do not match the width.
         let Ok(picture) = ImageData::new_with_u8_clamped_array(Clamped(self.raster.pixels()), width) else { return };
         for area in changed {
             let [left, top, width, height] = [area.left, area.top, area.width, area.height].map(|px| px as f64);
@@ -92,7 +91,7 @@ impl Canvas {
     }
 }
 
-impl Surface for Canvas {
+impl PaintTarget for Canvas {
     fn is_ready(&self) -> bool {
         true
     }
@@ -101,26 +100,26 @@ impl Surface for Canvas {
         self.element.is_connected() && self.fits(&self.element, size)
     }
 
-    /// Another is as cheap.
+    /// A new canvas costs as little.
     fn renew(&mut self, _size: (i32, i32)) -> bool {
         false
     }
 
-    fn show(&mut self, dots: &[(Paint, Dot)]) {
+    fn paint(&mut self, dots: &[(Paint, Dot)]) {
         self.paint(dots);
     }
 }
 
-/// How many pixels wide a canvas is to be, for so many units of the plan; `None` while it is not laid out.
+/// Width of a canvas in pixels for a plan of this size; `None` while it is not laid out.
 fn pixels_across(element: &HtmlCanvasElement, (across, down): (i32, i32)) -> Option<usize> {
     let width = f64::from(element.client_width());
     let height = width * f64::from(down) / f64::from(across.max(1));
-    let most = (MOST_PIXELS / (width * height).max(1.0)).sqrt();
-    let pixels = (width * browser::pixel_ratio().min(SHARPEST).min(most)).round();
+    let most = (MAX_PIXELS / (width * height).max(1.0)).sqrt();
+    let pixels = (width * browser::pixel_ratio().min(MAX_PIXEL_RATIO).min(most)).round();
     (pixels >= 1.0).then_some(pixels as usize)
 }
 
-/// The colours in force. The context says each as a number, however the style puts it.
+/// The current colours, resolved by the context to plain values.
 fn colours(element: &HtmlCanvasElement, context: &CanvasRenderingContext2d) -> Vec<Colour> {
     let mut names: Vec<String> =
         ["--dot-gone", "--seat-locked", "--seat-mine", "--dot-faint"].map(str::to_owned).into();

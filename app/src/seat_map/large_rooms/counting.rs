@@ -1,5 +1,5 @@
-//! Free seats of each section: counted at once when the map was quiet, and once a second in a rush. Numbers that
-//! change faster nobody can read, and each costs the page a new layout.
+//! Counts the free seats of each section: at once on a quiet map, and once a second in a rush. Nobody can read numbers
+//! that change faster, and each change costs a layout.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use crate::browser::clock;
 use crate::seat_map::session::Session;
 
-/// Sections are counted again after this long at the soonest, milliseconds.
+/// Shortest interval between two counts, milliseconds.
 const COUNT_EVERY_MS: u32 = 1_000;
 
 /// Counts every section.
@@ -17,7 +17,7 @@ pub(in crate::seat_map) fn count_all(session: Session) {
     count_sections(session, |_| true);
 }
 
-/// Counts the sections of what changed: now, or with what else changes until then.
+/// Counts the sections of these changes: now, or together with further changes.
 pub(in crate::seat_map) fn count_changed(session: Session, changes: &[Change]) {
     let sections = session.free_seats.with_value(Vec::len);
     let now = clock::monotonic_ms();
@@ -63,7 +63,7 @@ fn count_sections(session: Session, which: impl Fn(usize) -> bool) {
     });
 }
 
-/// Takes how many seats are free in each section from somebody who counted.
+/// Sets the free seats of each section as counted by the server.
 pub(in crate::seat_map) fn set_free_counts(session: Session, free: &[u32]) {
     (0..).zip(free).for_each(|(section, free)| set_free_count(session, section, *free));
 }

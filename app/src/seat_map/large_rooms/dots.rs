@@ -1,101 +1,101 @@
-//! A large room as dots on a canvas: which dot has which colour, and which must be painted again.
+//! The dots of a large room: each dot's colour, and the dots to repaint.
 //!
-//! Pure. One byte a seat for what is on the canvas; a change costs the seats that changed, a resync those
-//! that really differ. Who paints is `canvas`.
+//! Pure. One byte per seat stores what is on the canvas: a change costs the seats that changed, a resync those that
+//! differ. `canvas` does the painting.
 
 use domain::seats::SeatIndex;
 use domain::wire::Dot;
 
-use crate::seat_map::appearance::Look;
+use crate::seat_map::appearance::SeatAppearance;
 
-/// What a dot is painted as: an index into the colours of the canvas.
+/// The paint of a dot: an index into the colours of the canvas.
 pub type Paint = u8;
 
-/// Nothing was painted there yet.
+/// Not painted yet.
 const NOTHING: Paint = u8::MAX;
-/// Sold, and not for sale.
+/// Sold or not for sale.
 pub const GONE: Paint = 0;
-/// In somebody's hold.
+/// In another visitor's hold.
 pub const HELD: Paint = 1;
-/// One's own.
+/// The visitor's own.
 pub const MINE: Paint = 2;
-/// Free, in a category that is not looked for.
+/// Free, in a category outside the filter.
 pub const FAINT: Paint = 3;
-/// Free, in the category of this number, modulo [`CATEGORY_COLOURS`], above this.
+/// Free; plus the number of the category modulo [`CATEGORY_COLOURS`].
 pub const FREE: Paint = 4;
-/// Colours for categories; more categories use them again.
+/// Number of category colours. Further categories reuse them.
 pub const CATEGORY_COLOURS: u8 = 8;
-/// Colours in all.
+/// Number of colours.
 pub const COLOURS: usize = FREE as usize + CATEGORY_COLOURS as usize;
 
 /// The seats of a room as dots.
 pub struct Dots {
     places: Vec<Dot>,
     painted: Vec<Paint>,
-    /// Seats whose paint may have changed since the last painting, each once at most.
-    due: Vec<SeatIndex>,
-    noted: Vec<bool>,
-    /// Categories that are not looked for, a bit each by their number modulo [`CATEGORY_COLOURS`].
+    /// Seats whose paint may have changed, each once at most.
+    marked: Vec<SeatIndex>,
+    is_marked: Vec<bool>,
+    /// Categories outside the filter, one bit each by their number modulo [`CATEGORY_COLOURS`].
     faint: u64,
 }
 
 impl Dots {
-    /// All of a room, nothing of it painted.
+    /// All dots of a room, none painted.
     #[must_use]
     pub fn new(places: Vec<Dot>) -> Self {
         let seats = places.len();
         let mut dots = Self {
             places,
             painted: vec![NOTHING; seats],
-            due: Vec::with_capacity(seats),
-            noted: vec![false; seats],
+            marked: Vec::with_capacity(seats),
+            is_marked: vec![false; seats],
             faint: 0,
         };
-        dots.note_all();
+        dots.mark_all();
         dots
     }
 
-    /// Where a seat is.
+    /// The position of a seat.
     #[must_use]
     pub fn place(&self, seat: SeatIndex) -> Option<Dot> {
         self.places.get(seat as usize).copied()
     }
 
-    /// A seat may look different now.
-    pub fn note(&mut self, seat: SeatIndex) {
-        if let Some(noted) = self.noted.get_mut(seat as usize)
-            && !*noted
+    /// Marks a seat for repainting.
+    pub fn mark(&mut self, seat: SeatIndex) {
+        if let Some(is_marked) = self.is_marked.get_mut(seat as usize)
+            && !*is_marked
         {
-            *noted = true;
-            self.due.push(seat);
+            *is_marked = true;
+            self.marked.push(seat);
         }
     }
 
-    /// Any seat may look different now.
-    pub fn note_all(&mut self) {
-        (0..).take(self.places.len()).for_each(|seat| self.note(seat));
+    /// Marks all seats for repainting.
+    pub fn mark_all(&mut self) {
+        (0..).take(self.places.len()).for_each(|seat| self.mark(seat));
     }
 
-    /// The canvas is empty again: everything must be painted.
-    pub fn forget_painted(&mut self) {
+    /// Marks the whole canvas as empty.
+    pub fn reset_painted(&mut self) {
         self.painted.fill(NOTHING);
-        self.note_all();
+        self.mark_all();
     }
 
-    /// Looks only for some categories: those whose bit is set are painted faintly.
+    /// Sets the categories to paint faintly, one bit each.
     pub fn set_faint(&mut self, faint: u64) {
         if self.faint != faint {
             self.faint = faint;
-            self.note_all();
+            self.mark_all();
         }
     }
 
-    /// The seats to paint; they count as painted.
-    pub fn take_paints(&mut self, look: impl Fn(SeatIndex) -> Look) -> Vec<(Paint, Dot)> {
-        let mut changed = Vec::with_capacity(self.due.len());
-        for seat in self.due.drain(..) {
+    /// Takes the dots whose paint changed. They count as painted.
+    pub fn take_paints(&mut self, look: impl Fn(SeatIndex) -> SeatAppearance) -> Vec<(Paint, Dot)> {
+        let mut changed = Vec::with_capacity(self.marked.len());
+        for seat in self.marked.drain(..) {
             let place = seat as usize;
-            self.noted[place] = false;
+            self.is_marked[place] = false;
             let dot = self.places[place];
             let paint = paint_of(look(seat), dot.category, self.faint);
             if self.painted[place] != paint {
@@ -107,15 +107,15 @@ impl Dots {
     }
 }
 
-/// How a seat of this category is painted.
+/// The paint of a seat of this category.
 #[must_use]
-pub fn paint_of(look: Look, category: u8, faint: u64) -> Paint {
+pub fn paint_of(look: SeatAppearance, category: u8, faint: u64) -> Paint {
     match look {
-        Look::Available if faint >> (category % CATEGORY_COLOURS) & 1 == 1 => FAINT,
-        Look::Available => FREE + category % CATEGORY_COLOURS,
-        Look::Locked => HELD,
-        Look::Booked | Look::Blocked => GONE,
-        Look::Mine | Look::Asked => MINE,
+        SeatAppearance::Available if faint >> (category % CATEGORY_COLOURS) & 1 == 1 => FAINT,
+        SeatAppearance::Available => FREE + category % CATEGORY_COLOURS,
+        SeatAppearance::Locked => HELD,
+        SeatAppearance::Booked | SeatAppearance::Blocked => GONE,
+        SeatAppearance::Mine | SeatAppearance::Asked => MINE,
     }
 }
 
@@ -127,55 +127,61 @@ mod tests {
         Dots::new((0..seats).map(|seat| Dot { x: 20 * seat, y: 0, category: (seat % 2) as u8 }).collect())
     }
 
-    fn paints(dots: &mut Dots, look: impl Fn(SeatIndex) -> Look) -> Vec<(Paint, i32)> {
+    fn paints(dots: &mut Dots, look: impl Fn(SeatIndex) -> SeatAppearance) -> Vec<(Paint, i32)> {
         dots.take_paints(look).into_iter().map(|(paint, dot)| (paint, dot.x / 20)).collect()
     }
 
     #[test]
-    fn everything_is_painted_once_and_then_only_what_changed() {
+    fn dots_are_painted_once_and_then_only_when_changed() {
         let mut dots = room(3);
-        assert_eq!(paints(&mut dots, |_| Look::Available), [(FREE, 0), (FREE + 1, 1), (FREE, 2)]);
-        assert_eq!(paints(&mut dots, |_| Look::Available), []);
-        dots.note(1);
-        dots.note(1);
-        assert_eq!(paints(&mut dots, |_| Look::Locked), [(HELD, 1)], "once, however often it was said");
+        assert_eq!(paints(&mut dots, |_| SeatAppearance::Available), [(FREE, 0), (FREE + 1, 1), (FREE, 2)]);
+        assert_eq!(paints(&mut dots, |_| SeatAppearance::Available), []);
+        dots.mark(1);
+        dots.mark(1);
+        assert_eq!(paints(&mut dots, |_| SeatAppearance::Locked), [(HELD, 1)], "once, however often it was marked");
     }
 
     #[test]
-    fn a_resync_paints_what_really_differs() {
+    fn a_resync_paints_only_dots_that_differ() {
         let mut dots = room(4);
-        paints(&mut dots, |_| Look::Available);
-        dots.note_all();
-        let look = |seat| if seat == 2 { Look::Booked } else { Look::Available };
+        paints(&mut dots, |_| SeatAppearance::Available);
+        dots.mark_all();
+        let look = |seat| if seat == 2 { SeatAppearance::Booked } else { SeatAppearance::Available };
         assert_eq!(paints(&mut dots, look), [(GONE, 2)]);
     }
 
     #[test]
-    fn an_empty_canvas_is_painted_whole() {
+    fn a_reset_repaints_every_dot() {
         let mut dots = room(2);
-        paints(&mut dots, |_| Look::Available);
-        dots.forget_painted();
-        assert_eq!(paints(&mut dots, |_| Look::Available).len(), 2);
+        paints(&mut dots, |_| SeatAppearance::Available);
+        dots.reset_painted();
+        assert_eq!(paints(&mut dots, |_| SeatAppearance::Available).len(), 2);
     }
 
     #[test]
-    fn categories_that_are_not_looked_for_are_faint_and_what_is_gone_stays_gone() {
+    fn free_seats_outside_the_filter_are_faint_and_sold_seats_unchanged() {
         let mut dots = room(3);
-        paints(&mut dots, |seat| if seat == 0 { Look::Booked } else { Look::Available });
+        paints(&mut dots, |seat| if seat == 0 { SeatAppearance::Booked } else { SeatAppearance::Available });
         dots.set_faint(0b01);
-        assert_eq!(paints(&mut dots, |seat| if seat == 0 { Look::Booked } else { Look::Available }), [(FAINT, 2)]);
+        assert_eq!(
+            paints(&mut dots, |seat| if seat == 0 { SeatAppearance::Booked } else { SeatAppearance::Available }),
+            [(FAINT, 2)]
+        );
     }
 
     #[test]
-    fn a_ninth_category_is_faint_with_the_first() {
-        assert_eq!((paint_of(Look::Available, 8, 0b01), paint_of(Look::Available, 9, 0b01)), (FAINT, FREE + 1));
+    fn the_ninth_category_shares_the_filter_bit_of_the_first() {
+        assert_eq!(
+            (paint_of(SeatAppearance::Available, 8, 0b01), paint_of(SeatAppearance::Available, 9, 0b01)),
+            (FAINT, FREE + 1)
+        );
     }
 
     #[test]
-    fn a_seat_beyond_the_room_is_nobodys() {
+    fn a_seat_index_beyond_the_room_is_ignored() {
         let mut dots = room(1);
-        paints(&mut dots, |_| Look::Available);
-        dots.note(7);
-        assert_eq!((paints(&mut dots, |_| Look::Booked), dots.place(7)), (vec![], None));
+        paints(&mut dots, |_| SeatAppearance::Available);
+        dots.mark(7);
+        assert_eq!((paints(&mut dots, |_| SeatAppearance::Booked), dots.place(7)), (vec![], None));
     }
 }

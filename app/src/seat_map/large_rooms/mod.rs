@@ -1,4 +1,4 @@
-//! Rooms of so many seats that one chooses a section first: every seat a dot on a canvas.
+//! Rooms so large that the visitor chooses a section first: every seat is a dot on a canvas.
 
 pub(super) mod canvas;
 pub(super) mod counting;

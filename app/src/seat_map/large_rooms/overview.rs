@@ -1,8 +1,7 @@
-//! A large room at a glance: every seat as a dot on a canvas, its sections with the seats left in each,
-//! live; choosing one shows it.
+//! The overview of a large room: every seat as a dot on a canvas, and its sections with the seats left, live.
 //!
-//! The choice is the address's fragment, so that the browser's Back button leads back here. Until the dots
-//! are there, and wherever they cannot be had, sections are boxes.
+//! The chosen section is the address's fragment, so that the browser's Back button leads back here. Until the dots are
+//! loaded, and if they cannot be, sections are boxes.
 
 use std::sync::Arc;
 
@@ -16,22 +15,22 @@ use web_sys::HtmlElement;
 use crate::language::{current, money};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::plan::{glyphs, legend};
-use crate::seat_map::room::{Room, focus_in_words};
+use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::later::{Mounted, SplitLoaderError, later, mounted};
-use crate::seat_map::signals::once::DrawnOnce;
-use crate::seat_map::signals::told::Told;
+use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
+use crate::seat_map::signals::drawn_once::DrawnOnce;
+use crate::seat_map::signals::page_signal::PageSignal;
 use crate::{browser, say};
 
 /// Below this share of free seats, in percent, a section counts as nearly full.
 const FEW_PERCENT: u32 = 10;
 
-/// The map of boxes is this many letters wide.
+/// Width of the box map in letters of its labels.
 const LETTERS_ACROSS: i32 = 44;
-/// Boxes are drawn smaller by this part of their size on each side: one in…
+/// Boxes are smaller than their section on each side by one part in…
 const BOX_INSET: i32 = 9;
 
-/// Fragment of a section's address.
+/// The fragment of a section's address.
 #[must_use]
 pub fn fragment_of(section: usize) -> String {
     format!("#section-{section}")
@@ -43,8 +42,8 @@ pub fn section_of(fragment: &str) -> Option<usize> {
     fragment.strip_prefix("section-")?.parse().ok()
 }
 
-/// The sections of a room.
-pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
+/// The overview of a room.
+pub fn overview(session: Session, room: &Arc<RoomPlan>) -> impl IntoView + use<> {
     let plan = room.plan();
     let size = plan.width / LETTERS_ACROSS;
     let boxes = (0..).zip(&plan.sections).map(|(place, section)| box_view(session, size, place, section)).drawn_once();
@@ -52,7 +51,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let [x, y, width] = plan.focus_at;
     let label = focus_in_words(&plan.focus);
     let legend = Arc::clone(room);
-    let legend = later(
+    let legend = deferred(
         move || session.is_drawn(),
         "legend-coming",
         move |place| Box::pin(legend::legend_part(session, Arc::clone(&legend), None, place)),
@@ -64,14 +63,14 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
             let dots: HtmlElement = (*dots).clone().unchecked_into();
             session.is_overview_drawn.set(true);
             focus_left_section(session);
-            // Sections can be chosen without the dots, which are asked for once the sections stand there.
+            // The dots load after the sections are drawn: sections can be chosen without them.
             request_animation_frame(move || request_animation_frame(move || painting::paint_dots(session, dots)));
         }
     });
     on_cleanup(move || painting::remove_canvas(session));
     view! {
         <div class="overview">
-            // The legend's drawings refer to them.
+            // The legend refers to these symbols.
             {glyphs::definitions()}
             {legend}
             <div class="overview-map" data-testid="overview-map" data-painted=move || if session.is_canvas_painted.get() { "true" } else { "false" }
@@ -89,7 +88,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     }
 }
 
-/// Whoever comes back from a section stands where they left for it: the link they followed is gone with that.
+/// Restores the focus after a return from a section: the followed link is gone.
 fn focus_left_section(session: Session) {
     let left = session.left_section.update_value(Option::take);
     if let Some((section, by_keyboard)) = left.filter(|_| browser::has_no_focus()) {
@@ -98,7 +97,7 @@ fn focus_left_section(session: Session) {
     }
 }
 
-/// How full a section is, for its colour and its words.
+/// The fill level of a section, for its colour and text.
 fn level(free: u32, count: u32) -> &'static str {
     match free {
         0 => "none",
@@ -107,13 +106,13 @@ fn level(free: u32, count: u32) -> &'static str {
     }
 }
 
-fn free_of(session: Session, place: usize) -> Told<u32> {
-    session.free_seats.with_value(|free| free.get(place).copied()).unwrap_or_else(|| Told::new(0))
+fn free_of(session: Session, place: usize) -> PageSignal<u32> {
+    session.free_seats.with_value(|free| free.get(place).copied()).unwrap_or_else(|| PageSignal::new(0))
 }
 
 fn box_view(session: Session, size: i32, place: usize, section: &SectionView) -> impl IntoView + use<> {
     let [left, top, right, bottom] = section.bounds;
-    // Blocks around an arena stand askew: their bounding boxes overlap, somewhat smaller ones hardly.
+    // Sections around an arena are rotated: their bounding boxes overlap, smaller ones hardly do.
     let (inset_x, inset_y) = ((right - left) / BOX_INSET, (bottom - top) / BOX_INSET);
     let (x, y) = (left + inset_x, top + inset_y);
     let (width, height) = ((right - left - 2 * inset_x).max(1), (bottom - top - 2 * inset_y).max(1));
@@ -121,7 +120,7 @@ fn box_view(session: Session, size: i32, place: usize, section: &SectionView) ->
     // The part of the name that differs.
     let differs = if section.part.is_empty() { &section.name } else { &section.part };
     let short = differs.rsplit(' ').next().unwrap_or_default().to_owned();
-    // Inside a <g>, so that <a> is the link of SVG and not of HTML.
+    // Inside a <g>, so that <a> is SVG's link and not HTML's.
     view! {
         <g>
         <a href=fragment_of(place) tabindex="-1">
@@ -133,7 +132,7 @@ fn box_view(session: Session, size: i32, place: usize, section: &SectionView) ->
     }
 }
 
-/// Its name for people; with its rows where a part of the room is shown in several sections.
+/// The section's name for people, with its rows where a part of the room has several sections.
 pub(in crate::seat_map) fn titled(place: usize, section: &SectionView) -> String {
     match (section.name.is_empty(), section.part.is_empty()) {
         (true, true) => say!("map.section", number = place + 1),
@@ -143,7 +142,7 @@ pub(in crate::seat_map) fn titled(place: usize, section: &SectionView) -> String
     }
 }
 
-fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> impl IntoView + use<> {
+fn card(session: Session, room: &RoomPlan, place: usize, section: &SectionView) -> impl IntoView + use<> {
     let (count, free) = (section.count, free_of(session, place));
     let from =
         room.plan().categories.get(usize::from(section.category)).map(|category| money(category.price, current()));
@@ -165,14 +164,14 @@ fn in_words(free: u32) -> String {
     say!("map.section_left", seats = free)
 }
 
-/// A large room at a glance.
+/// The overview of a large room.
 #[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn overview_part(
     session: Session,
-    room: Arc<Room>,
+    room: Arc<RoomPlan>,
     place: HtmlElement,
-) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || overview(session, &room)))
+) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || overview(session, &room)))
 }
 
 #[cfg(test)]
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fragment_names_its_section_and_nothing_else_does() {
+    fn only_a_section_fragment_parses_as_section() {
         assert_eq!(section_of(fragment_of(12).trim_start_matches('#')), Some(12));
         for other in ["", "sections", "section-", "section-x", "section--1"] {
             assert_eq!(section_of(other), None, "{other}");

@@ -1,7 +1,7 @@
-//! Painting a large room: its seats as dots, all that changed at once.
+//! Paints a large room: its seats as dots, all changes at once.
 //!
-//! A worker paints where there can be one (`offscreen`), else this page does (`canvas`). Both come after the map, as
-//! does whatever chooses between them; what they have in common is [`Surface`].
+//! A worker paints if the browser supports it (`offscreen`), else the page does (`canvas`). Both load after the map,
+//! with the code that chooses between them. Both implement [`PaintTarget`].
 
 use domain::wire::decode_dots;
 use leptos::task::spawn_local;
@@ -11,21 +11,19 @@ use web_sys::{HtmlCanvasElement, HtmlElement};
 
 use super::canvas::Canvas;
 use super::dots::Dots;
-use super::offscreen::{Heard, Offscreen};
-use super::surface::Surface;
+use super::offscreen::{Offscreen, WorkerEvent};
+use super::surface::PaintTarget;
 use crate::browser::{self, calls, events};
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::kept::Here;
-use crate::seat_map::signals::later::SplitLoaderError;
+use crate::seat_map::signals::deferred::SplitLoaderError;
+use crate::seat_map::signals::page_cell::SendWrapper;
 
-/// The code that paints a large room is asked for again so long after it did not come, milliseconds; doubles with each
-/// try…
+/// Pause before the painting code is requested again, milliseconds. Doubles with each retry…
 const DOTS_FIRST_PAUSE_MS: u32 = 4_000;
-/// …up to this: sections can be chosen meanwhile.
+/// …up to this. Sections can be chosen meanwhile.
 const DOTS_LONGEST_PAUSE_MS: u32 = 64_000;
 
-/// Shows a large room on a canvas in this place, for as long as that is there. Until its code comes, its sections are the
-/// boxes they are.
+/// Shows a large room on a canvas in this place while it exists. Until the code has loaded, sections are plain boxes.
 pub(super) fn paint_dots(session: Session, place: HtmlElement) {
     spawn_local(async move {
         let mut pause_ms = DOTS_FIRST_PAUSE_MS;
@@ -42,7 +40,7 @@ fn dots_part(session: Session, place: HtmlElement) -> Result<(), SplitLoaderErro
     Ok(())
 }
 
-/// Looks for a category, or not any more; none chosen means all. `bit` is its number's.
+/// Adds or removes a category of the filter. `bit` is that of its number.
 pub(in crate::seat_map) fn toggle_category(session: Session, bit: u64) {
     session.category_filter.update(|only| *only ^= bit);
     apply_category_filter(session);
@@ -58,15 +56,15 @@ fn apply_category_filter(session: Session) {
     });
 }
 
-/// Hears when the page looks different: a canvas is laid out by nobody but us.
+/// Repaints after a change of size or theme: a canvas does not adapt by itself.
 pub(in crate::seat_map) fn watch_appearance(session: Session) {
-    let changed = move || session.appearance.update(|times| *times += 1);
+    let changed = move || session.appearance.update(|count| *count += 1);
     events::on_window("resize", move |_| changed());
     browser::on_theme(changed);
 }
 
-/// Shows the room on a canvas in this place from now on; asks where its seats are when that is not known yet.
-/// Without an answer the place stays empty, and the sections stand there as boxes.
+/// Shows the room on a canvas in this place, and loads the seat positions if missing. After a failed load the place
+/// stays empty and sections stay boxes.
 pub(in crate::seat_map) fn show_canvas_in(session: Session, place: HtmlElement) {
     if session.board.update_value(|board| board.dots().is_some()) {
         place_canvas(session, &place);
@@ -76,11 +74,11 @@ pub(in crate::seat_map) fn show_canvas_in(session: Session, place: HtmlElement) 
         let plan =
             session.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().seat_count, room.plan().room)));
         let (seats, room) = plan.unwrap_or_default();
-        // Kept for good by its address: the room a show was moved to has another.
+        // Cached permanently by its address: another room of the show has another address.
         let room = room.map(|room| format!("?room={room}")).unwrap_or_default();
         let Ok(bytes) = calls::bytes(&session.path(&format!("/dots{room}"))).await else { return };
         if let Ok(places) = decode_dots(&bytes, seats) {
-            // They may have been asked for twice.
+            // Two loads may have overlapped.
             if session.board.update_value(|board| board.dots().is_none()) {
                 session.board.update_value(|board| board.set_dots(Dots::new(places)));
                 apply_category_filter(session);
@@ -90,13 +88,13 @@ pub(in crate::seat_map) fn show_canvas_in(session: Session, place: HtmlElement) 
     });
 }
 
-/// Nobody looks at the whole room any more.
+/// Removes the canvas.
 pub(in crate::seat_map) fn remove_canvas(session: Session) {
     session.canvas.set_value(None);
     session.is_canvas_painted.set(false);
 }
 
-/// Has a canvas in this place that shows the room as the page looks now.
+/// Ensures a canvas in this place that matches the page's size and theme.
 fn place_canvas(session: Session, place: &HtmlElement) {
     let Some(size) =
         session.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().width, room.plan().height)))
@@ -108,45 +106,45 @@ fn place_canvas(session: Session, place: &HtmlElement) {
     }
     let is_renewed = session.canvas.update_value(|canvas| canvas.as_mut().is_some_and(|canvas| canvas.renew(size)));
     if !is_renewed {
-        // The one before goes first: both would be twice the memory.
+        // The old canvas goes first: both would need twice the memory.
         session.canvas.set_value(None);
-        session.canvas.set_value(new_canvas(session, place, size).map(Here::new));
+        session.canvas.set_value(new_canvas(session, place, size).map(SendWrapper::new));
     }
     session.board.update_value(|board| {
         if let Some(dots) = board.dots() {
-            dots.forget_painted();
+            dots.reset_painted();
         }
     });
     paint_changes(session);
     if !is_renewed {
-        // A worker says when it has taken the dots, which its next frame shows.
+        // A worker reports when it has taken the dots. Its next frame shows them.
         session.is_canvas_painted.set(is_canvas_ready(session));
     }
 }
 
-fn new_canvas(session: Session, place: &HtmlElement, size: (i32, i32)) -> Option<Box<dyn Surface>> {
+fn new_canvas(session: Session, place: &HtmlElement, size: (i32, i32)) -> Option<Box<dyn PaintTarget>> {
     // The visitor may have chosen a section meanwhile.
     if !place.is_connected() {
         return None;
     }
     let whose = place.clone();
-    let hear = move |heard: Heard| match heard {
-        Heard::Ready => continue_painting(session),
-        Heard::Lost => {
+    let on_event = move |heard: WorkerEvent| match heard {
+        WorkerEvent::Ready => continue_painting(session),
+        WorkerEvent::Lost => {
             session.canvas.set_value(None);
             place_canvas(session, &whose);
         }
     };
-    if let Some(canvas) = Offscreen::new(&empty_canvas(place)?, size, hear) {
+    if let Some(canvas) = Offscreen::new(&empty_canvas(place)?, size, on_event) {
         return Some(Box::new(canvas));
     }
-    // On another element: what was handed over to a worker cannot be painted on any more.
+    // On another element: a canvas handed to a worker cannot be painted by the page.
     let canvas = Canvas::new(&empty_canvas(place)?, (0, 0), size)?;
     Some(Box::new(canvas))
 }
 
-/// Tells the worker what changed while it was busy. Where that is nothing it has all of the room, and its next frame
-/// shows it: it does not wait for that to answer, as a page that is hidden has no frames.
+/// Sends the worker the changes made while it was busy. If there are none, its next frame shows the whole room. That
+/// frame is not awaited, because a hidden page has no frames.
 fn continue_painting(session: Session) {
     paint_changes(session);
     if is_canvas_ready(session) && !session.is_canvas_painted.get_untracked() {
@@ -158,15 +156,15 @@ fn is_canvas_ready(session: Session) -> bool {
     session.canvas.with_value(|canvas| canvas.as_ref().is_some_and(|canvas| canvas.is_ready()))
 }
 
-/// Paints what changed; what changes while a canvas is not ready is painted when it is.
+/// Paints the changes, once the canvas is ready.
 pub(in crate::seat_map) fn paint_changes(session: Session) {
     if is_canvas_ready(session) {
         let due = session.cart.with_untracked(|cart| session.board.update_value(|board| board.dots_to_paint(cart)));
-        session.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.show(&due)));
+        session.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.paint(&due)));
     }
 }
 
-/// A canvas in this place, instead of whatever was there.
+/// A new canvas that replaces the place's content.
 fn empty_canvas(place: &HtmlElement) -> Option<HtmlCanvasElement> {
     let canvas = browser::new_element("canvas")?;
     place.set_inner_html("");

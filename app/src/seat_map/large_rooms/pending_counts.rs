@@ -1,12 +1,12 @@
-//! The sections whose free seats are to be counted again.
+//! The sections to be counted again.
 
-/// What is to be counted.
+/// The state of the counting.
 #[derive(Default)]
-pub struct Counting {
-    /// Sections in which something changed since they were counted.
+pub struct PendingCounts {
+    /// Sections with changes since their last count.
     pub(super) touched: Vec<bool>,
-    /// When sections were counted last, on the monotonic clock.
+    /// Time of the last count, on the monotonic clock.
     pub(super) counted_at: f64,
-    /// Whether they will be counted in a moment.
+    /// Whether a count is scheduled.
     pub(super) is_due: bool,
 }

@@ -1,18 +1,18 @@
-//! Dots as pixels: a picture in memory, and which part of it is newer than what the canvas shows.
+//! Dots as pixels: a picture in memory, and the parts of it that the canvas does not show yet.
 //!
-//! Pure. A dot is a handful of bytes here, where each would be a call to the browser and a drawing command there;
-//! the canvas takes what changed in a few rectangles. Who takes it there is `canvas`. What a worker paints
-//! (`frontend/static/overview-worker.js`) is the same to the pixel.
+//! Pure. A dot is a few bytes here, whereas on the canvas each would be a call and a drawing command. The canvas takes
+//! the changes as a few rectangles (`canvas`). The worker (`frontend/static/overview-worker.js`) paints the same to the
+//! pixel.
 
 use domain::api::SEAT_PITCH;
 use domain::wire::Dot;
 
-/// Red, green, blue and how opaque, as canvases have it.
+/// Red, green, blue and opacity, as canvases store them.
 pub type Colour = [u8; 4];
 
-/// Part of the distance between two seats that a dot covers.
+/// Share of the distance between two seats that a dot covers.
 const DOT: f64 = 0.78;
-/// What changed is noted for bands of this many rows of pixels each: fewer say it more exactly, and cost more calls.
+/// Changes are tracked in bands of this many rows of pixels. Smaller bands are more exact and cost more calls.
 const BAND_PX: usize = 32;
 
 /// A rectangle of pixels.
@@ -28,21 +28,21 @@ pub struct Area {
     pub height: usize,
 }
 
-/// How large a picture is, and a dot in it.
+/// The size of a picture and of its dots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
     /// Pixels.
     pub width: usize,
     /// Pixels.
     pub height: usize,
-    /// Pixels in a plan unit.
+    /// Pixels per plan unit.
     pub scale: f64,
     /// Side of a dot, pixels.
     pub side: usize,
 }
 
 impl Measures {
-    /// Of a picture so many pixels wide, of so many units of the plan across and down.
+    /// For a picture of this width in pixels that shows a plan of this size.
     #[must_use]
     pub fn new(width: usize, size: (i32, i32)) -> Self {
         let scale = width as f64 / f64::from(size.0.max(1));
@@ -59,14 +59,14 @@ impl Measures {
 pub struct Raster {
     measures: Measures,
     pixels: Vec<Colour>,
-    /// The corner of the plan that is shown, plan units.
+    /// The corner of the shown part, plan units.
     corner: (i32, i32),
-    /// What changed in each band: from this column up to that one.
+    /// The changed columns of each band: from and up to.
     changed: Vec<Option<(usize, usize)>>,
 }
 
 impl Raster {
-    /// An empty one, so large, of the part of the plan that begins at `corner`.
+    /// An empty picture of the part of the plan at `corner`.
     #[must_use]
     pub fn new(measures: Measures, corner: (i32, i32)) -> Self {
         Self {
@@ -83,11 +83,11 @@ impl Raster {
         self.pixels.as_flattened()
     }
 
-    /// Paints a dot over whatever was there. What lies outside is left out.
+    /// Paints a dot over the previous one. Parts outside the picture are clipped.
     pub fn paint(&mut self, dot: Dot, colour: Colour) {
         let Measures { width, height, scale, side } = self.measures;
         let half = side as f64 / 2.0;
-        // As the worker rounds: `round` and JavaScript's part where a dot ends half a pixel outside.
+        // Rounds as the worker does: Rust's `round` and JavaScript's differ for a dot that starts half a pixel outside.
         let start = |at: i32, corner: i32| ((f64::from(at) - f64::from(corner)) * scale - half + 0.5).floor() as isize;
         let (left, top) = (start(dot.x, self.corner.0), start(dot.y, self.corner.1));
         let within = |at: isize, limit: usize| usize::try_from(at).unwrap_or(0).min(limit);
@@ -106,7 +106,7 @@ impl Raster {
         }
     }
 
-    /// What changed since this was asked last: neighbouring bands are one area.
+    /// Takes the areas changed since the last call. Neighbouring bands form one area.
     pub fn take_changed(&mut self) -> Vec<Area> {
         let mut areas = Vec::<Area>::new();
         for (number, band) in self.changed.iter_mut().enumerate() {
@@ -127,8 +127,7 @@ impl Raster {
     }
 }
 
-/// Reads a colour in the two forms in which a canvas says one: `#rrggbb`, and `rgba(r, g, b, a)` for those that are not
-/// opaque.
+/// Parses a colour in the two formats of a canvas: `#rrggbb`, and `rgba(r, g, b, a)` for transparent ones.
 #[must_use]
 pub fn colour_of(said: &str) -> Option<Colour> {
     if let Some(digits) = said.strip_prefix('#') {
@@ -139,7 +138,7 @@ pub fn colour_of(said: &str) -> Option<Colour> {
     let mut parts = said.strip_prefix("rgba(")?.strip_suffix(')')?.split(',').map(str::trim);
     let mut part = || parts.next()?.parse().ok();
     let (red, green, blue) = (part()?, part()?, part()?);
-    // Less than one, in decimals. Code that reads any number would be ten kilobytes of tables.
+    // Below one, in decimals. A general number parser would add ten kilobytes of tables.
     let decimals = parts.next()?.strip_prefix("0.").unwrap_or("0");
     let share: u32 = decimals.get(..decimals.len().min(3))?.parse().ok()?;
     let of = 10_u32.pow(u32::try_from(decimals.len().min(3)).ok()?);
@@ -159,15 +158,15 @@ mod tests {
         Dot { x, y, category: 0 }
     }
 
-    /// Columns and rows that have this colour.
+    /// The columns and rows of this colour.
     fn places(raster: &Raster, colour: Colour) -> Vec<(usize, usize)> {
         let (pixels, across) = (raster.pixels.iter().enumerate(), raster.measures.width);
         pixels.filter(|(_, pixel)| **pixel == colour).map(|(at, _)| (at % across, at / across)).collect()
     }
 
     #[test]
-    fn a_dot_is_a_square_around_its_seat_and_a_new_one_hides_the_old() {
-        // A tenth of a pixel a unit: a seat's pitch is two pixels, its dot two.
+    fn a_dot_is_a_square_around_its_seat_and_replaces_the_old_dot() {
+        // A tenth of a pixel per unit: a seat's pitch is two pixels, its dot two.
         let mut raster = Raster::new(Measures::new(10, (100, 100)), (0, 0));
         raster.paint(dot(50, 30), RED);
         assert_eq!(places(&raster, RED), [(4, 2), (5, 2), (4, 3), (5, 3)]);
@@ -176,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn a_dot_that_begins_half_a_pixel_outside_begins_at_the_edge() {
+    fn a_dot_half_a_pixel_outside_is_aligned_to_the_edge() {
         let mut raster = Raster::new(Measures { width: 4, height: 4, scale: 0.5, side: 2 }, (0, 0));
         raster.paint(dot(1, 1), RED);
         assert_eq!(places(&raster, RED), [(0, 0), (1, 0), (0, 1), (1, 1)]);
     }
 
     #[test]
-    fn a_part_of_the_plan_begins_at_its_corner_and_what_lies_outside_is_left_out() {
+    fn dots_outside_the_shown_part_are_clipped() {
         let mut raster = Raster::new(Measures::new(10, (100, 100)), (1_000, 500));
         raster.paint(dot(1_000, 500), RED);
         assert_eq!(places(&raster, RED), [(0, 0)], "a quarter of it");
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_told_once_as_few_areas() {
+    fn changes_are_taken_once_as_few_areas() {
         let mut raster = Raster::new(Measures::new(100, (100, 200)), (0, 0));
         assert_eq!(raster.measures, Measures { width: 100, height: 200, scale: 1.0, side: 16 });
         raster.paint(dot(50, 16), RED);
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_read_as_a_canvas_says_them() {
+    fn colours_are_parsed_in_the_formats_of_a_canvas() {
         assert_eq!(colour_of("#8ab8e8"), Some([0x8a, 0xb8, 0xe8, 255]));
         assert_eq!(colour_of("rgba(1, 20, 255, 0.5)"), Some([1, 20, 255, 128]));
         assert_eq!(colour_of("rgba(0, 0, 0, 0.0784)"), Some([0, 0, 0, 20]));
@@ -222,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_changes_outside_of_the_areas_that_are_told(
+        fn pixels_outside_the_taken_areas_are_unchanged(
             before in proptest::collection::vec((-50..250_i32, -50..350_i32), 0..20),
             after in proptest::collection::vec((-50..250_i32, -50..350_i32), 0..20),
         ) {
@@ -234,11 +233,11 @@ mod tests {
             let areas = raster.take_changed();
             for (at, (one, other)) in old.iter().zip(&raster.pixels).enumerate() {
                 let (column, row) = (at % raster.measures.width, at / raster.measures.width);
-                let told = areas.iter().any(|area| {
+                let is_reported = areas.iter().any(|area| {
                     (area.left..area.left + area.width).contains(&column)
                         && (area.top..area.top + area.height).contains(&row)
                 });
-                prop_assert!(one == other || told, "{column}, {row}");
+                prop_assert!(one == other || is_reported, "{column}, {row}");
             }
         }
     }

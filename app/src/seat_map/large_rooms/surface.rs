@@ -1,17 +1,17 @@
-//! What a large room is painted on.
+//! The interface of the canvases of a large room.
 
 use domain::wire::Dot;
 
 use super::dots::Paint;
 
-/// What a large room is painted on. Known by what it does: its code comes after the map.
-pub(in crate::seat_map) trait Surface {
-    /// Whether it takes dots now; else it has not taken yet what it was told before.
+/// A canvas for a large room. A trait object, so that its code can load after the map.
+pub(in crate::seat_map) trait PaintTarget {
+    /// Whether it takes dots now. A worker is not ready until it has taken the previous ones.
     fn is_ready(&self) -> bool;
-    /// Whether it is on the page, as it is laid out now and in the colours in force, for a plan of this size.
+    /// Whether it is on the page with the current size, theme and plan size.
     fn is_current(&self, size: (i32, i32)) -> bool;
-    /// Becomes so, and is told all dots again; false when another is needed for that.
+    /// Adapts to the current size and theme; all dots must be painted again. Returns false if a new canvas is needed.
     fn renew(&mut self, size: (i32, i32)) -> bool;
     /// Paints dots.
-    fn show(&mut self, dots: &[(Paint, Dot)]);
+    fn paint(&mut self, dots: &[(Paint, Dot)]);
 }

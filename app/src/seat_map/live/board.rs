@@ -1,145 +1,147 @@
-//! Every seat's state, and what is painted of it.
+//! Every seat's state and appearance.
 //!
-//! One byte per seat for the whole room; a signal only for seats that are on screen, by index, so that
-//! a change repaints one seat and a resync repaints what really differs. A large room is painted as dots
-//! besides. Nothing here knows requests.
+//! One byte per seat for the whole room, and a signal, by index, only for seats on screen: a change repaints one seat,
+//! and a resync repaints only seats that differ. A large room is also painted as dots. Knows no requests.
 
 use domain::seats::{SeatIndex, SeatState};
 use domain::wire::{Change, Dot};
 
-use crate::seat_map::appearance::Look;
+use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::large_rooms::dots::{Dots, Paint};
 use crate::seat_map::own_seats::cart::Cart;
-use crate::seat_map::signals::told::Told;
+use crate::seat_map::signals::page_signal::PageSignal;
 
-/// The states of a room.
+/// The seat states of a room, and local corrections that the live map has not confirmed yet.
 #[derive(Default)]
 pub struct Board {
     states: Vec<SeatState>,
-    painted: Vec<Option<Told<Look>>>,
-    /// Seats this visitor gave back and the live map still shows as locked: by us, not by another.
-    given_back: Vec<SeatIndex>,
-    /// What a refusal said of seats, until the live map says so too. Never part of the map itself: it
-    /// has no place in the order of its versions.
+    painted: Vec<Option<PageSignal<SeatAppearance>>>,
+    /// Seats this visitor released while the live map still shows them as locked.
+    released: Vec<SeatIndex>,
+    /// Seat states from refusals, until the live map reports those seats. They are never part of the map itself,
+    /// because they have no version in its order.
     refused: Vec<(SeatIndex, SeatState)>,
-    /// A large room in small, once it is known where its seats are.
+    /// The dots of a large room, once the seat positions are loaded.
     dots: Option<Dots>,
 }
 
 impl Board {
-    /// A room of `seats`, nothing known of them yet: not to be shown before the first map.
+    /// A room of `seats` seats, all unknown. Not to be shown before the first snapshot.
     #[must_use]
     pub fn new(seats: u32) -> Self {
         let seats = seats as usize;
         Self { states: vec![SeatState::Available; seats], painted: vec![None; seats], ..Self::default() }
     }
 
-    /// The signal of a seat on screen; made when first asked for.
-    pub fn signal(&mut self, seat: SeatIndex, cart: &Cart) -> Option<Told<Look>> {
+    /// The signal of a seat on screen, created on first use.
+    pub fn signal(&mut self, seat: SeatIndex, cart: &Cart) -> Option<PageSignal<SeatAppearance>> {
         let look = self.look(seat, cart);
         let slot = self.painted.get_mut(seat as usize)?;
-        Some(*slot.get_or_insert_with(|| Told::new(look)))
+        Some(*slot.get_or_insert_with(|| PageSignal::new(look)))
     }
 
-    /// What the live map says of a seat.
+    /// A seat's state in the live map.
     #[must_use]
     pub fn state(&self, seat: SeatIndex) -> SeatState {
         self.states.get(seat as usize).copied().unwrap_or_default()
     }
 
-    /// What the seat looks like to the owner of this cart.
+    /// A seat's appearance to the owner of this cart.
     #[must_use]
-    pub fn look(&self, seat: SeatIndex, cart: &Cart) -> Look {
+    pub fn look(&self, seat: SeatIndex, cart: &Cart) -> SeatAppearance {
         let refused = self.refused.iter().find(|(refused, _)| *refused == seat);
         let state = refused.map_or_else(|| self.state(seat), |(_, state)| *state);
-        let being_given_back = cart.holds(seat) || self.given_back.contains(&seat);
+        let is_released = cart.holds(seat) || self.released.contains(&seat);
         match (cart.wants(seat), cart.holds(seat)) {
-            (true, true) => Look::Mine,
-            (true, false) => Look::Asked,
-            (false, _) if being_given_back && state == SeatState::Locked => Look::Available,
+            (true, true) => SeatAppearance::Mine,
+            (true, false) => SeatAppearance::Asked,
+            (false, _) if is_released && state == SeatState::Locked => SeatAppearance::Available,
             (false, _) => state.into(),
         }
     }
 
-    /// The room in small, if that is known.
+    /// The dots of a large room, if loaded.
     pub fn dots(&mut self) -> Option<&mut Dots> {
         self.dots.as_mut()
     }
 
-    /// Learns where the seats of a large room are.
+    /// Sets the dots of a large room.
     pub fn set_dots(&mut self, dots: Dots) {
         self.dots = Some(dots);
     }
 
-    /// The dots that look different since this was asked last.
+    /// The dots whose paint changed since the last call.
     pub fn dots_to_paint(&mut self, cart: &Cart) -> Vec<(Paint, Dot)> {
-        // Taken out meanwhile: how a seat looks is asked of the board.
+        // Taken out during the call, because the appearance of a seat needs the whole board.
         let Some(mut dots) = self.dots.take() else { return Vec::new() };
         let due = dots.take_paints(|seat| self.look(seat, cart));
         self.dots = Some(dots);
         due
     }
 
-    /// Takes the whole map; false when it is not one of this room.
+    /// Replaces all states. Returns false for a map of another size.
     pub fn replace(&mut self, map: &[SeatState], cart: &Cart) -> bool {
         let fits = map.len() == self.states.len();
         if fits {
             self.states.copy_from_slice(map);
-            self.given_back.clear();
+            self.released.clear();
             self.refused.clear();
             self.repaint_all(cart);
         }
         fits
     }
 
-    /// Takes changes.
+    /// Applies changes.
     pub fn apply(&mut self, changes: &[Change], cart: &Cart) {
         for change in changes {
             if let Some(state) = self.states.get_mut(change.seat as usize) {
                 *state = change.state;
-                self.given_back.retain(|seat| *seat != change.seat);
+                self.released.retain(|seat| *seat != change.seat);
                 self.refused.retain(|(seat, _)| *seat != change.seat);
                 self.repaint(change.seat, cart);
             }
         }
     }
 
-    /// Remembers that these seats were given back, until the live map says so too.
-    pub fn note_given_back(&mut self, seats: &[SeatIndex]) {
-        self.given_back.extend_from_slice(seats);
+    /// Remembers released seats until the live map confirms them.
+    pub fn record_released(&mut self, seats: &[SeatIndex]) {
+        self.released.extend_from_slice(seats);
     }
 
-    /// Remembers how seats stand that were refused, until the live map has news of them.
-    pub fn note_refused(&mut self, seats: &[(SeatIndex, SeatState)], cart: &Cart) {
+    /// Remembers the states of refused seats until the live map reports them.
+    pub fn record_refused(&mut self, seats: &[(SeatIndex, SeatState)], cart: &Cart) {
         self.refused.retain(|(before, _)| seats.iter().all(|(seat, _)| seat != before));
         self.refused.extend_from_slice(seats);
         seats.iter().for_each(|(seat, _)| self.repaint(*seat, cart));
     }
 
-    /// Stops believing of these seats anything but what the live map says.
-    pub fn forget_guesses(&mut self, seats: &[SeatIndex], cart: &Cart) {
-        self.given_back.retain(|seat| !seats.contains(seat));
+    /// Drops the local corrections of these seats.
+    pub fn drop_corrections(&mut self, seats: &[SeatIndex], cart: &Cart) {
+        self.released.retain(|seat| !seats.contains(seat));
         self.refused.retain(|(seat, _)| !seats.contains(seat));
         seats.iter().for_each(|seat| self.repaint(*seat, cart));
     }
 
-    /// Paints a seat again if it looks different now.
+    /// Repaints a seat if its appearance changed.
     pub fn repaint(&mut self, seat: SeatIndex, cart: &Cart) {
         if let Some(dots) = &mut self.dots {
-            dots.note(seat);
+            dots.mark(seat);
         }
-        self.tell(seat, cart);
+        self.update_signal(seat, cart);
     }
 
-    /// Paints what differs.
+    /// Repaints every seat that changed.
     fn repaint_all(&mut self, cart: &Cart) {
         if let Some(dots) = &mut self.dots {
-            dots.note_all();
+            dots.mark_all();
         }
-        (0..).zip(&self.painted).filter(|(_, slot)| slot.is_some()).for_each(|(seat, _)| self.tell(seat, cart));
+        (0..)
+            .zip(&self.painted)
+            .filter(|(_, slot)| slot.is_some())
+            .for_each(|(seat, _)| self.update_signal(seat, cart));
     }
 
-    fn tell(&self, seat: SeatIndex, cart: &Cart) {
+    fn update_signal(&self, seat: SeatIndex, cart: &Cart) {
         if let Some(Some(signal)) = self.painted.get(seat as usize) {
             let look = self.look(seat, cart);
             if signal.get_untracked() != look {
@@ -148,7 +150,7 @@ impl Board {
         }
     }
 
-    /// Free seats among `count` from `first` on.
+    /// Free seats among the `count` seats from `first` on.
     #[must_use]
     pub fn free_among(&self, first: SeatIndex, count: u32) -> u32 {
         let seats = self.states.iter().skip(first as usize).take(count as usize);
@@ -161,49 +163,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tapped_seat_is_painted_as_ones_own_at_once() {
+    fn a_tapped_seat_is_painted_as_own_before_the_answer() {
         let (board, mut cart) = (Board::new(3), Cart::default());
         cart.tap(1);
-        assert_eq!(board.look(1, &cart), Look::Asked);
+        assert_eq!(board.look(1, &cart), SeatAppearance::Asked);
         assert_eq!(board.look(1, &cart).state(), "mine");
     }
 
     #[test]
-    fn a_seat_given_back_does_not_flash_as_somebody_elses() {
+    fn a_released_seat_is_painted_as_free_until_the_map_reports_it() {
         let (mut board, cart) = (Board::new(3), Cart::default());
         board.apply(&[Change { seat: 1, state: SeatState::Locked }], &cart);
-        assert_eq!(board.look(1, &cart), Look::Locked);
-        board.note_given_back(&[1]);
-        assert_eq!(board.look(1, &cart), Look::Available);
+        assert_eq!(board.look(1, &cart), SeatAppearance::Locked);
+        board.record_released(&[1]);
+        assert_eq!(board.look(1, &cart), SeatAppearance::Available);
         board.apply(&[Change { seat: 1, state: SeatState::Booked }], &cart);
-        assert_eq!(board.look(1, &cart), Look::Booked, "news about the seat ends that");
+        assert_eq!(board.look(1, &cart), SeatAppearance::Booked, "a change of the seat ends the correction");
     }
 
     #[test]
-    fn a_refusal_is_painted_over_the_map_and_never_into_it() {
+    fn a_refusal_changes_the_appearance_but_not_the_map() {
         let (mut board, cart) = (Board::new(3), Cart::default());
-        board.note_refused(&[(1, SeatState::Locked), (2, SeatState::Locked)], &cart);
-        assert_eq!((board.look(1, &cart), board.state(1)), (Look::Locked, SeatState::Available));
+        board.record_refused(&[(1, SeatState::Locked), (2, SeatState::Locked)], &cart);
+        assert_eq!((board.look(1, &cart), board.state(1)), (SeatAppearance::Locked, SeatState::Available));
         assert_eq!(board.free_among(0, 3), 3, "free seats are counted by the map alone");
         board.apply(&[Change { seat: 1, state: SeatState::Available }], &cart);
-        assert_eq!((board.look(1, &cart), board.look(2, &cart)), (Look::Available, Look::Locked));
-        board.forget_guesses(&[2], &cart);
-        assert_eq!(board.look(2, &cart), Look::Available);
+        assert_eq!((board.look(1, &cart), board.look(2, &cart)), (SeatAppearance::Available, SeatAppearance::Locked));
+        board.drop_corrections(&[2], &cart);
+        assert_eq!(board.look(2, &cart), SeatAppearance::Available);
     }
 
     #[test]
-    fn a_map_of_another_size_is_not_believed() {
+    fn a_map_of_another_size_is_ignored() {
         let (mut board, cart) = (Board::new(3), Cart::default());
         board.replace(&[SeatState::Booked; 2], &cart);
-        assert_eq!(board.look(0, &cart), Look::Available);
+        assert_eq!(board.look(0, &cart), SeatAppearance::Available);
         board.replace(&[SeatState::Booked; 3], &cart);
         assert_eq!(board.free_among(0, 3), 0);
     }
 
     #[test]
-    fn dots_are_painted_as_the_visitor_sees_the_seats() {
+    fn dots_follow_the_seats_appearance() {
         let (mut board, mut cart) = (Board::new(3), Cart::default());
-        assert!(board.dots_to_paint(&cart).is_empty(), "nobody knows where the seats are");
+        assert!(board.dots_to_paint(&cart).is_empty(), "no seat positions are loaded");
         board.set_dots(Dots::new((0..3).map(|seat| Dot { x: seat, y: 0, category: 0 }).collect()));
         assert_eq!(board.dots_to_paint(&cart).len(), 3);
         cart.tap(1);

@@ -1,25 +1,25 @@
-//! Follows the live map of a show: which frame fits, and when to ask for the whole map again.
+//! Follows the versions of the live map: decides which frame fits and when a new snapshot is needed.
 //!
-//! Pure: frames in, news out. The connection is elsewhere.
+//! Pure: frames in, updates out. The connection is elsewhere.
 
 use domain::seats::{AreaIndex, SeatState};
 use domain::time::Timestamp;
 use domain::wire::{Change, Frame, Mine};
 
-/// What a frame meant.
+/// A decoded frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
-    /// The whole map.
-    Map {
+pub enum MapUpdate {
+    /// A snapshot of the whole map.
+    Snapshot {
         /// Every seat.
         map: Vec<SeatState>,
         /// The lock store's clock.
         now: Timestamp,
     },
-    /// Some seats.
+    /// Changes of some seats.
     Changes(Vec<Change>),
     /// The visitor's own hold.
-    Mine {
+    OwnHold {
         /// The hold, if there is one.
         mine: Option<Mine>,
         /// The lock store's clock.
@@ -28,62 +28,62 @@ pub enum News {
     /// Places left in every area.
     Areas(Vec<(AreaIndex, u32)>),
     /// Free seats of every section, to readers of some sections only.
-    Free(Vec<u32>),
-    /// How the waiting room stands, which whoever sees the map has behind them.
+    FreeSeats(Vec<u32>),
+    /// The state of the waiting room, of no use to a visitor who sees the map.
     Queue,
-    /// The server is about to stop: come back in so many milliseconds.
-    Leave {
+    /// The server is about to stop. Reconnect after a pause.
+    Drain {
         /// Milliseconds, before jitter.
         retry_ms: u64,
     },
-    /// The frame does not fit what we have, or is none: connect again and ask for everything.
-    Lost,
+    /// The frame is invalid or does not follow our version. Reconnect and request a snapshot.
+    Desynced,
 }
 
-/// Where we are in the history of a map.
+/// Our position in the history of a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Follower {
     at: Option<(u64, u64)>,
 }
 
 impl Follower {
-    /// Epoch and version reached, to resume from; `None` asks for the whole map.
+    /// The epoch and version reached, to resume from. `None` requests a snapshot.
     #[must_use]
     pub fn resume_from(&self) -> Option<(u64, u64)> {
         self.at
     }
 
-    /// Forgets where we are: the next connection asks for the whole map.
+    /// Forgets the position: the next connection requests a snapshot.
     pub fn forget(&mut self) {
         self.at = None;
     }
 
-    /// Reads a frame of a room of `seats`.
-    pub fn hear(&mut self, bytes: &[u8], seats: u32) -> News {
+    /// Decodes a frame for a room of `seats` seats.
+    pub fn read_frame(&mut self, bytes: &[u8], seats: u32) -> MapUpdate {
         match Frame::decode(bytes, seats) {
             Ok(Frame::Snapshot { epoch, version, now, map }) => {
                 self.at = Some((epoch, version));
-                News::Map { map, now }
+                MapUpdate::Snapshot { map, now }
             }
             Ok(Frame::Delta { from, to, changes }) => match self.at {
                 Some((epoch, version)) if version == from => {
                     self.at = Some((epoch, to));
-                    News::Changes(changes)
+                    MapUpdate::Changes(changes)
                 }
-                _ => self.lose(),
+                _ => self.desync(),
             },
-            Ok(Frame::Mine { now, mine }) => News::Mine { mine, now },
-            Ok(Frame::Areas { left }) => News::Areas(left),
-            Ok(Frame::Overview { free }) => News::Free(free),
-            Ok(Frame::Queue(_)) => News::Queue,
-            Ok(Frame::Drain { retry_ms }) => News::Leave { retry_ms },
-            Err(_) => self.lose(),
+            Ok(Frame::Mine { now, mine }) => MapUpdate::OwnHold { mine, now },
+            Ok(Frame::Areas { left }) => MapUpdate::Areas(left),
+            Ok(Frame::Overview { free }) => MapUpdate::FreeSeats(free),
+            Ok(Frame::Queue(_)) => MapUpdate::Queue,
+            Ok(Frame::Drain { retry_ms }) => MapUpdate::Drain { retry_ms },
+            Err(_) => self.desync(),
         }
     }
 
-    fn lose(&mut self) -> News {
+    fn desync(&mut self) -> MapUpdate {
         self.forget();
-        News::Lost
+        MapUpdate::Desynced
     }
 }
 
@@ -100,34 +100,34 @@ mod tests {
     }
 
     #[test]
-    fn deltas_follow_a_snapshot_step_by_step() {
+    fn deltas_advance_the_version_after_a_snapshot() {
         let mut follower = Follower::default();
-        assert!(matches!(follower.hear(&snapshot(10), 4), News::Map { .. }));
-        assert!(matches!(follower.hear(&delta(10, 13), 4), News::Changes(changes) if changes.len() == 1));
+        assert!(matches!(follower.read_frame(&snapshot(10), 4), MapUpdate::Snapshot { .. }));
+        assert!(matches!(follower.read_frame(&delta(10, 13), 4), MapUpdate::Changes(changes) if changes.len() == 1));
         assert_eq!(follower.resume_from(), Some((1, 13)));
     }
 
     #[test]
-    fn a_sign_of_life_changes_nothing() {
+    fn an_empty_delta_changes_nothing() {
         let mut follower = Follower::default();
-        follower.hear(&snapshot(10), 4);
+        follower.read_frame(&snapshot(10), 4);
         let nothing_new = Frame::Delta { from: 10, to: 10, changes: vec![] }.encode();
-        assert_eq!(follower.hear(&nothing_new, 4), News::Changes(vec![]));
+        assert_eq!(follower.read_frame(&nothing_new, 4), MapUpdate::Changes(vec![]));
         assert_eq!(follower.resume_from(), Some((1, 10)));
     }
 
     #[test]
-    fn a_gap_asks_for_everything() {
+    fn a_version_gap_requests_a_snapshot() {
         let mut follower = Follower::default();
-        follower.hear(&snapshot(10), 4);
-        assert_eq!(follower.hear(&delta(11, 12), 4), News::Lost);
+        follower.read_frame(&snapshot(10), 4);
+        assert_eq!(follower.read_frame(&delta(11, 12), 4), MapUpdate::Desynced);
         assert_eq!(follower.resume_from(), None);
     }
 
     #[test]
-    fn a_delta_before_any_snapshot_and_garbage_ask_for_everything() {
-        assert_eq!(Follower::default().hear(&delta(0, 1), 4), News::Lost);
-        assert_eq!(Follower::default().hear(&[99, 1, 2], 4), News::Lost);
-        assert_eq!(Follower::default().hear(&[], 4), News::Lost);
+    fn a_delta_without_snapshot_and_garbage_request_a_snapshot() {
+        assert_eq!(Follower::default().read_frame(&delta(0, 1), 4), MapUpdate::Desynced);
+        assert_eq!(Follower::default().read_frame(&[99, 1, 2], 4), MapUpdate::Desynced);
+        assert_eq!(Follower::default().read_frame(&[], 4), MapUpdate::Desynced);
     }
 }

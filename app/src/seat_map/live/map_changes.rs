@@ -1,4 +1,4 @@
-//! Applies what the live map says to the session: seat states, counts, dots, and the seats the visitor watches.
+//! Applies updates of the live map to the session: seat states, counts, dots and watched seats.
 
 use domain::seats::SeatState;
 use domain::wire::Change;
@@ -7,7 +7,7 @@ use crate::seat_map::large_rooms::{counting, painting};
 use crate::seat_map::own_seats::{own_hold, watch_notices};
 use crate::seat_map::session::Session;
 
-/// Takes the whole map.
+/// Replaces the whole map.
 pub(super) fn replace_map(session: Session, map: &[SeatState]) {
     let replaced = session.cart.with_untracked(|cart| session.board.update_value(|board| board.replace(map, cart)));
     if replaced && !session.is_map_known.get_untracked() {
@@ -18,9 +18,9 @@ pub(super) fn replace_map(session: Session, map: &[SeatState]) {
     watch_notices::notify_watched(session);
 }
 
-/// Takes changes.
+/// Applies changes.
 pub(super) fn apply_changes(session: Session, changes: &[Change]) {
-    // A seat we hold and the map says nobody does: the hold was ended elsewhere.
+    // A seat of our hold that is not locked any more: the hold ended elsewhere.
     let lost = |change: &Change| change.state != SeatState::Locked;
     if session.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
         own_hold::refresh(session);

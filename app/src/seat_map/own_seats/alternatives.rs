@@ -8,23 +8,23 @@ use super::cart::Cart;
 use super::nearest::nearest;
 use super::offer::{Offer, sum};
 use crate::browser::{self, calls};
-use crate::seat_map::appearance::Look;
+use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::session::Session;
 
-/// The free seats nearest to one's own, or to those that were lost where one has none; as many as were lost.
+/// The free seats nearest to the visitor's own, or nearest to the lost seats without own seats. As many as were lost.
 pub(in crate::seat_map) fn nearest_offer(session: Session, lost: &[SeatIndex]) -> Option<Offer> {
     let takes_more = |cart: &Cart| !cart.is_paying() && cart.count() + lost.len() <= MAX_SEATS_PER_HOLD;
     let room = session.room.get_untracked().filter(|_| session.cart.with_untracked(takes_more))?;
     let seats = session.cart.with_untracked(|cart| {
-        session
-            .board
-            .with_value(|board| nearest(&room, lost, cart.want(), |seat| board.look(seat, cart) == Look::Available))
+        session.board.with_value(|board| {
+            nearest(&room, lost, cart.want(), |seat| board.look(seat, cart) == SeatAppearance::Available)
+        })
     })?;
     let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
     Some(Offer::instead(&lines, sum(&lines)?))
 }
 
-/// Looks for as many seats as were lost, near one's own if one has any, and offers them in the notice on show.
+/// Finds as many free seats as were lost and adds them to the notice on show as an offer.
 pub(in crate::seat_map) fn offer_alternatives(session: Session, lost: &[SeatIndex]) {
     if let Some(offer) = nearest_offer(session, lost) {
         session.notice.update(|notice| {
@@ -46,7 +46,7 @@ pub(in crate::seat_map) fn offer_alternatives(session: Session, lost: &[SeatInde
         let Some(place) = best.suggestions.into_iter().next() else { return };
         let offer = Offer::instead(&place.seats, place.total);
         session.notice.update(|notice| {
-            // Only while that is what is being talked about.
+            // Only while the notice is still the same.
             if *notice == about
                 && let Some(notice) = notice
             {

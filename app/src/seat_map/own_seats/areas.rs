@@ -1,4 +1,4 @@
-//! Areas where nobody has a seat of their own: how many places each has left, and how many one wants.
+//! Areas without numbered seats: places left and places wanted in each.
 
 use domain::api::AreaView;
 use domain::seats::MAX_SEATS_PER_HOLD;
@@ -11,9 +11,9 @@ use crate::language::{current, number};
 use crate::say;
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
+use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
-/// The areas of the room with a stepper each; nothing in a room without any.
+/// The areas of the room with a stepper each; nothing in a room without areas.
 pub fn areas(session: Session) -> impl IntoView {
     let areas = session.room.with(|room| room.as_ref().map(|room| room.plan().areas.clone()).unwrap_or_default());
     (!areas.is_empty()).then(|| {
@@ -28,7 +28,7 @@ fn card(session: Session, area: AreaView) -> impl IntoView {
         session.places_left.with(|left| left.iter().find(|(known, _)| *known == area).map(|(_, left)| *left))
     });
     let wanted = Memo::new(move |_| session.cart.with(|cart| cart.wanted_in(area)));
-    // Places we hold are no longer among those left.
+    // Places of our hold do not count as left.
     let may_add = Memo::new(move |_| {
         session.cart.with(|cart| {
             let to_be_granted = cart.wanted_in(area).saturating_sub(cart.held_in(area));
@@ -46,13 +46,13 @@ fn card(session: Session, area: AreaView) -> impl IntoView {
             <span class="area-left" data-testid="places-left">{move || left_in_words(left.get())}</span>
             {(!session.is_read_only).then(|| view! {
                 <span class="stepper">
-                    // Not disabled: a button that has the focus must not lose it.
+                    // Not disabled: a disabled button would lose the focus.
                     <button type="button" class="stepper-button" aria-label=fewer data-testid="fewer-places"
-                        aria-disabled=move || off(may_remove.get())
+                        aria-disabled=move || disabled_unless(may_remove.get())
                         on:click=move |_| if may_remove.get_untracked() { wishes::change_places(session, area, false) }>"−"</button>
                     <output class="stepper-count" data-testid="wanted-places">{move || number(i64::from(wanted.get()), current())}</output>
                     <button type="button" class="stepper-button" aria-label=more data-testid="more-places"
-                        aria-disabled=move || off(may_add.get())
+                        aria-disabled=move || disabled_unless(may_add.get())
                         on:click=move |_| if may_add.get_untracked() { wishes::change_places(session, area, true) }>"+"</button>
                 </span>
             })}
@@ -60,7 +60,7 @@ fn card(session: Session, area: AreaView) -> impl IntoView {
     }
 }
 
-const fn off(possible: bool) -> &'static str {
+const fn disabled_unless(possible: bool) -> &'static str {
     if possible { "false" } else { "true" }
 }
 
@@ -68,10 +68,10 @@ fn left_in_words(left: Option<u32>) -> String {
     left.map(|left| say!("map.places_left", places = left)).unwrap_or_default()
 }
 
-/// Places without numbers.
+/// The areas without numbered seats.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn areas_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || move || areas(session)))
+pub(in crate::seat_map) fn areas_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || move || areas(session)))
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_said_as_people_say_it() {
+    fn places_left_are_worded_for_zero_one_and_many() {
         assert_eq!([Some(0), Some(1), Some(57)].map(left_in_words), ["none left", "1 place left", "57 places left"]);
         assert_eq!(left_in_words(None), "", "not known yet");
     }

@@ -1,8 +1,7 @@
-//! What the visitor wants, what the server granted, and which request comes next.
+//! The wish of the visitor, the hold the server granted, and the next request.
 //!
-//! Taps change the wish at once; one request at a time brings the hold after it, so that fast taps
-//! coalesce and nothing arrives out of order. What the server says of them is heard in `answers`. Pure: no network, no
-//! clock, no DOM.
+//! Taps change the wish at once. One request at a time brings the hold to the wish, so that fast taps coalesce and
+//! nothing arrives out of order. `answers` applies the server's answers. Pure: no network, no clock, no DOM.
 
 mod answers;
 
@@ -10,47 +9,47 @@ use domain::api::{AreaQuantity, HoldView};
 use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex};
 use uuid::Uuid;
 
-/// A change of the hold, to be asked of the server. One intent, one idempotency key.
+/// A change of the hold to request from the server. One intent has one idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// Start a hold.
     Take {
         /// Its seats.
         seats: Vec<SeatIndex>,
-        /// Its places in one area; more areas come with the next request.
+        /// Its places in one area. Further areas follow in the next request.
         places: Option<AreaQuantity>,
     },
-    /// Add and let go, in one step.
+    /// Adds and releases seats and places in one step.
     Change {
         /// The hold.
         hold: Uuid,
-        /// Seats to take as well.
+        /// Seats to add.
         add: Vec<SeatIndex>,
-        /// Seats to let go.
+        /// Seats to release.
         remove: Vec<SeatIndex>,
-        /// Places to take as well.
+        /// Places to add.
         add_places: Vec<AreaQuantity>,
-        /// Places to let go.
+        /// Places to release.
         remove_places: Vec<AreaQuantity>,
     },
-    /// Give everything back.
+    /// Releases the hold.
     Drop {
         /// The hold.
         hold: Uuid,
     },
 }
 
-/// What a tap did to the wish.
+/// The effect of a tap on the wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tapped {
-    /// The seat or place is wanted now.
-    Wanted,
-    /// The seat or place is not wanted any more.
-    LetGo,
-    /// Ten seats and places are the limit.
-    Full,
-    /// A payment is in progress: nothing changes until it ended.
-    Paying,
+pub enum TapOutcome {
+    /// The seat or place was added.
+    Added,
+    /// The seat or place was removed.
+    Removed,
+    /// Refused: the wish has ten seats and places, the limit.
+    LimitReached,
+    /// Refused: nothing changes during a payment.
+    PaymentPending,
 }
 
 /// The wish and the hold.
@@ -61,48 +60,49 @@ pub struct Cart {
     want: Vec<SeatIndex>,
     /// Sorted by area, each area once, no quantity zero.
     want_places: Vec<AreaQuantity>,
-    /// Seats chosen in place of everything else, until they are held: all of them are taken for what is held, or none.
-    instead: Vec<SeatIndex>,
+    /// Seats chosen as an exchange for the whole hold, until they are held. They are taken together or not at all.
+    exchange: Vec<SeatIndex>,
     in_flight: Option<Intent>,
-    /// Counts the requests, and what overtook one: an answer counts only under the current number.
+    /// Number of the current request. Also incremented when the request is overtaken: an answer with an older number is
+    /// ignored.
     number: u64,
-    /// Seats of a hold that ended by itself, for "try to get them back".
+    /// Seats of an expired hold, which the visitor can request again.
     lost: Vec<SeatIndex>,
     lost_places: Vec<AreaQuantity>,
 }
 
 impl Cart {
-    /// The hold the server granted last.
+    /// The hold that the server granted last.
     #[must_use]
     pub fn held(&self) -> Option<&HoldView> {
         self.held.as_ref()
     }
 
-    /// The seats wanted, in order.
+    /// The wanted seats, in order.
     #[must_use]
     pub fn want(&self) -> &[SeatIndex] {
         &self.want
     }
 
-    /// The places wanted, by area.
+    /// The wanted places, by area.
     #[must_use]
     pub fn want_places(&self) -> &[AreaQuantity] {
         &self.want_places
     }
 
-    /// How many places in an area are wanted.
+    /// The wanted places in an area.
     #[must_use]
     pub fn wanted_in(&self, area: AreaIndex) -> u32 {
         quantity_in(&self.want_places, area)
     }
 
-    /// How many places in an area the server has granted.
+    /// The held places in an area.
     #[must_use]
     pub fn held_in(&self, area: AreaIndex) -> u32 {
         quantity_in(&self.held_places(), area)
     }
 
-    /// How many seats and places are wanted.
+    /// The number of wanted seats and places.
     #[must_use]
     pub fn count(&self) -> usize {
         self.want_places.iter().fold(self.want.len(), |sum, places| sum + places.quantity as usize)
@@ -114,7 +114,7 @@ impl Cart {
         self.want.is_empty() && self.want_places.is_empty()
     }
 
-    /// Whether there are seats or places of a hold that ended by itself.
+    /// Whether there are seats or places of an expired hold.
     #[must_use]
     pub fn has_lost(&self) -> bool {
         !(self.lost.is_empty() && self.lost_places.is_empty())
@@ -132,7 +132,7 @@ impl Cart {
         self.held.as_ref().is_some_and(|held| held.seats.iter().any(|line| line.seat == seat))
     }
 
-    /// Whether wish and hold agree and nothing is on its way.
+    /// Whether the hold matches the wish and no request is in flight.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.in_flight.is_none() && self.want == self.held_seats() && self.want_places == self.held_places()
@@ -144,58 +144,58 @@ impl Cart {
         self.held.as_ref().is_some_and(|held| held.paying)
     }
 
-    /// A tap on a seat that is free or one's own.
-    pub fn tap(&mut self, seat: SeatIndex) -> Tapped {
+    /// Adds or removes a seat that is free or the visitor's own.
+    pub fn tap(&mut self, seat: SeatIndex) -> TapOutcome {
         if self.is_paying() {
-            return Tapped::Paying;
+            return TapOutcome::PaymentPending;
         }
         match self.want.binary_search(&seat) {
             Ok(place) => {
                 self.want.remove(place);
-                Tapped::LetGo
+                TapOutcome::Removed
             }
-            Err(_) if self.count() >= MAX_SEATS_PER_HOLD => Tapped::Full,
+            Err(_) if self.count() >= MAX_SEATS_PER_HOLD => TapOutcome::LimitReached,
             Err(place) => {
                 self.want.insert(place, seat);
-                self.forget_lost();
-                Tapped::Wanted
+                self.clear_lost();
+                TapOutcome::Added
             }
         }
     }
 
-    /// Wants these seats and no others. Somebody who holds others keeps them where these cannot be had together.
-    pub fn want_instead(&mut self, seats: &[SeatIndex]) -> Tapped {
+    /// Replaces the wish with these seats. A visitor with a hold keeps it unless all of them can be taken.
+    pub fn exchange_for(&mut self, seats: &[SeatIndex]) -> TapOutcome {
         if self.is_paying() {
-            return Tapped::Paying;
+            return TapOutcome::PaymentPending;
         }
         self.want = seats.to_vec();
         self.want.sort_unstable();
         self.want.dedup();
         self.want.truncate(MAX_SEATS_PER_HOLD);
         self.want_places.clear();
-        self.instead.clone_from(&self.want);
-        self.forget_lost();
-        Tapped::Wanted
+        self.exchange.clone_from(&self.want);
+        self.clear_lost();
+        TapOutcome::Added
     }
 
-    /// One place more or less in an area.
-    pub fn step(&mut self, area: AreaIndex, more: bool) -> Tapped {
+    /// Adds or removes one place in an area.
+    pub fn change_places(&mut self, area: AreaIndex, surplus: bool) -> TapOutcome {
         let wanted = self.wanted_in(area);
         if self.is_paying() {
-            Tapped::Paying
-        } else if !more {
-            self.want_in(area, wanted.saturating_sub(1));
-            Tapped::LetGo
+            TapOutcome::PaymentPending
+        } else if !surplus {
+            self.set_places(area, wanted.saturating_sub(1));
+            TapOutcome::Removed
         } else if self.count() >= MAX_SEATS_PER_HOLD {
-            Tapped::Full
+            TapOutcome::LimitReached
         } else {
-            self.want_in(area, wanted + 1);
-            self.forget_lost();
-            Tapped::Wanted
+            self.set_places(area, wanted + 1);
+            self.clear_lost();
+            TapOutcome::Added
         }
     }
 
-    fn want_in(&mut self, area: AreaIndex, quantity: u32) {
+    fn set_places(&mut self, area: AreaIndex, quantity: u32) {
         self.want_places.retain(|places| places.area != area);
         if quantity > 0 {
             let place = self.want_places.partition_point(|places| places.area < area);
@@ -203,7 +203,7 @@ impl Cart {
         }
     }
 
-    fn forget_lost(&mut self) {
+    fn clear_lost(&mut self) {
         self.lost.clear();
         self.lost_places.clear();
     }
@@ -214,7 +214,7 @@ impl Cart {
         self.in_flight.is_none() && self.intent().is_some()
     }
 
-    /// The next request, when one is due; it counts as on its way from here on.
+    /// Takes the next request, if one is due. It counts as in flight from here on.
     pub fn next_intent(&mut self) -> Option<Intent> {
         if self.in_flight.is_some() {
             return None;
@@ -225,14 +225,14 @@ impl Cart {
         Some(intent)
     }
 
-    /// What would bring the hold after the wish.
+    /// The request that brings the hold to the wish.
     fn intent(&self) -> Option<Intent> {
         let held = self.held_seats();
         let add: Vec<_> = self.want.iter().copied().filter(|seat| held.binary_search(seat).is_err()).collect();
         let remove: Vec<_> = held.iter().copied().filter(|seat| !self.wants(*seat)).collect();
         let held_places = self.held_places();
         let (add_places, remove_places) =
-            (more(&self.want_places, &held_places), more(&held_places, &self.want_places));
+            (surplus(&self.want_places, &held_places), surplus(&held_places, &self.want_places));
         match &self.held {
             None if self.is_empty() => None,
             None => Some(Intent::Take { seats: add, places: add_places.first().copied() }),
@@ -242,14 +242,14 @@ impl Cart {
         }
     }
 
-    /// The number of the request sent last, unless something overtook it.
+    /// The number of the last request, unless something overtook it.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Wants the lost seats again.
-    pub fn ask_again(&mut self) {
+    /// Adds the lost seats to the wish.
+    pub fn reclaim_lost(&mut self) {
         self.want = std::mem::take(&mut self.lost);
         self.want_places = std::mem::take(&mut self.lost_places);
     }
@@ -272,13 +272,13 @@ fn quantity_in(places: &[AreaQuantity], area: AreaIndex) -> u32 {
     places.iter().find(|places| places.area == area).map_or(0, |places| places.quantity)
 }
 
-/// What `these` have more than `those`, by area.
-fn more(these: &[AreaQuantity], those: &[AreaQuantity]) -> Vec<AreaQuantity> {
-    let surplus = |places: &AreaQuantity| {
+/// The surplus of `these` over `those`, by area.
+fn surplus(these: &[AreaQuantity], those: &[AreaQuantity]) -> Vec<AreaQuantity> {
+    let surplus_of = |places: &AreaQuantity| {
         let quantity = places.quantity.saturating_sub(quantity_in(those, places.area));
         AreaQuantity { quantity, ..*places }
     };
-    these.iter().map(surplus).filter(|places| places.quantity > 0).collect()
+    these.iter().map(surplus_of).filter(|places| places.quantity > 0).collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! The state of a countdown that has reached zero.
+//! The state of an expiry that the server has not confirmed.
 
-/// A countdown at zero that waits for the server's word.
+/// A countdown at zero that waits for the server's answer.
 #[derive(Clone, Copy)]
-pub struct Ending {
-    /// When it is given up, on the monotonic clock.
-    pub(super) until: f64,
-    /// Whether a question is on its way.
-    pub(super) asked: bool,
+pub struct ExpiryCheck {
+    /// Time at which the hold is given up without an answer, on the monotonic clock.
+    pub(super) deadline: f64,
+    /// Whether a request is in flight.
+    pub(super) is_requested: bool,
 }

@@ -8,11 +8,10 @@ use super::{cart_changes, own_hold};
 use crate::browser::{calls, ids};
 use crate::say;
 use crate::seat_map::live::connection;
+use crate::seat_map::notices::notice::Notice;
 use crate::seat_map::session::Session;
-use crate::seat_map::telling::notices::Notice;
 
-/// Asks for more time for what is held, as much as the show allows. Once at a time: a second press while the first
-/// has no answer asks for nothing.
+/// Requests as much time as the show allows. A second press while the first request is pending does nothing.
 pub fn extend_hold(session: Session) {
     if session.is_extending.get_untracked() {
         return;
@@ -28,19 +27,19 @@ pub fn extend_hold(session: Session) {
         session.is_extending.set(false);
         match answer {
             Ok(hold) => {
-                match Notice::less_time(hold.expires_at_ms - ended_ms, hold.latest_ms - ended_ms) {
+                match Notice::shorter_extension(hold.expires_at_ms - ended_ms, hold.latest_ms - ended_ms) {
                     Some(notice) => session.notice.set(Some(notice)),
                     None => session.announcement.set(say!("map.more_time")),
                 }
-                // Seats may have been taken or let go since it was asked: of those this answer knows nothing.
-                if cart_changes::change_cart(session, |cart| cart.lasts_longer(&hold)) {
+                // Only the time is taken over: seats may have changed since the request was sent.
+                if cart_changes::change_cart(session, |cart| cart.extend_time(&hold)) {
                     own_hold::update_countdown(session);
                 } else {
                     own_hold::refresh(session);
                 }
                 session.notify_tabs();
             }
-            // The clock tells the rest.
+            // The visitor already sees the countdown.
             Err(failure) if failure.code() == "hold_capped" => own_hold::refresh(session),
             Err(failure) => {
                 session.notice.set(Some(Notice::failed(&failure)));

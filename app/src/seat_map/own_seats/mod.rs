@@ -1,4 +1,4 @@
-//! What the visitor wants and has: the cart, the requests that bring a hold after it, a party's places.
+//! The visitor's wish and hold: the cart, the requests that bring the hold to the wish, and offers of other seats.
 
 pub(super) mod alternatives;
 pub(super) mod areas;
@@ -8,9 +8,9 @@ pub mod expiry_check;
 pub mod extending;
 pub(super) mod nearest;
 pub(super) mod offer;
-pub(super) mod once_more;
 pub mod own_hold;
 pub(super) mod party;
+pub(super) mod reoffer;
 pub(super) mod requests;
 pub(super) mod watch;
 pub(super) mod watch_notices;

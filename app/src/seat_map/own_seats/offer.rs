@@ -1,4 +1,4 @@
-//! Seats and places that a notice offers, to be taken with one tap.
+//! Seats and places that a notice offers for one tap.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use domain::seats::{SeatIndex, put_as_read};
 use crate::language::{Arg, current, listed, number};
 use crate::say;
 
-/// Seats for somebody who cannot have those they tapped, offered in the notice that says so.
+/// An offer of a notice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     /// The seats.
     pub seats: Arc<[SeatIndex]>,
     /// Places without numbers beside them.
     pub places: Arc<[AreaQuantity]>,
-    /// Their names and what they cost.
+    /// Label of the button: names and total price.
     pub words: String,
 }
 
 impl Offer {
-    /// These seats, which cost so much in all, in place of others.
+    /// Offers these seats as an alternative to refused ones.
     pub(super) fn instead(lines: &[SeatLine], total: Money) -> Self {
         let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names_of(lines))), price = total);
         Self { seats: lines.iter().map(|line| line.seat).collect(), places: [].into(), words }
     }
 
-    /// These seats and places, to somebody who had them before; nothing where they cost no sum of money.
+    /// Offers seats and places that the visitor had before. `None` without a total price.
     pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
         let of_places = places.iter().map(|line| Some(line.total()));
         let total = summed(lines.iter().map(|line| Some(line.price)).chain(of_places))?;
@@ -42,7 +42,7 @@ impl Offer {
     }
 }
 
-/// What seats cost together.
+/// The total price of some seats.
 pub(super) fn sum(lines: &[SeatLine]) -> Option<Money> {
     summed(lines.iter().map(|line| Some(line.price)))
 }
@@ -57,7 +57,7 @@ pub(super) fn names_of(lines: &[SeatLine]) -> Vec<&str> {
     names
 }
 
-/// `2 × Standing floor`: in a list of seats, the same in every sentence of every language.
+/// `2 × Standing floor`: the same within a list in every sentence of every language.
 #[must_use]
 pub fn quantity_of(places: &PlaceLine) -> String {
     format!("{} × {}", number(i64::from(places.quantity), current()), places.label)
@@ -69,10 +69,10 @@ mod tests {
     use domain::money::Currency;
 
     #[test]
-    fn seats_that_are_offered_again_are_named_with_what_they_cost_together() {
+    fn an_offer_of_previous_seats_names_them_with_their_total() {
         let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
         let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
-        // A row that counts from the right.
+        // A row numbered from the right.
         let offer = Offer::again(&[line(30, "C8"), line(31, "C7")], &[]).expect("there are seats");
         assert_eq!((offer.words.as_str(), &*offer.seats), ("Take C7 and C8 again, €25.00", &[30, 31][..]));
         assert_eq!(Offer::again(&[], &[]), None);

@@ -1,8 +1,7 @@
-//! The visitor's own hold as the server tells it: asking for it, counting it down, and saying the right
-//! thing when it is gone.
+//! The visitor's own hold: reads it from the server, counts it down and explains its end.
 //!
-//! A hold that is gone was given back, ran out, or became a booking. Only the first two are a loss, and
-//! only the server knows for certain, so the countdown's zero is a reason to ask, not an answer.
+//! A hold ends by release, expiry or booking. Only the first two lose seats, and only the server knows which one
+//! happened: a countdown at zero therefore triggers a request and is no answer.
 
 use domain::api::HoldView;
 use domain::seats::{SeatState, put_as_read};
@@ -13,29 +12,28 @@ use uuid::Uuid;
 
 use super::cart::Cart;
 use super::cart_changes;
-use super::expiry_check::Ending;
+use super::expiry_check::ExpiryCheck;
 use crate::browser::tabs::Tabs;
 use crate::browser::{calls, clock, events};
+use crate::seat_map::notices::notice::{Notice, places_in_words};
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::kept::Here;
-use crate::seat_map::telling::notices::{Notice, places_in_words};
+use crate::seat_map::signals::page_cell::SendWrapper;
 
-/// By then the beacon of a tab that closed has arrived, milliseconds.
-const BEACON_MS: u32 = 1_500;
-/// A hold that ends within this of the server's word was ended by time, not by hand, milliseconds.
-const END_TOLERANCE_MS: i64 = 2 * SECOND_MS;
-/// How long the countdown stands at zero without a word from the server before we believe it,
-/// milliseconds.
-const END_PATIENCE_MS: f64 = 2_000.0;
+/// A closing tab's beacon has arrived after this long, milliseconds.
+const BEACON_DELAY_MS: u32 = 1_500;
+/// A hold that ends this close to its expiry counts as expired, not released, milliseconds.
+const EXPIRY_TOLERANCE_MS: i64 = 2 * SECOND_MS;
+/// A countdown at zero is believed after this long without an answer, milliseconds.
+const EXPIRY_GRACE_MS: f64 = 2_000.0;
 
-/// Listens to the other tabs of this visitor.
+/// Subscribes to the visitor's other tabs.
 pub(in crate::seat_map) fn join_tabs(session: Session) {
-    // The other tab may have spoken while closing: its beacon arrives after its words.
+    // The other tab may be closing: its beacon arrives after its message.
     let tabs = Tabs::join(&format!("rowlock-hold-{}", session.show), move || refresh_after_beacons(session));
-    session.tabs.set_value(Some(Here::new(tabs)));
+    session.tabs.set_value(Some(SendWrapper::new(tabs)));
 }
 
-/// The visitor leaves the page: unless it is to pay, the hold gets shortened.
+/// Shortens the hold when the visitor leaves the page, unless a payment is pending.
 pub(in crate::seat_map) fn shorten_on_leave(session: Session) {
     let hold = session.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
     if let (Some(hold), false) = (hold, session.is_payment_pending.get_value()) {
@@ -44,31 +42,30 @@ pub(in crate::seat_map) fn shorten_on_leave(session: Session) {
     }
 }
 
-/// What was held is sold, or was given to the house: the next wish begins.
+/// Clears the cart after its hold was sold or made house seats.
 pub fn finish(session: Session) {
-    cart_changes::change_cart(session, Cart::moved_on);
+    cart_changes::change_cart(session, Cart::finish);
     session.notice.set(None);
     update_countdown(session);
 }
 
-/// Says that a payment for this hold has begun: a page that is not left after all shows the way to its booking.
+/// Records that a payment for this hold has begun. A page that stays open then links to the booking.
 pub fn record_payment(session: Session, hold: Uuid, booking: Uuid) {
-    cart_changes::change_cart(session, |cart| cart.payment_begun(hold, booking));
+    cart_changes::change_cart(session, |cart| cart.record_payment(hold, booking));
     session.set_payment_pending(false);
 }
 
-/// Asks the server what this visitor holds. That also gives a hold its full time back that a
-/// closing tab had shortened.
+/// Reads the hold from the server. Reading also restores the full time of a hold that a closing tab had shortened.
 pub fn refresh(session: Session) {
     spawn_local(fetch(session));
 }
 
-/// Asks now, and once more when a beacon on its way has arrived: it may shorten the hold after our
-/// question gave it its time back.
+/// Reads the hold now, and again after a pending beacon has arrived: the beacon may shorten the hold after the first
+/// read restored it.
 pub(in crate::seat_map) fn refresh_after_beacons(session: Session) {
     spawn_local(async move {
         fetch(session).await;
-        events::after(BEACON_MS).await;
+        events::after(BEACON_DELAY_MS).await;
         fetch(session).await;
     });
 }
@@ -79,7 +76,7 @@ async fn fetch(session: Session) {
     if session.hold_version.get_value() != turn {
         return;
     }
-    // Without an answer the live connection or the next tap will tell.
+    // Without an answer, the live connection or the next tap corrects the hold.
     if let Ok(hold) = answer {
         if hold.is_some() {
             session.expiry_check.set_value(None);
@@ -88,8 +85,8 @@ async fn fetch(session: Session) {
     }
 }
 
-/// What the live connection says about the own hold. It may be older than the answer to a request,
-/// so a difference only makes us ask.
+/// Reads the hold again if the live connection reports a different one. The live report may be older than the last
+/// answer, so it is not applied directly.
 pub(in crate::seat_map) fn compare_with_live_map(session: Session, mine: Option<&Mine>) {
     let differs = session.cart.with_untracked(|cart| match (cart.held(), mine) {
         (None, None) => false,
@@ -106,7 +103,7 @@ pub(in crate::seat_map) fn compare_with_live_map(session: Session, mine: Option<
     }
 }
 
-/// Looks at the clock: counts down, and asks what became of a hold whose time is over.
+/// Updates the countdown, and checks a hold whose time is over.
 pub(in crate::seat_map) fn update_countdown(session: Session) {
     let ends = session.cart.with_untracked(|cart| cart.held().map(|held| (held.expires_at_ms, held.paying)));
     let (Some((ends_ms, paying)), Some(now)) = (ends, clock::server_now()) else {
@@ -117,7 +114,7 @@ pub(in crate::seat_map) fn update_countdown(session: Session) {
         return;
     };
     let left = Timestamp(ends_ms).since(now).max(0);
-    // Steps of a second: the display has no finer ones, and every step repaints.
+    // Steps of a second: the display shows no finer ones, and every step repaints.
     let step = (left + SECOND_MS - 1) / SECOND_MS * SECOND_MS;
     if session.countdown_ms.get_untracked() != Some(step) {
         session.countdown_ms.set(Some(step));
@@ -129,45 +126,48 @@ pub(in crate::seat_map) fn update_countdown(session: Session) {
     }
 }
 
-/// The countdown is at zero: another tab may be paying for the hold, which made it longer.
+/// Asks the server about a hold at zero: another tab may be paying for it, which extends it.
 fn confirm_expiry(session: Session) {
     let now = clock::monotonic_ms();
-    let ending = session.expiry_check.get_value().unwrap_or(Ending { until: now + END_PATIENCE_MS, asked: false });
-    if now > ending.until {
+    let check = session
+        .expiry_check
+        .get_value()
+        .unwrap_or(ExpiryCheck { deadline: now + EXPIRY_GRACE_MS, is_requested: false });
+    if now > check.deadline {
         expire(session);
         return;
     }
-    // The answer to a request on its way tells as well.
-    let ask = !ending.asked && session.cart.with_untracked(Cart::is_settled);
-    session.expiry_check.set_value(Some(Ending { asked: ending.asked || ask, ..ending }));
-    if ask {
+    // A request in flight brings the answer as well.
+    let should_request = !check.is_requested && session.cart.with_untracked(Cart::is_settled);
+    session.expiry_check.set_value(Some(ExpiryCheck { is_requested: check.is_requested || should_request, ..check }));
+    if should_request {
         spawn_local(async move {
             fetch(session).await;
             // Without an answer the next tick asks again.
-            session.expiry_check.update_value(|ending| {
-                if let Some(ending) = ending {
-                    ending.asked = false;
+            session.expiry_check.update_value(|check| {
+                if let Some(check) = check {
+                    check.is_requested = false;
                 }
             });
         });
     }
 }
 
-/// The hold's time is over.
+/// Ends the hold as expired.
 pub(in crate::seat_map) fn expire(session: Session) {
     let (seats, places) = session.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
     let mut seat_names: Vec<String> = seats.iter().map(|seat| session.seat_name(*seat)).collect();
     put_as_read(&mut seat_names, String::as_str);
     let place_names = places.iter().map(|places| places_in_words(places.quantity, &session.area_name(places.area)));
     let names: Vec<String> = seat_names.into_iter().chain(place_names).collect();
-    session.board.update_value(|board| board.note_given_back(&seats));
+    session.board.update_value(|board| board.record_released(&seats));
     lose(session, Notice::expired(&names));
-    cart_changes::expire_guesses(session, seats);
+    cart_changes::expire_corrections(session, seats);
 }
 
-/// The server knows no hold of ours any more: says why, as far as that can be known.
+/// Ends a hold that the server does not know any more, and explains why, if known.
 pub(in crate::seat_map) fn explain_loss(session: Session) {
-    // Paid in another tab, or out of time: the answer that is on its way says which, and asks again if it is no booking.
+    // Paid in another tab, or expired: the pending answer says which, and reads the hold again if there is no booking.
     if session.is_payment_pending.get_value() {
         return;
     }
@@ -178,13 +178,13 @@ pub(in crate::seat_map) fn explain_loss(session: Session) {
     let booking = held.booking.or_else(|| booking_of(session, held.id));
     let is_sold = of_seats(SeatState::Booked).next().is_some();
     if booking.is_some() || held.paying || is_sold {
-        cart_changes::change_cart(session, Cart::moved_on);
+        cart_changes::change_cart(session, Cart::finish);
         update_countdown(session);
-        session.notice.set(Some(Notice::moved_on(booking)));
-    } else if clock::server_now().is_none_or(|now| held.expires_at_ms - now.0 < END_TOLERANCE_MS) {
+        session.notice.set(Some(Notice::sale_finished(booking)));
+    } else if clock::server_now().is_none_or(|now| held.expires_at_ms - now.0 < EXPIRY_TOLERANCE_MS) {
         expire(session);
     } else if of_seats(SeatState::Available).count() == held.seats.len() {
-        lose(session, Notice::let_go_elsewhere());
+        lose(session, Notice::released_elsewhere());
     } else {
         lose(session, Notice::ended());
     }
@@ -203,7 +203,7 @@ fn booking_of(session: Session, hold: Uuid) -> Option<Uuid> {
 fn take_over(session: Session, hold: Option<HoldView>) {
     if hold.is_none() && session.cart.with_untracked(|cart| cart.held().is_some() && cart.is_settled()) {
         explain_loss(session);
-    } else if cart_changes::change_cart(session, |cart| cart.learn(hold)) {
+    } else if cart_changes::change_cart(session, |cart| cart.replace_hold(hold)) {
         update_countdown(session);
     }
 }

@@ -1,7 +1,6 @@
-//! Party first: "three together, gold" in one tap, and other places to choose from.
+//! The party finder: "three together, gold" in one tap, with further suggestions.
 //!
-//! The server ranks (`GET …/best`); what it suggests becomes the wish, and goes the way of every tap. Also
-//! here: what is offered to somebody whose seat went to another, or is another's.
+//! The server ranks (`GET …/best`). A suggestion becomes the wish and is requested like any tap.
 
 use domain::api::{AreaQuantity, BestView, CategoryView, SuggestionView};
 use domain::best_available::Together;
@@ -11,7 +10,7 @@ use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use super::cart::{Cart, Tapped};
+use super::cart::{Cart, TapOutcome};
 use super::offer::names_of;
 use super::wishes;
 use crate::browser::{self, calls};
@@ -19,63 +18,64 @@ use crate::language::{Arg, listed};
 use crate::say;
 use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::connection;
+use crate::seat_map::notices::notice::Notice;
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
-use crate::seat_map::signals::once::DrawnOnce;
-use crate::seat_map::telling::notices::Notice;
+use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
+use crate::seat_map::signals::drawn_once::DrawnOnce;
 
-/// How many people most parties are.
-const USUAL_PARTY: usize = 2;
+/// Default size of a party.
+const DEFAULT_PARTY: usize = 2;
 
-/// The places suggested last, and which of them is shown.
+/// The last suggestions, and the one on show.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Places {
+struct Suggestions {
     found: Vec<SuggestionView>,
     at: usize,
 }
 
-/// What places are looked for, and beside which wish: an answer that comes when either is another is none.
+/// A search and the wish at its time. An answer is ignored if either has changed since.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Question {
+struct PartyQuery {
     count: usize,
     category: String,
     seats: Vec<SeatIndex>,
-    places: Vec<AreaQuantity>,
+    suggestions: Vec<AreaQuantity>,
 }
 
-impl Question {
+impl PartyQuery {
     fn of(count: usize, category: String, cart: &Cart) -> Self {
-        Self { count, category, seats: cart.want().to_vec(), places: cart.want_places().to_vec() }
+        Self { count, category, seats: cart.want().to_vec(), suggestions: cart.want_places().to_vec() }
     }
 }
 
 /// The finder above the map.
 pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + use<> {
-    let count = RwSignal::new(USUAL_PARTY);
+    let count = RwSignal::new(DEFAULT_PARTY);
     let category = RwSignal::new(String::new());
-    let places = RwSignal::new(Places::default());
+    let suggestions = RwSignal::new(Suggestions::default());
     let busy = RwSignal::new(false);
-    // Another party is another question.
+    // Another party size or category is another search.
     Effect::new(move |_| {
         count.track();
         category.track();
-        places.set(Places::default());
+        suggestions.set(Suggestions::default());
     });
-    let question =
-        move || session.cart.with_untracked(|cart| Question::of(count.get_untracked(), category.get_untracked(), cart));
+    let query = move || {
+        session.cart.with_untracked(|cart| PartyQuery::of(count.get_untracked(), category.get_untracked(), cart))
+    };
     let find = move |_| {
         if !busy.get_untracked() {
             busy.set(true);
             spawn_local(async move {
-                find(session, question, places).await;
+                find(session, query, suggestions).await;
                 busy.set(false);
             });
         }
     };
-    let others = move || places.with(|places| places.found.len() > 1);
+    let others = move || suggestions.with(|suggestions| suggestions.found.len() > 1);
     let step = move |by: i64| {
         let wanted = (count.get_untracked() as i64 + by).clamp(1, MAX_SEATS_PER_HOLD as i64);
-        count.set(usize::try_from(wanted).unwrap_or(USUAL_PARTY));
+        count.set(usize::try_from(wanted).unwrap_or(DEFAULT_PARTY));
     };
     view! {
         <div class="party" role="group" aria-label=say!("party.label")>
@@ -91,13 +91,13 @@ pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + 
                 <option value="">{say!("party.any_price")}</option>
                 {options(categories)}
             </select>
-            // Whoever has seats is to go on with them.
+            // Quiet while the visitor has seats: the next step is then the checkout.
             <button type="button" data-testid="party-find"
                 class=move || if session.cart.with(Cart::is_empty) { "button party-find" } else { "button button-quiet party-find" }
                 aria-disabled=move || if busy.get() { "true" } else { "false" } on:click=find>{say!("party.find")}</button>
             <button type="button" class="party-other" data-testid="party-other" hidden=move || !others()
-                on:click=move |_| show_next(session, places)>
-                {move || places.with(|places| say!("party.other", at = places.at + 1, count = places.found.len()))}
+                on:click=move |_| show_next(session, suggestions)>
+                {move || suggestions.with(|suggestions| say!("party.other", at = suggestions.at + 1, count = suggestions.found.len()))}
             </button>
         </div>
     }
@@ -114,17 +114,17 @@ fn in_people(count: usize) -> String {
     say!("party.people", count = count)
 }
 
-async fn find(session: Session, question: impl Fn() -> Question, places: RwSignal<Places>) {
-    let asked = question();
-    let Question { count, category, .. } = &asked;
+async fn find(session: Session, query: impl Fn() -> PartyQuery, suggestions: RwSignal<Suggestions>) {
+    let asked = query();
+    let PartyQuery { count, category, .. } = &asked;
     let mut path = session.path(&format!("/best?count={count}"));
     if !category.is_empty() {
         path.push_str("&category=");
         path.push_str(&browser::encoded(category));
     }
     let answer = calls::read::<BestView>(&path).await;
-    // Whoever has chosen seats or asked for something else meanwhile is not to lose that for a late answer.
-    if question() != asked {
+    // A late answer must not replace seats chosen or a search made meanwhile.
+    if query() != asked {
         return;
     }
     match answer {
@@ -132,8 +132,8 @@ async fn find(session: Session, question: impl Fn() -> Question, places: RwSigna
             session.notice.set(Some(Notice::new(say!("party.none", count = *count))));
         }
         Ok(best) => {
-            places.set(Places { found: best.suggestions, at: 0 });
-            show(session, places);
+            suggestions.set(Suggestions { found: best.suggestions, at: 0 });
+            show(session, suggestions);
         }
         Err(failure) => {
             session.notice.set(Some(Notice::failed(&failure)));
@@ -142,16 +142,18 @@ async fn find(session: Session, question: impl Fn() -> Question, places: RwSigna
     }
 }
 
-fn show_next(session: Session, places: RwSignal<Places>) {
-    places.update(|places| places.at = (places.at + 1) % places.found.len().max(1));
-    show(session, places);
+fn show_next(session: Session, suggestions: RwSignal<Suggestions>) {
+    suggestions.update(|suggestions| suggestions.at = (suggestions.at + 1) % suggestions.found.len().max(1));
+    show(session, suggestions);
 }
 
-/// Wants the suggestion on show instead of everything wanted before.
-fn show(session: Session, places: RwSignal<Places>) {
-    let Some(place) = places.with_untracked(|places| places.found.get(places.at).cloned()) else { return };
+/// Replaces the wish with the suggestion on show.
+fn show(session: Session, suggestions: RwSignal<Suggestions>) {
+    let Some(place) = suggestions.with_untracked(|suggestions| suggestions.found.get(suggestions.at).cloned()) else {
+        return;
+    };
     let seats: Vec<SeatIndex> = place.seats.iter().map(|line| line.seat).collect();
-    if wishes::replace_wish(session, &seats) == Tapped::Paying {
+    if wishes::replace_wish(session, &seats) == TapOutcome::PaymentPending {
         return;
     }
     let section = session.room.with_untracked(|room| {
@@ -161,7 +163,7 @@ fn show(session: Session, places: RwSignal<Places>) {
     if let Some(section) = section {
         browser::go_to(&overview::fragment_of(section));
     }
-    // A phone shows a part of the room: the part with these seats.
+    // A phone shows a part of the room: scroll to these seats.
     let middle = seats[seats.len() / 2];
     request_animation_frame(move || browser::reveal(&format!("seat-{middle}")));
     session.announcement.set(in_words(&place));
@@ -180,11 +182,11 @@ fn in_words(place: &SuggestionView) -> String {
     say!(key, seats = Arg::Ours(&listed(&names)), price = place.total)
 }
 
-/// The finder, once the room is known.
+/// The finder, once the room plan is loaded.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn finder_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || {
-        // The same when the sections of the room come in.
+pub(in crate::seat_map) fn finder_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || {
+        // Unchanged when the rows of a section are loaded.
         let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
         move || categories.get().map(|categories| finder(session, &categories))
     }))
@@ -197,24 +199,24 @@ mod tests {
     use domain::money::{Currency, Money};
 
     #[test]
-    fn an_answer_is_late_once_the_wish_or_the_question_is_another() {
+    fn a_query_differs_once_the_search_or_the_wish_changed() {
         let mut cart = Cart::default();
         cart.tap(4);
-        let of = |count, category: &str, cart: &Cart| Question::of(count, category.to_owned(), cart);
+        let of = |count, category: &str, cart: &Cart| PartyQuery::of(count, category.to_owned(), cart);
         let asked = of(2, "gold", &cart);
         cart.next_intent().expect("a hold");
         assert_eq!(of(2, "gold", &cart), asked, "an answer about the same wish changes nothing");
         assert_ne!(of(3, "gold", &cart), asked);
         assert_ne!(of(2, "", &cart), asked);
-        cart.step(1, true);
+        cart.change_places(1, true);
         assert_ne!(of(2, "gold", &cart), asked);
-        cart.step(1, false);
+        cart.change_places(1, false);
         cart.tap(4);
         assert_ne!(of(2, "gold", &cart), asked);
     }
 
     #[test]
-    fn a_suggestion_is_spoken_with_its_names_and_its_price() {
+    fn a_suggestion_is_announced_with_seat_names_and_price() {
         let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
         let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
         let total = Money::new(2_500, price.currency);

@@ -1,4 +1,4 @@
-//! The requests that bring a hold after the wish, one at a time, and what their answers mean.
+//! The requests that bring the hold to the wish, one at a time, and the handling of their answers.
 
 use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldRequest, HoldView, SeatProblem};
 use domain::seats::{SeatIndex, put_as_read};
@@ -13,12 +13,12 @@ use crate::language::{Arg, listed};
 use crate::say;
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::live::connection;
+use crate::seat_map::notices::notice::{Notice, places_in_words};
 use crate::seat_map::session::Session;
-use crate::seat_map::telling::notices::{Notice, places_in_words};
 
-/// Sends the next request, if one is due; its answer calls this again.
+/// Sends the next request, if one is due. Its answer calls this again.
 pub(in crate::seat_map) fn send_next(session: Session) {
-    // Looked at first: every change of the cart voids the questions on their way.
+    // Checked first: every change of the cart makes pending reads of the hold stale.
     if !session.cart.with_untracked(Cart::is_due) {
         return;
     }
@@ -50,12 +50,12 @@ async fn send(session: Session, intent: &Intent, key: &str) -> Result<Option<Hol
                 &path,
                 key,
                 &body,
-                || session.notice.set(Some(Notice::proving())),
-                || session.cart.with_untracked(|cart| still_wanted(cart, seats, *places)),
+                || session.notice.set(Some(Notice::solving_puzzle())),
+                || session.cart.with_untracked(|cart| is_still_wanted(cart, seats, *places)),
             );
             let answer = answer.await;
-            // The puzzle is solved, or was given up.
-            session.dismiss(&Notice::proving());
+            // The puzzle is solved or was given up.
+            session.dismiss(&Notice::solving_puzzle());
             answer
         }
         Intent::Change { hold, add, remove, add_places, remove_places } => {
@@ -79,7 +79,7 @@ async fn handle_response(session: Session, intent: &Intent, answer: Result<Optio
             announce_changes(session, before.as_ref(), hold.as_ref());
             cart_changes::change_cart(session, |cart| match hold {
                 Some(hold) => cart.granted(hold),
-                // No seat was left of it: asking for the rest again would go round in circles.
+                // The change left no seat in the hold: requesting the rest again would loop.
                 None if matches!(intent, Intent::Change { .. }) => cart.emptied(),
                 None => cart.dropped(),
             });
@@ -100,7 +100,7 @@ async fn handle_refusal(session: Session, intent: &Intent, failure: Failure) {
             Ok(hold) => cart_changes::change_cart(session, |cart| cart.join(hold)),
             Err(_) => handle_failure(session, &failure),
         },
-        // Dropping what is gone is done.
+        // The hold to release is already gone.
         ("hold_expired" | "not_found", _) if matches!(intent, Intent::Drop { .. }) => {
             cart_changes::change_cart(session, Cart::dropped);
         }
@@ -117,23 +117,23 @@ async fn handle_refusal(session: Session, intent: &Intent, failure: Failure) {
 }
 
 fn refuse_seats(session: Session, seats: &[SeatProblem]) {
-    let named: Vec<_> = seats.iter().map(|seat| seat.seat).collect();
-    // The refusal is news as well: paint those seats before the live map gets round to it.
+    let refused: Vec<_> = seats.iter().map(|seat| seat.seat).collect();
+    // Paint the refused seats before the live map reports them.
     let states: Vec<_> = seats.iter().map(|seat| (seat.seat, seat.state)).collect();
-    session.cart.with_untracked(|cart| session.board.update_value(|board| board.note_refused(&states, cart)));
+    session.cart.with_untracked(|cart| session.board.update_value(|board| board.record_refused(&states, cart)));
     painting::paint_changes(session);
-    cart_changes::expire_guesses(session, named.clone());
-    let (has_stayed, others) = cart_changes::change_cart(session, |cart| (cart.refused(&named, &[]), !cart.is_empty()));
-    if has_stayed {
-        // Nothing was lost, so there is nothing to offer in its place.
+    cart_changes::expire_corrections(session, refused.clone());
+    let (is_kept, others) = cart_changes::change_cart(session, |cart| (cart.refused(&refused, &[]), !cart.is_empty()));
+    if is_kept {
+        // Nothing was lost, so nothing is offered instead.
         session.notice.set(Some(Notice::not_exchanged(seats)));
         return;
     }
     session.notice.set(Some(Notice::refused(seats, others)));
-    alternatives::offer_alternatives(session, &named);
+    alternatives::offer_alternatives(session, &refused);
 }
 
-/// Areas were too full. What they have left is news as well.
+/// Handles a refusal because of full areas, whose places left it names.
 fn refuse_places(session: Session, areas: &[AreaProblem], failure: &Failure) {
     let left: Vec<_> = areas.iter().map(|area| (area.area, area.left)).collect();
     session.merge_places_left(&left);
@@ -145,7 +145,7 @@ fn handle_failure(session: Session, failure: &Failure) {
     cart_changes::change_cart(session, Cart::failed);
     session.notice.set(Some(Notice::failed(failure)));
     connection::reconnect_if_unreachable(session, failure);
-    // Without an answer we do not know what is held.
+    // Without an answer the hold is unknown.
     own_hold::refresh(session);
 }
 
@@ -154,8 +154,8 @@ fn record_released_seats(session: Session, before: Option<&HoldView>, after: Opt
     let gone: Vec<_> =
         before.iter().flat_map(|hold| &hold.seats).map(|line| line.seat).filter(|seat| !kept(*seat)).collect();
     if !gone.is_empty() {
-        session.board.update_value(|board| board.note_given_back(&gone));
-        cart_changes::expire_guesses(session, gone);
+        session.board.update_value(|board| board.record_released(&gone));
+        cart_changes::expire_corrections(session, gone);
     }
 }
 
@@ -183,8 +183,8 @@ fn announce_changes(session: Session, before: Option<&HoldView>, after: Option<&
     session.announcement.set(parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
 }
 
-/// Whether all that was asked for is still wanted.
-fn still_wanted(cart: &Cart, seats: &[SeatIndex], places: Option<AreaQuantity>) -> bool {
+/// Whether everything requested is still wanted.
+fn is_still_wanted(cart: &Cart, seats: &[SeatIndex], places: Option<AreaQuantity>) -> bool {
     seats.iter().all(|seat| cart.wants(*seat))
         && places.is_none_or(|places| cart.wanted_in(places.area) >= places.quantity)
 }

@@ -5,48 +5,48 @@ use leptos::prelude::*;
 
 use super::cart::Cart;
 use super::offer::Offer;
-use super::watched::{News, news};
+use super::watched::{WatchEvent, watch_events};
+use crate::seat_map::notices::notice::Notice;
 use crate::seat_map::session::Session;
-use crate::seat_map::telling::notices::Notice;
 use crate::{browser, say};
 
-/// Compares the map with what the visitor waits for. Called after every change of the map.
+/// Compares the map with the watched seats. Called after every change of the map.
 pub(in crate::seat_map) fn notify_watched(session: Session) {
     if session.watched.with_value(Vec::is_empty) {
         return;
     }
     let is_mine = |seat| session.cart.with_untracked(|cart| cart.wants(seat) || cart.holds(seat));
-    let news = session.watched.update_value(|watched| news(watched, |seat| session.seat_state(seat), is_mine));
+    let news = session.watched.update_value(|watched| watch_events(watched, |seat| session.seat_state(seat), is_mine));
     for news in news {
         match news {
-            News::Free(seat) => offer_freed_seat(session, seat),
-            News::TakenAgain(seat) if is_announced_free(session, seat) => {
+            WatchEvent::Free(seat) => offer_freed_seat(session, seat),
+            WatchEvent::TakenAgain(seat) if is_announced_free(session, seat) => {
                 session.notice.set(Some(Notice::watching(&session.seat_name(seat))));
             }
-            News::TakenAgain(_) => {}
-            News::Sold(seat) => session.notice.set(Some(Notice::sold_after_all(&session.seat_name(seat)))),
+            WatchEvent::TakenAgain(_) => {}
+            WatchEvent::Sold(seat) => session.notice.set(Some(Notice::watched_seat_sold(&session.seat_name(seat)))),
         }
     }
 }
 
 fn offer_freed_seat(session: Session, seat: SeatIndex) {
     let name = session.seat_name(seat);
-    // A party that is paying can take nothing: then it is news without an offer.
+    // Nothing can be taken during a payment: the notice then has no offer.
     let offer = (!session.cart.with_untracked(Cart::is_paying)).then(|| {
         let price = session.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price));
         let words = price.map_or_else(|| name.clone(), |price| say!("map.take", seat = &name, price = price));
         Offer { seats: [seat].into(), places: [].into(), words }
     });
-    session.notice.set(Some(Notice::free_now(&name, offer)));
+    session.notice.set(Some(Notice::watched_seat_free(&name, offer)));
 }
 
 /// Whether the notice on show says that this seat is free.
 fn is_announced_free(session: Session, seat: SeatIndex) -> bool {
-    let said = Notice::free_now(&session.seat_name(seat), None).headline;
-    session.notice.with_untracked(|notice| notice.as_ref().is_some_and(|notice| notice.headline == said))
+    let headline = Notice::watched_seat_free(&session.seat_name(seat), None).headline;
+    session.notice.with_untracked(|notice| notice.as_ref().is_some_and(|notice| notice.headline == headline))
 }
 
-/// Puts a headline in front of the page's title for as long as its notice is on show.
+/// Puts the notice's headline in front of the page title.
 pub(in crate::seat_map) fn keep_title(session: Session) {
     let usual = browser::title();
     Effect::new(move |_| {

@@ -1,47 +1,47 @@
-//! Seats in other visitors' holds that this visitor wants to be notified of.
+//! Watched seats, and the events that notify the visitor.
 
 use domain::seats::{SeatIndex, SeatState};
 
-/// A seat to be told about.
+/// A watched seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watched {
     pub(in crate::seat_map) seat: SeatIndex,
-    /// Whether the visitor was told that it is free: once each time.
-    pub(super) told: bool,
+    /// Whether the visitor has been notified that it is free.
+    pub(super) is_notified: bool,
 }
 
-/// What became of a seat one waits for.
+/// A change of a watched seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum WatchEvent {
     Free(SeatIndex),
-    /// Somebody was faster once more.
+    /// Locked again by another visitor.
     TakenAgain(SeatIndex),
     Sold(SeatIndex),
 }
 
-/// What is new about the seats one waits for; forgets those that were got or sold.
-pub(super) fn news(
+/// The events since the last call. Stops watching seats that were got or sold.
+pub(super) fn watch_events(
     watched: &mut Vec<Watched>,
     state_of: impl Fn(SeatIndex) -> SeatState,
     is_mine: impl Fn(SeatIndex) -> bool,
-) -> Vec<News> {
+) -> Vec<WatchEvent> {
     let mut news = Vec::new();
     watched.retain_mut(|one| {
         let seat = one.seat;
         if is_mine(seat) {
             return false;
         }
-        match (state_of(seat), one.told) {
+        match (state_of(seat), one.is_notified) {
             (SeatState::Available, false) => {
-                one.told = true;
-                news.push(News::Free(seat));
+                one.is_notified = true;
+                news.push(WatchEvent::Free(seat));
             }
             (SeatState::Locked, true) => {
-                one.told = false;
-                news.push(News::TakenAgain(seat));
+                one.is_notified = false;
+                news.push(WatchEvent::TakenAgain(seat));
             }
             (SeatState::Booked | SeatState::Blocked, _) => {
-                news.push(News::Sold(seat));
+                news.push(WatchEvent::Sold(seat));
                 return false;
             }
             _ => {}
@@ -55,25 +55,25 @@ pub(super) fn news(
 mod tests {
     use super::*;
 
-    const NOTHING: [News; 0] = [];
+    const NOTHING: [WatchEvent; 0] = [];
 
     #[test]
-    fn one_is_told_once_each_time_and_no_more_when_it_is_sold() {
-        let mut watched = vec![Watched { seat: 7, told: false }];
-        let mut now = |state| news(&mut watched, |_| state, |_| false);
+    fn a_watched_seat_notifies_once_per_change_until_sold() {
+        let mut watched = vec![Watched { seat: 7, is_notified: false }];
+        let mut now = |state| watch_events(&mut watched, |_| state, |_| false);
         assert_eq!(now(SeatState::Locked), NOTHING);
-        assert_eq!(now(SeatState::Available), [News::Free(7)]);
+        assert_eq!(now(SeatState::Available), [WatchEvent::Free(7)]);
         assert_eq!(now(SeatState::Available), NOTHING);
-        assert_eq!(now(SeatState::Locked), [News::TakenAgain(7)]);
-        assert_eq!(now(SeatState::Available), [News::Free(7)]);
-        assert_eq!(now(SeatState::Booked), [News::Sold(7)]);
-        assert_eq!(now(SeatState::Available), NOTHING, "it was forgotten");
+        assert_eq!(now(SeatState::Locked), [WatchEvent::TakenAgain(7)]);
+        assert_eq!(now(SeatState::Available), [WatchEvent::Free(7)]);
+        assert_eq!(now(SeatState::Booked), [WatchEvent::Sold(7)]);
+        assert_eq!(now(SeatState::Available), NOTHING, "no longer watched");
     }
 
     #[test]
-    fn a_seat_one_got_is_no_news() {
-        let mut watched = vec![Watched { seat: 7, told: true }, Watched { seat: 8, told: false }];
-        assert_eq!(news(&mut watched, |_| SeatState::Locked, |seat| seat == 7), NOTHING);
-        assert_eq!(watched, [Watched { seat: 8, told: false }]);
+    fn a_seat_the_visitor_got_is_no_longer_watched() {
+        let mut watched = vec![Watched { seat: 7, is_notified: true }, Watched { seat: 8, is_notified: false }];
+        assert_eq!(watch_events(&mut watched, |_| SeatState::Locked, |seat| seat == 7), NOTHING);
+        assert_eq!(watched, [Watched { seat: 8, is_notified: false }]);
     }
 }

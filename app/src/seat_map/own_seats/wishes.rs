@@ -1,76 +1,80 @@
-//! What the visitor's taps do: each changes the wish and starts the request that brings the hold after it.
+//! The visitor's taps: each changes the wish and sends the next request.
 
 use domain::seats::{AreaIndex, SeatIndex};
 
-use super::cart::{Cart, Tapped};
+use super::cart::{Cart, TapOutcome};
 use super::offer::Offer;
 use super::{alternatives, cart_changes, requests};
-use crate::seat_map::appearance::Look;
+use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::notices::notice::Notice;
 use crate::seat_map::session::Session;
-use crate::seat_map::telling::notices::Notice;
 
-/// A tap, click or key on a seat.
+/// Handles a tap, click or key on a seat.
 pub fn tap_seat(session: Session, seat: SeatIndex) {
-    let look = session.current_look(seat);
-    // What is held from before the end of sales can still be let go.
-    if session.is_read_only && !matches!(look, Look::Mine | Look::Asked) {
+    let look = session.current_appearance(seat);
+    // Seats held since before the end of sales can still be released.
+    if session.is_read_only && !matches!(look, SeatAppearance::Mine | SeatAppearance::Asked) {
         session.unavailable_tap.set(Some(seat));
         return;
     }
     if !look.can_be_tapped() {
         session.unavailable_tap.set(Some(seat));
-        let watchable = (look == Look::Locked).then_some(seat);
+        let watchable = (look == SeatAppearance::Locked).then_some(seat);
         let offer = watchable.and_then(|seat| alternatives::nearest_offer(session, &[seat]));
-        session.notice.set(Some(Notice { offer, ..Notice::not_free(&session.seat_name(seat), look, watchable) }));
+        session.notice.set(Some(Notice { offer, ..Notice::unavailable(&session.seat_name(seat), look, watchable) }));
         return;
     }
-    let tapped = change_wish(session, |cart| cart.tap(seat));
-    show_outcome(session, tapped);
+    let outcome = change_wish(session, |cart| cart.tap(seat));
+    show_outcome(session, outcome);
 }
 
-/// One place more or less in an area.
+/// Adds or removes one place in an area.
 pub fn change_places(session: Session, area: AreaIndex, more: bool) {
-    let tapped = change_wish(session, |cart| cart.step(area, more));
-    show_outcome(session, tapped);
+    let outcome = change_wish(session, |cart| cart.change_places(area, more));
+    show_outcome(session, outcome);
 }
 
-/// What is on its way to be paid for stays what the buyer saw when they pressed.
-fn change_wish(session: Session, change: impl FnOnce(&mut Cart) -> Tapped) -> Tapped {
-    if session.is_payment_pending.get_value() { Tapped::Paying } else { cart_changes::change_cart(session, change) }
+/// Changes the wish, except while a payment request is pending: the buyer pays what they saw.
+fn change_wish(session: Session, change: impl FnOnce(&mut Cart) -> TapOutcome) -> TapOutcome {
+    if session.is_payment_pending.get_value() {
+        TapOutcome::PaymentPending
+    } else {
+        cart_changes::change_cart(session, change)
+    }
 }
 
-fn show_outcome(session: Session, tapped: Tapped) {
-    match tapped {
-        Tapped::Wanted | Tapped::LetGo => {
+fn show_outcome(session: Session, outcome: TapOutcome) {
+    match outcome {
+        TapOutcome::Added | TapOutcome::Removed => {
             session.notice.set(None);
             requests::send_next(session);
         }
-        Tapped::Full => session.notice.set(Some(Notice::full())),
-        Tapped::Paying => session.notice.set(Some(Notice::paying())),
+        TapOutcome::LimitReached => session.notice.set(Some(Notice::limit_reached())),
+        TapOutcome::PaymentPending => session.notice.set(Some(Notice::payment_pending())),
     }
 }
 
-/// Wants these seats and no others.
-pub(super) fn replace_wish(session: Session, seats: &[SeatIndex]) -> Tapped {
-    let outcome = change_wish(session, |cart| cart.want_instead(seats));
-    session.notice.set((outcome == Tapped::Paying).then(Notice::paying));
+/// Replaces the wish with these seats.
+pub(super) fn replace_wish(session: Session, seats: &[SeatIndex]) -> TapOutcome {
+    let outcome = change_wish(session, |cart| cart.exchange_for(seats));
+    session.notice.set((outcome == TapOutcome::PaymentPending).then(Notice::payment_pending));
     requests::send_next(session);
     outcome
 }
 
-/// Wants these seats again, which were let go for something that was refused.
+/// Chooses seats again that were released for an exchange that was refused.
 pub fn choose_again(session: Session, seats: &[SeatIndex]) {
     replace_wish(session, seats);
 }
 
-/// Asks for the seats of an expired hold again.
+/// Requests the seats of an expired hold again.
 pub fn reclaim_lost_seats(session: Session) {
     session.notice.set(None);
-    cart_changes::change_cart(session, Cart::ask_again);
+    cart_changes::change_cart(session, Cart::reclaim_lost);
     requests::send_next(session);
 }
 
-/// Takes what the notice offers, beside what is wanted already.
+/// Adds the offered seats and places to the wish.
 pub(in crate::seat_map) fn accept_offer(session: Session, offer: &Offer) {
     session.notice.set(None);
     for seat in offer.seats.iter() {
@@ -80,7 +84,7 @@ pub(in crate::seat_map) fn accept_offer(session: Session, offer: &Offer) {
     }
     for places in offer.places.iter() {
         for _ in 0..places.quantity {
-            cart_changes::change_cart(session, |cart| cart.step(places.area, true));
+            cart_changes::change_cart(session, |cart| cart.change_places(places.area, true));
         }
     }
     requests::send_next(session);

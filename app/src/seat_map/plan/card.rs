@@ -1,4 +1,4 @@
-//! What one seat is: its place, kind and price, and how the screen looks from there.
+//! The card of one seat: its place, kind and price, and the view of the screen from it.
 
 use domain::api::{PlanView, SeatKind};
 use domain::seats::SeatIndex;
@@ -11,31 +11,31 @@ use super::sight::{self, Sight};
 use crate::language::{Arg, current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
-use crate::seat_map::room::{Room, Seat};
+use crate::seat_map::room_plan::{RoomPlan, Seat};
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
+use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
-/// Straighter than this is straight ahead, degrees.
+/// Angles below this count as straight ahead, degrees.
 const STRAIGHT_DEGREES: f64 = 6.0;
 
-/// The sight from a seat of this room.
+/// The view from a seat of this room.
 pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> Sight {
-    // Sections of a large room know their own bounds; the closest of them is the first row of all.
+    // Sections of a large room have bounds; the nearest one has the first row.
     let first_row = plan.sections.iter().map(|section| section.bounds[1]).min().unwrap_or(0);
     sight::from((seat.x, seat.y), plan.focus_at, first_row)
 }
 
-/// What a seat's name for screen readers says besides its place, kind and price.
+/// The fixed part of a seat's name for screen readers: place, kind, price and view.
 pub fn words_of(plan: &PlanView, seat: &Seat<'_>) -> String {
     with_view(plan, seat, seat.in_words())
 }
 
-/// The same behind other words about the seat.
+/// Adds a restricted view to other words about the seat.
 pub fn with_view(plan: &PlanView, seat: &Seat<'_>, words: String) -> String {
     if sight_of(plan, seat).is_restricted() { say!("map.seat_at_the_side", seat = Arg::Ours(&words)) } else { words }
 }
 
-/// The card of the seat one points at.
+/// The card of the seat pointed at.
 pub fn card_view(session: Session) -> impl IntoView {
     // A memo: free seats are counted far more often than this changes.
     let is_sold_out = Memo::new(move |_| session.is_sold_out() && session.cart.with(Cart::is_empty));
@@ -45,7 +45,7 @@ pub fn card_view(session: Session) -> impl IntoView {
     }
 }
 
-/// It as markup; without a seat, what to do, if anything can be done.
+/// The card as markup; without a seat, a hint.
 fn card(session: Session, seat: Option<SeatIndex>, is_sold_out: bool) -> String {
     let found = session.room.with(|room| {
         let room = room.as_ref()?;
@@ -59,7 +59,7 @@ fn hint(is_sold_out: bool) -> String {
     format!("<p class=\"seat-card-hint\">{}</p>", escaped(&words))
 }
 
-fn markup(room: &Room, seat: &Seat<'_>) -> String {
+fn markup(room: &RoomPlan, seat: &Seat<'_>) -> String {
     let sight = sight_of(room.plan(), seat);
     let place = match (seat.row.is_empty(), seat.section.is_empty()) {
         (true, _) => say!("map.card_seat", number = seat.number),
@@ -108,20 +108,20 @@ fn view_in_words(sight: &Sight, focus: &str) -> String {
     }
 }
 
-/// The seat one points at.
+/// The card of the seat pointed at.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn card_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || card_view(session)))
+pub(in crate::seat_map) fn card_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || card_view(session)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seat_map::room::tests::two_sections;
+    use crate::seat_map::room_plan::tests::two_sections;
 
     #[test]
-    fn a_card_says_where_what_how_much_and_what_one_sees() {
-        let room = Room::new(two_sections());
+    fn a_card_has_place_kind_price_and_view() {
+        let room = RoomPlan::new(two_sections());
         let seat = room.seat(1).expect("it is there");
         let text = markup(&room, &seat);
         for part in ["row A, seat 2", &seat.category.price.to_string(), "all fees included", "of your view", "<polygon"]
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_to_tap_a_seat_where_none_is_free() {
+    fn the_hint_does_not_ask_for_a_tap_when_sold_out() {
         assert!(hint(false).contains("Tap a seat"));
         assert!(hint(true).contains("Sold out for now"));
         assert!(!hint(true).contains("Tap"));
     }
 
     #[test]
-    fn the_view_is_told_as_people_would() {
+    fn the_view_is_described_by_angle_and_side() {
         let sight = |aside| Sight { corners: [(0.0, 0.0); 4], aside, fills: 41.6 };
         assert_eq!(view_in_words(&sight(-2.0), "screen"), "Straight ahead; the screen fills 42° of your view");
         assert_eq!(view_in_words(&sight(-25.2), "stage"), "25° from the left; the stage fills 42° of your view");

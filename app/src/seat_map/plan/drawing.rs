@@ -1,7 +1,7 @@
-//! The map as markup: every seat where it really is, row letters on both sides, and the light of the screen.
+//! The map as markup: every seat at its real position, row letters at both ends, and the light of the screen.
 //!
-//! Text that the browser reads at once: a room has thousands of elements, and none of them ever moves. What
-//! changes about a seat is set by [`paint`].
+//! Markup is parsed by the browser at once: a room has thousands of elements, and none ever moves. [`paint`] sets what
+//! changes about a seat.
 
 use std::fmt::Write;
 
@@ -9,22 +9,22 @@ use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
 use web_sys::Element;
 
 use super::glyphs::glyph;
-use crate::seat_map::appearance::Look;
-use crate::seat_map::room::{Room, focus_in_words, row_in_words, seat_and_state};
+use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::room_plan::{RoomPlan, focus_in_words, row_in_words, seat_and_state};
 
-/// Free space around the seats, plan units; the row letters stand in it.
+/// Free space around the seats, plan units. It contains the row letters.
 const MARGIN: i32 = 2 * SEAT_PITCH;
 /// Distance of a row's letter from the row's end, plan units.
 const LETTER_DISTANCE: f64 = 21.0;
-/// How far the light of the screen reaches over the rows, plan units.
+/// Reach of the screen's light over the rows, plan units.
 const LIGHT: i32 = 9 * SEAT_PITCH;
 
-/// Rows with the name of the part they are in.
+/// Rows with the name of their section.
 pub type Rows<'a> = [(&'a str, &'a RowView)];
 
-/// All seats of these rows, and what everyone looks at where that is in the frame.
+/// All seats of these rows, and the screen or stage if it is in the frame.
 #[must_use]
-pub fn markup(room: &Room, rows: &Rows<'_>, frame: &Frame, with_focus: bool) -> String {
+pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &Frame, with_focus: bool) -> String {
     let mut out = String::with_capacity(rows.len() * 4_096);
     if with_focus {
         focus(&mut out, room.plan(), frame);
@@ -60,16 +60,16 @@ pub fn markup(room: &Room, rows: &Rows<'_>, frame: &Frame, with_focus: bool) -> 
     out
 }
 
-/// Whether seats of this kind carry the mark of their category; the others have a shape of their own.
+/// Whether seats of this kind carry their category's mark. Other kinds have a shape of their own.
 #[must_use]
 pub fn has_mark(kind: SeatKind) -> bool {
     !matches!(kind, SeatKind::Wheelchair | SeatKind::Companion)
 }
 
-/// Makes a seat look so, for eyes and for screen readers; `words` is what never changes of its name.
-pub fn paint(element: &Element, look: Look, kind: SeatKind, words: &str) {
+/// Sets a seat's appearance on screen and for screen readers. `words` is the fixed part of its name.
+pub fn paint(element: &Element, look: SeatAppearance, kind: SeatKind, words: &str) {
     let set = |name: &str, value: &str| {
-        // Fails for names that are no attribute; these are.
+        // Fails only for invalid attribute names.
         let _ = element.set_attribute(name, value);
     };
     set("data-state", look.state());
@@ -85,7 +85,7 @@ pub fn paint(element: &Element, look: Look, kind: SeatKind, words: &str) {
     }
 }
 
-/// Screen or stage: a wide arc, and its light that falls off over the front rows.
+/// The screen or stage: a wide arc, and its light that fades over the front rows.
 fn focus(out: &mut String, plan: &PlanView, frame: &Frame) {
     let [x, y, width] = plan.focus_at;
     let (left, right, edge, crown) = (x - width / 2, x + width / 2, y + 10, y - 14);
@@ -120,7 +120,7 @@ fn open(out: &mut String, tag: &str, value: &str) {
     }
 }
 
-/// Text that cannot be mistaken for markup.
+/// Escapes text for markup.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -134,7 +134,7 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// Where a row's letter stands: past both ends, in the direction the row runs.
+/// The places of a row's letter: beyond both ends, in the direction of the row.
 fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
     let points: Vec<(f64, f64)> = row.x.iter().zip(&row.y).map(|(x, y)| (f64::from(*x), f64::from(*y))).collect();
     let past = |end: (f64, f64), inner: (f64, f64)| {
@@ -152,18 +152,18 @@ fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
 /// The part of the plan to show.
 #[derive(Clone, Copy)]
 pub struct Frame {
-    /// Its corner.
+    /// Left edge, plan units.
     pub left: i32,
-    /// Its corner.
+    /// Top edge, plan units.
     pub top: i32,
-    /// How wide.
+    /// Plan units.
     pub width: i32,
-    /// How high.
+    /// Plan units.
     pub height: i32,
 }
 
 impl Frame {
-    /// Around these rows, and what everyone looks at if that is to be seen.
+    /// The frame around these rows, and around the screen or stage if wanted.
     #[must_use]
     pub fn around(plan: &PlanView, rows: &Rows<'_>, with_focus: bool) -> Self {
         let xs = || rows.iter().flat_map(|(_, row)| row.x.iter().copied());
@@ -177,12 +177,12 @@ impl Frame {
             left: left - MARGIN,
             top: top - MARGIN,
             width: right - left + 2 * MARGIN,
-            // Below the last row is nothing but its seats.
+            // Below the last row there are no letters.
             height: bottom - top + MARGIN + SEAT_PITCH,
         }
     }
 
-    /// As SVG says it.
+    /// The `viewBox` of SVG.
     #[must_use]
     pub fn view_box(self) -> String {
         format!("{} {} {} {}", self.left, self.top, self.width, self.height)
@@ -194,7 +194,7 @@ fn bounds(numbers: impl Iterator<Item = i32>) -> (i32, i32) {
     if low <= high { (low, high) } else { (0, 0) }
 }
 
-/// Pixels, plan units and degrees all fit.
+/// Rounds: pixels, plan units and degrees all fit.
 fn whole(number: f64) -> i32 {
     number.round() as i32
 }
@@ -202,10 +202,10 @@ fn whole(number: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seat_map::room::tests::two_sections;
+    use crate::seat_map::room_plan::tests::two_sections;
 
     #[test]
-    fn letters_stand_past_both_ends_of_a_row_however_it_runs() {
+    fn letters_are_beyond_both_ends_of_a_row_in_its_direction() {
         let mut row = RowView {
             label: "A".to_owned(),
             first: 0,
@@ -220,17 +220,17 @@ mod tests {
     }
 
     #[test]
-    fn the_frame_holds_every_seat_with_room_for_letters() {
-        let room = Room::new(two_sections());
+    fn the_frame_contains_every_seat_and_the_letters() {
+        let room = RoomPlan::new(two_sections());
         let rows: Vec<_> = room.rows(Some(1)).collect();
         assert_eq!(Frame::around(room.plan(), &rows, false).view_box(), "-40 40 100 60");
     }
 
     #[test]
-    fn every_seat_is_in_the_markup_once_and_names_stay_text() {
+    fn the_markup_has_every_seat_once_and_escapes_names() {
         let mut plan = two_sections();
         plan.sections[1].name = "<b>\"Circle\" & more".to_owned();
-        let room = Room::new(plan);
+        let room = RoomPlan::new(plan);
         let rows: Vec<_> = room.rows(None).collect();
         let text = markup(&room, &rows, &Frame::around(room.plan(), &rows, true), true);
         assert_eq!(text.matches("role=\"gridcell\"").count(), 10);

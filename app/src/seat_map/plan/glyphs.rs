@@ -1,27 +1,27 @@
-//! The drawings of a seat, once, to be referred to by every seat.
+//! The symbols of a seat, defined once and referenced by every seat.
 //!
-//! State is told by shape first: free is a seat, sold is a seat with somebody in it, held is a seat
-//! half there, not for sale is a cross, yours is a tick. Colour only repeats it. Categories have a mark on
-//! the cushion besides their colour. Units: one seat is 20 wide, its centre at the origin.
+//! Shapes show the state: free is a chair, sold is a chair with a head, held is a hatched square, not for sale is a
+//! cross, and the visitor's own is a tick. Colour only repeats it. Categories have a mark on the cushion besides their
+//! colour. Units: a seat is 20 wide and centred on the origin.
 
 use domain::api::SeatKind;
 use leptos::prelude::*;
 
-use crate::seat_map::appearance::Look;
+use crate::seat_map::appearance::SeatAppearance;
 
-/// The drawing for a seat of this kind in this state.
+/// The symbol for a seat of this kind in this state.
 #[must_use]
-pub fn glyph(look: Look, kind: SeatKind) -> &'static str {
+pub fn glyph(look: SeatAppearance, kind: SeatKind) -> &'static str {
     match (look, kind) {
-        (Look::Available, SeatKind::Recliner) => "#glyph-recliner",
-        (Look::Available, SeatKind::Wheelchair) => "#glyph-wheelchair",
-        (Look::Available, SeatKind::Companion) => "#glyph-companion",
-        (Look::Available, SeatKind::Couple) => "#glyph-couple",
+        (SeatAppearance::Available, SeatKind::Recliner) => "#glyph-recliner",
+        (SeatAppearance::Available, SeatKind::Wheelchair) => "#glyph-wheelchair",
+        (SeatAppearance::Available, SeatKind::Companion) => "#glyph-companion",
+        (SeatAppearance::Available, SeatKind::Couple) => "#glyph-couple",
         (look, _) => look.glyph(),
     }
 }
 
-/// The screen is up: a chair is seen from above, its cushion towards the screen, its arms and back around.
+/// Seen from above with the screen at the top: the cushion towards the screen, arms and back around it.
 const DRAWINGS: &str = r##"<defs>
 <g id="glyph-available"><path class="g-back" d="M-8-3.4v5.2A5.2 5.2 0 0 0-2.8 7h5.6A5.2 5.2 0 0 0 8 1.8v-5.2"/><path class="g-cushion" d="M-5.4-5.6Q-5.4-8-3-8.2 0-8.6 3-8.2 5.4-8 5.4-5.6V.6Q5.4 3.2 2.8 3.4 0 3.7-2.8 3.4-5.4 3.2-5.4.6z"/></g>
 <g id="glyph-recliner"><path class="g-back" d="M-8-4.4v6.4A5 5 0 0 0-3 7h6a5 5 0 0 0 5-5v-6.4"/><rect class="g-cushion" x="-5.4" y="-9.2" width="10.8" height="4" rx="1.8"/><rect class="g-cushion" x="-5.4" y="-4" width="10.8" height="7.4" rx="2.4"/></g>
@@ -43,7 +43,7 @@ const DRAWINGS: &str = r##"<defs>
 <g id="mark-7"><circle cy="-2.4" r="2"/></g>
 </defs>"##;
 
-/// The definitions; drawn nowhere by themselves.
+/// The symbol definitions, which draw nothing themselves.
 pub fn definitions() -> impl IntoView {
     view! { <svg class="glyphs" width="0" height="0" aria-hidden="true" focusable="false" inner_html=DRAWINGS></svg> }
 }
@@ -53,8 +53,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_drawing_that_is_referred_to_is_there() {
-        let looks = [Look::Available, Look::Locked, Look::Booked, Look::Blocked, Look::Mine, Look::Asked];
+    fn every_referenced_symbol_is_defined() {
+        let looks = [
+            SeatAppearance::Available,
+            SeatAppearance::Locked,
+            SeatAppearance::Booked,
+            SeatAppearance::Blocked,
+            SeatAppearance::Mine,
+            SeatAppearance::Asked,
+        ];
         let kinds =
             [SeatKind::Standard, SeatKind::Recliner, SeatKind::Couple, SeatKind::Wheelchair, SeatKind::Companion];
         for (look, kind) in looks.into_iter().flat_map(|look| kinds.map(|kind| (look, kind))) {

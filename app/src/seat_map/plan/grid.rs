@@ -1,7 +1,7 @@
-//! The map itself: every seat of a room, or of one section, where it really is.
+//! The map: every seat of a room or a section at its real position.
 //!
-//! Drawn once as markup; afterwards each seat's own signal changes that seat. One listener for all of them,
-//! one tab stop, arrow keys that follow the room. How it is moved about is in `plane`.
+//! Drawn once as markup; afterwards each seat's own signal repaints that seat. One listener for all seats, one tab
+//! stop, and arrow keys that follow the rows. `plane` moves and zooms it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -20,27 +20,27 @@ use super::plane::Plane;
 use super::steps::{Step, Steps};
 use super::{legend, minimap, zoom};
 use crate::seat_map::own_seats::wishes;
-use crate::seat_map::room::{Room, focus_in_words};
+use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::later::later;
+use crate::seat_map::signals::deferred::deferred;
 use crate::{browser, say};
 
-/// A seat narrower than this on screen, pixels, is too small for a finger: a tap there looks closer.
+/// A seat narrower than this on screen, pixels, is too small for a finger: a tap zooms in first.
 const SMALLEST_TARGET_PX: f64 = 22.0;
 
-/// The map as one uses it; lives as long as its listeners.
+/// The state of the map, which lives as long as its listeners.
 struct Grid {
     session: Session,
     steps: Steps,
     /// The seat with the tab stop.
     focused: Cell<Option<SeatIndex>>,
     plane: RefCell<Option<Rc<Plane>>>,
-    /// What keeps each seat painted.
+    /// The effects that keep the seats painted.
     painters: RefCell<Vec<RenderEffect<()>>>,
 }
 
 /// The map of a section, or of the whole room.
-pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl IntoView + use<> {
+pub fn grid(session: Session, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
     let rows: Vec<(&str, &RowView)> = room.rows(section).collect();
     let frame = Frame::around(room.plan(), &rows, section.is_none());
     let grid = Rc::new(Grid {
@@ -64,13 +64,13 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
         let Some(drawing) = scroller.first_element_child() else { return };
         let grid = &drawing_grid;
         grid.keep_painted(&drawn, &seats);
-        grid.start_at_the_middle();
+        grid.set_first_tab_stop();
         let plane = Plane::new((*scroller).clone().into(), drawing.unchecked_into(), frame.width, shown);
         plane.start(!browser::has_mouse());
         grid.plane.replace(Some(plane));
     });
     let at_most = |limit: bool| if limit { "true" } else { "false" };
-    let small = small(&grid, room, section, frame);
+    let minimap_place = minimap_place(&grid, room, section, frame);
     let zoom = |factor: f64| {
         let grid = Rc::clone(&grid);
         move |_: MouseEvent| grid.zoom(factor)
@@ -82,9 +82,9 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
         <div class="room-view">
             <div class="room-bar">
                 {direction}
-                {small}
+                {minimap_place}
                 <div class="room-zoom" role="group" aria-label=say!("map.size")>
-                    // Not disabled: a button that has the focus must not lose it.
+                    // Not disabled: a disabled button would lose the focus.
                     <button type="button" class="zoom-button" aria-label=say!("map.zoom_out") data-testid="zoom-out"
                         aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=zoom(1.0 / zoom::STEP)>"−"</button>
                     <button type="button" class="zoom-button zoom-whole" data-testid="zoom-whole"
@@ -102,15 +102,15 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
                     on:focusin=move |event: FocusEvent| focusing.point_at(&event)
                     inner_html=markup></svg>
             </div>
-            {later(move || session.is_drawn(), "seat-card", move |place| Box::pin(card::card_part(session, place)))}
+            {deferred(move || session.is_drawn(), "seat-card", move |place| Box::pin(card::card_part(session, place)))}
         </div>
     }
 }
 
-/// The place of the room in small.
-fn small(grid: &Rc<Grid>, room: &Arc<Room>, section: Option<usize>, frame: Frame) -> impl IntoView + use<> {
+/// The place of the minimap.
+fn minimap_place(grid: &Rc<Grid>, room: &Arc<RoomPlan>, section: Option<usize>, frame: Frame) -> impl IntoView + use<> {
     let (session, grid, room) = (grid.session, Rc::downgrade(grid), Arc::clone(room));
-    later(
+    deferred(
         move || session.is_drawn(),
         "minimap-coming",
         move |place| {
@@ -126,11 +126,11 @@ fn small(grid: &Rc<Grid>, room: &Arc<Room>, section: Option<usize>, frame: Frame
 }
 
 impl Grid {
-    fn keep_painted(&self, room: &Arc<Room>, seats: &[SeatIndex]) {
+    fn keep_painted(&self, room: &Arc<RoomPlan>, seats: &[SeatIndex]) {
         let painters = seats.iter().filter_map(|seat| {
             let (seat, room, element) = (*seat, Arc::clone(room), browser::element(&format!("seat-{seat}"))?);
             let session = self.session;
-            let look = session.look_signal(seat);
+            let look = session.appearance_signal(seat);
             Some(RenderEffect::new(move |_| {
                 if let Some(facts) = room.seat(seat) {
                     drawing::paint(&element, look.get(), facts.category.kind, &words_of(room.plan(), &facts));
@@ -150,13 +150,13 @@ impl Grid {
 
     fn tap(&self, event: &MouseEvent) {
         let Some((seat, target)) = seat_at(event) else { return };
-        // A finger's tap on a tiny seat is a guess, so look closer first.
+        // A finger's tap on a tiny seat is a guess, so zoom in first.
         let by_finger = event.dyn_ref::<PointerEvent>().is_some_and(|event| event.pointer_type() == "touch");
         self.session.pointed_seat.set(Some(seat));
         if by_finger && target.get_bounding_client_rect().width() < SMALLEST_TARGET_PX {
             let about = (f64::from(event.client_x()), f64::from(event.client_y()));
             if let Some(plane) = &*self.plane.borrow() {
-                plane.look_closer(about);
+                plane.zoom_to_seats(about);
             }
             return;
         }
@@ -180,7 +180,7 @@ impl Grid {
         match key.as_str() {
             " " | "Enter" => {
                 event.prevent_default();
-                // A key held down is one press, not take and let go by turns.
+                // A held key is one press, not taking and releasing in turns.
                 if !event.repeat() {
                     wishes::tap_seat(self.session, seat);
                 }
@@ -203,7 +203,7 @@ impl Grid {
     fn set_tab_stop(&self, seat: SeatIndex) {
         let set = |seat: SeatIndex, value: &str| {
             if let Some(element) = browser::element(&format!("seat-{seat}")) {
-                // Fails for names that are no attribute; this is one.
+                // Fails only for invalid attribute names.
                 let _ = element.set_attribute("tabindex", value);
             }
         };
@@ -214,15 +214,15 @@ impl Grid {
         self.focused.set(Some(seat));
     }
 
-    fn start_at_the_middle(&self) {
-        let free = |seat| self.session.current_look(seat).state() == "available";
+    fn set_first_tab_stop(&self) {
+        let free = |seat| self.session.current_appearance(seat).state() == "available";
         if let Some(seat) = self.steps.start(free) {
             self.set_tab_stop(seat);
         }
     }
 }
 
-/// An arrow towards screen or stage, where these are out of view.
+/// An arrow towards the screen or stage, for when it is out of view.
 fn direction_view(plan: &PlanView, frame: &Frame) -> impl IntoView + use<> {
     let [x, y, _] = plan.focus_at;
     let (dx, dy) = (x - frame.left - frame.width / 2, y - frame.top - frame.height / 2);

@@ -1,5 +1,4 @@
-//! What the drawings mean: categories with their prices, states with their shapes. A price is also a button:
-//! pressed, only seats of the prices pressed stand out.
+//! The legend: categories with prices, states with shapes. A price is also a button that highlights its category.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,24 +12,24 @@ use super::drawing::has_mark;
 use super::glyphs::glyph;
 use crate::language::{current, money};
 use crate::say;
-use crate::seat_map::appearance::Look;
+use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::large_rooms::painting;
-use crate::seat_map::room::Room;
+use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
-use crate::seat_map::signals::once::DrawnOnce;
+use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
+use crate::seat_map::signals::drawn_once::DrawnOnce;
 
-/// States worth explaining, in the order one meets them.
-const STATES: [(Look, &str); 4] = [
-    (Look::Mine, "map.legend_mine"),
-    (Look::Locked, "map.legend_locked"),
-    (Look::Booked, "map.legend_booked"),
-    (Look::Blocked, "map.legend_blocked"),
+/// The states explained, in the order in which a visitor meets them.
+const STATES: [(SeatAppearance, &str); 4] = [
+    (SeatAppearance::Mine, "map.legend_mine"),
+    (SeatAppearance::Locked, "map.legend_locked"),
+    (SeatAppearance::Booked, "map.legend_booked"),
+    (SeatAppearance::Blocked, "map.legend_blocked"),
 ];
 
-/// The legend of a section, or of the whole room: the categories one sees there. An overview shows no
-/// single seats, and so no states.
-pub fn legend(session: Session, room: &Room, section: Option<usize>) -> impl IntoView + use<> {
+/// The legend of a section or the whole room with the categories in it. The overview shows no single seats and no
+/// states.
+pub fn legend(session: Session, room: &RoomPlan, section: Option<usize>) -> impl IntoView + use<> {
     let seen: BTreeSet<u8> = room.rows(section).flat_map(|(_, row)| row.category.iter().copied()).collect();
     let all = seen.is_empty();
     let categories = (0..).zip(&room.plan().categories).filter(|(place, _)| all || seen.contains(place));
@@ -49,7 +48,7 @@ pub fn legend(session: Session, room: &Room, section: Option<usize>) -> impl Int
     }
 }
 
-/// The numbers of the categories that are not looked for, for the style; empty when all are.
+/// The numbers of the categories outside the filter, for the style. Empty without a filter.
 pub fn hidden(session: Session) -> String {
     let only = session.category_filter.get();
     let numbers = (0..8_u8).filter(|category| only != 0 && only >> category & 1 == 0);
@@ -63,7 +62,7 @@ fn entry(session: Session, place: u8, category: &CategoryView) -> impl IntoView 
         <li>
             <button type="button" class=format!("legend-price cat-{}", place % 8) data-state="available" data-testid="price-filter"
                 aria-pressed=pressed on:click=move |_| painting::toggle_category(session, bit)>
-                {drawing(Look::Available, category.kind, Some(place))}
+                {drawing(SeatAppearance::Available, category.kind, Some(place))}
                 <span class="legend-name">{category.label.clone()}</span>
                 <span class="legend-amount">{money(category.price, current())}</span>
             </button>
@@ -71,7 +70,7 @@ fn entry(session: Session, place: u8, category: &CategoryView) -> impl IntoView 
     }
 }
 
-fn drawing(look: Look, kind: SeatKind, category: Option<u8>) -> impl IntoView {
+fn drawing(look: SeatAppearance, kind: SeatKind, category: Option<u8>) -> impl IntoView {
     let mark = category.filter(|_| has_mark(kind)).map(|category| format!("#mark-{}", category % 8));
     view! {
         <svg class="legend-drawing" viewBox="-11 -11 22 22" width="24" height="24" aria-hidden="true" focusable="false">
@@ -81,13 +80,13 @@ fn drawing(look: Look, kind: SeatKind, category: Option<u8>) -> impl IntoView {
     }
 }
 
-/// What the drawings mean.
+/// The legend of the drawing.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn legend_part(
     session: Session,
-    room: Arc<Room>,
+    room: Arc<RoomPlan>,
     section: Option<usize>,
     place: HtmlElement,
-) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || legend(session, &room, section)))
+) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || legend(session, &room, section)))
 }

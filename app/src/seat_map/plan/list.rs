@@ -1,6 +1,6 @@
-//! The same seats as a list, for those whom a map does not help: rows, and a button a seat.
+//! The seats as a list of rows with a button per seat, for visitors who cannot use a map.
 //!
-//! Drawn once as markup, like the map; afterwards each seat's own signal changes that seat.
+//! Drawn once as markup, like the map; afterwards each seat's own signal repaints that seat.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use super::card::with_view;
 use super::drawing::escaped;
 use crate::browser;
 use crate::language::{current, money};
-use crate::seat_map::appearance::Look;
+use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::own_seats::wishes;
-use crate::seat_map::room::{Room, row_in_words, seat_and_state};
+use crate::seat_map::room_plan::{RoomPlan, row_in_words, seat_and_state};
 use crate::seat_map::session::Session;
-use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
+use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// The seats of a section, or of the whole room.
-pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl IntoView + use<> {
+pub fn list(session: Session, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
     let markup = markup(room, section);
     let seats: Vec<SeatIndex> = room.rows(section).flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
     let (drawn, element) = (Arc::clone(room), NodeRef::<Div>::new());
@@ -45,22 +45,22 @@ pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
     view! { <div class="seat-list" node_ref=element on:click=tap inner_html=markup></div> }
 }
 
-fn keep_painted(session: Session, room: Arc<Room>, seat: SeatIndex) -> Option<RenderEffect<()>> {
+fn keep_painted(session: Session, room: Arc<RoomPlan>, seat: SeatIndex) -> Option<RenderEffect<()>> {
     let element = browser::element(&format!("list-seat-{seat}"))?;
-    let look = session.look_signal(seat);
+    let look = session.appearance_signal(seat);
     Some(RenderEffect::new(move |_| {
         if let Some(facts) = room.seat(seat) {
             let look = look.get();
-            // The view comes last: what can be read on the button is said in one piece.
+            // The view comes last, so that the visible text of the button is one piece of the name.
             let name = with_view(room.plan(), &facts, seat_and_state(&facts.in_words(), look));
             paint(&element, look, &name);
         }
     }))
 }
 
-fn paint(element: &Element, look: Look, name: &str) {
+fn paint(element: &Element, look: SeatAppearance, name: &str) {
     let set = |attribute: &str, value: &str| {
-        // Fails for names that are no attribute; these are.
+        // Fails only for invalid attribute names.
         let _ = element.set_attribute(attribute, value);
     };
     set("data-state", look.state());
@@ -71,7 +71,7 @@ fn paint(element: &Element, look: Look, name: &str) {
     }
 }
 
-fn markup(room: &Room, section: Option<usize>) -> String {
+fn markup(room: &RoomPlan, section: Option<usize>) -> String {
     let mut out = String::new();
     for (part, row) in room.rows(section) {
         let heading = row_in_words(part, &row.label);
@@ -80,7 +80,7 @@ fn markup(room: &Room, section: Option<usize>) -> String {
             if let Some(facts) = room.seat(seat) {
                 let (number, category) = (escaped(facts.number), escaped(&facts.category.label));
                 let price = escaped(&money(facts.category.price, current()));
-                // In the order of the name, word by word: what one reads is what one may say to the machine.
+                // Same order and words as the accessible name, so that voice control works with the visible text.
                 out.push_str(&format!(
                     "<li><button type=\"button\" id=\"list-seat-{seat}\" data-list-seat=\"{seat}\" class=\"list-seat cat-{}\">\
                      <span class=\"list-seat-number\">{number}</span> <span class=\"list-seat-category\">{category}</span> \
@@ -94,25 +94,25 @@ fn markup(room: &Room, section: Option<usize>) -> String {
     out
 }
 
-/// The list twin.
+/// The list of seats.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn list_part(
     session: Session,
-    room: Arc<Room>,
+    room: Arc<RoomPlan>,
     section: Option<usize>,
     place: HtmlElement,
-) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || list(session, &room, section)))
+) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || list(session, &room, section)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seat_map::room::tests::two_sections;
+    use crate::seat_map::room_plan::tests::two_sections;
 
     #[test]
     fn the_list_has_every_seat_of_the_map_by_section_and_row() {
-        let room = Room::new(two_sections());
+        let room = RoomPlan::new(two_sections());
         let text = markup(&room, None);
         assert_eq!(text.matches("<button").count(), 10);
         assert_eq!(text.matches("<h3>").count(), 3);

@@ -1,4 +1,4 @@
-//! The whole room in small, while one looks closer: where one is, and a way to be elsewhere.
+//! The minimap: the whole room while the map is zoomed in, with the visible part marked.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -16,51 +16,51 @@ use super::drawing::Frame;
 use super::zoom::{self, Point};
 use crate::seat_map::large_rooms::canvas::Canvas;
 use crate::seat_map::large_rooms::dots::Dots;
-use crate::seat_map::room::Room;
-use crate::seat_map::session::{Note, Session};
-use crate::seat_map::signals::kept::Here;
-use crate::seat_map::signals::later::{Mounted, SplitLoaderError, mounted};
+use crate::seat_map::room_plan::RoomPlan;
+use crate::seat_map::session::{SeatListener, Session};
+use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
+use crate::seat_map::signals::page_cell::SendWrapper;
 
-/// The map of some rows in small.
+/// The state of a minimap.
 struct Minimap {
     session: Session,
     frame: Frame,
-    /// The first seat; dots are counted from there.
+    /// The first seat, which has dot 0.
     first: SeatIndex,
     dots: RefCell<Dots>,
     canvas: RefCell<Option<Canvas>>,
     element: NodeRef<html::Canvas>,
-    /// Whether the next frame will paint.
-    asked: Cell<bool>,
+    /// Whether a paint is scheduled for the next frame.
+    is_scheduled: Cell<bool>,
 }
 
-/// The map of a section, or of the whole room, in small; hidden while all of it is in view. `show` brings a place of
-/// it, in hundredths, to the middle of the view.
+/// The minimap of a section or the whole room. Hidden while all of it is in view. `show` moves a point, in percent, to
+/// the middle of the view.
 pub fn minimap(
     session: Session,
-    room: &Room,
+    room: &RoomPlan,
     section: Option<usize>,
     frame: Frame,
     show: Rc<dyn Fn(Point)>,
 ) -> impl IntoView + use<> {
     let map = Minimap::new(session, room, section, frame);
-    let (noting, coming) = (Rc::downgrade(&map), Rc::downgrade(&map));
-    let note: Note = Rc::new(move |seat| {
-        if let Some(map) = noting.upgrade() {
-            map.note(seat);
+    let (marking, showing) = (Rc::downgrade(&map), Rc::downgrade(&map));
+    let mark: SeatListener = Rc::new(move |seat| {
+        if let Some(map) = marking.upgrade() {
+            map.mark(seat);
         }
     });
-    session.minimap_listener.set_value(Some(Here::new(note)));
-    // Where one is changes with every frame of a drag; whether it is needed hardly ever.
+    session.minimap_listener.set_value(Some(SendWrapper::new(mark)));
+    // A memo: the visible part changes with every frame of a drag, its existence rarely.
     let is_needed = Memo::new(move |_| session.map_view.part.with(Option::is_some));
     Effect::new(move |_| {
         session.appearance.track();
         if is_needed.get() {
-            let map = Weak::clone(&coming);
-            // Hidden elements have no size; it is shown by the next frame.
+            let map = Weak::clone(&showing);
+            // Hidden elements have no size. The next frame shows it.
             request_animation_frame(move || {
                 if let Some(map) = map.upgrade() {
-                    map.come_up();
+                    map.prepare_canvas();
                 }
             });
         }
@@ -69,7 +69,7 @@ pub fn minimap(
 }
 
 impl Minimap {
-    fn new(session: Session, room: &Room, section: Option<usize>, frame: Frame) -> Rc<Self> {
+    fn new(session: Session, room: &RoomPlan, section: Option<usize>, frame: Frame) -> Rc<Self> {
         let seats = room.rows(section).flat_map(|(_, row)| row.x.iter().zip(&row.y).zip(&row.category));
         let dots = seats.map(|((x, y), category)| Dot { x: *x, y: *y, category: *category }).collect();
         Rc::new(Self {
@@ -79,21 +79,21 @@ impl Minimap {
             dots: RefCell::new(Dots::new(dots)),
             canvas: RefCell::new(None),
             element: NodeRef::new(),
-            asked: Cell::new(false),
+            is_scheduled: Cell::new(false),
         })
     }
 
-    /// A seat looks different now.
-    fn note(self: &Rc<Self>, seat: SeatIndex) {
-        self.dots.borrow_mut().note(seat.wrapping_sub(self.first));
+    /// Marks a seat as changed.
+    fn mark(self: &Rc<Self>, seat: SeatIndex) {
+        self.dots.borrow_mut().mark(seat.wrapping_sub(self.first));
         self.paint_soon();
     }
 
-    /// Paints in the next frame, once for all that happens until then; not while there is nothing to see.
+    /// Schedules one paint for the next frame, if there is a canvas.
     fn paint_soon(self: &Rc<Self>) {
-        if self.canvas.borrow().is_some() && !self.asked.replace(true) {
+        if self.canvas.borrow().is_some() && !self.is_scheduled.replace(true) {
             let map = Rc::downgrade(self);
-            // The map may be gone by then.
+            // The minimap may be gone by then.
             request_animation_frame(move || {
                 if let Some(map) = map.upgrade() {
                     map.paint();
@@ -103,22 +103,22 @@ impl Minimap {
     }
 
     fn paint(&self) {
-        self.asked.set(false);
-        let due = self.dots.borrow_mut().take_paints(|seat| self.session.current_look(seat + self.first));
+        self.is_scheduled.set(false);
+        let due = self.dots.borrow_mut().take_paints(|seat| self.session.current_appearance(seat + self.first));
         if let Some(canvas) = &mut *self.canvas.borrow_mut() {
             canvas.paint(&due);
         }
     }
 
-    /// Takes the canvas when it comes to be seen.
-    fn come_up(self: &Rc<Self>) {
+    /// Creates the canvas when the minimap becomes visible.
+    fn prepare_canvas(self: &Rc<Self>) {
         let Some(element) = self.element.get_untracked() else { return };
         let (corner, size) = ((self.frame.left, self.frame.top), (self.frame.width, self.frame.height));
         if self.canvas.borrow().as_ref().is_some_and(|canvas| canvas.fits(&element, size)) {
             return;
         }
         self.canvas.replace(Canvas::new(&element, corner, size));
-        self.dots.borrow_mut().forget_painted();
+        self.dots.borrow_mut().reset_painted();
         self.paint_soon();
     }
 }
@@ -136,7 +136,7 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(Point)>) -> imp
     let pressed = Rc::new(Cell::new(false));
     let held = Rc::clone(&pressed);
     let go = Rc::new(move |event: &PointerEvent| {
-        // It lives as long as what is shown of it.
+        // Keeps the minimap alive as long as its view.
         let Some(canvas) = map.element.get_untracked() else { return };
         let place = canvas.get_bounding_client_rect();
         let share = |at: i32, from: f64, length: f64| 100.0 * (f64::from(at) - from) / length.max(1.0);
@@ -148,7 +148,7 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(Point)>) -> imp
     });
     let drag = Rc::clone(&go);
     view! {
-        // For eyes and pointers; keys move the map by moving the focus.
+        // For eyes and pointers only. Keys move the map by moving the focus.
         <div class="minimap" data-testid="minimap" aria-hidden="true" hidden=move || !is_needed.get()
             style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))
             on:pointerdown=move |event| {
@@ -169,15 +169,15 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(Point)>) -> imp
     }
 }
 
-/// The whole room in small.
+/// The whole room as a minimap.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn minimap_part(
     session: Session,
-    room: Arc<Room>,
+    room: Arc<RoomPlan>,
     section: Option<usize>,
     frame: Frame,
     show: Rc<dyn Fn(Point)>,
     place: HtmlElement,
-) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || minimap(session, &room, section, frame, show)))
+) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || minimap(session, &room, section, frame, show)))
 }

@@ -1,5 +1,4 @@
-//! The room as one sees it: where every seat is, how it is drawn, how one moves about, and its twins as a list and in
-//! small.
+//! The drawn room: seats, symbols, zooming and panning, and the room as a list and as a minimap.
 
 pub(super) mod card;
 pub mod drawing;

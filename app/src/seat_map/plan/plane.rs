@@ -1,10 +1,9 @@
-//! The map under one's fingers: a scroller, and in it the drawing, which grows and shrinks.
+//! The movable map: a scroller with the drawing in it.
 //!
-//! Where one is, is the scroller's own position, so that fingers, wheel, keyboard focus and whoever asks for
-//! a seat to be shown move it as they move any page, and a finger that reaches the end of the map scrolls
-//! the page. Only what browsers do not do by themselves is here: dragging with a mouse, pinching, the wheel
-//! with Ctrl, double taps. While fingers pinch, the drawing is only transformed; it is laid out anew when
-//! they leave. What must move how far is in [`zoom`](super::zoom).
+//! The position is the scroller's own, so that fingers, wheel, keyboard focus and scrolling to a seat move it as they
+//! move any page, and a finger that reaches the map's end scrolls the page. This module adds only what browsers do not
+//! do: mouse dragging, pinching, the wheel with Ctrl, and double taps. While pinching, the drawing is only transformed;
+//! it is laid out again at the end. [`zoom`](super::zoom) has the arithmetic.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,38 +14,38 @@ use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, MouseEvent, PointerEvent, SvgElement, TouchEvent, WheelEvent};
 
 use super::zoom::{self, Box2, Pinch, Point};
-use crate::seat_map::signals::told::Told;
+use crate::seat_map::signals::page_signal::PageSignal;
 
-/// A mouse that moves less than this while pressed has clicked, pixels.
+/// Mouse movement below this while pressed is a click, pixels.
 const DRAG_PX: f64 = 5.0;
-/// Pixels of a line, for wheels that count lines.
+/// Pixels per line, for wheels that count lines.
 const LINE_PX: f64 = 16.0;
-/// The map counts as larger than its view from here on, pixels.
+/// The map counts as larger than its view from this overhang on, pixels.
 const OVERHANG_PX: f64 = 4.0;
 
-/// Kept for as long as its element may call it.
+/// Kept as long as its element may call it.
 type Listener = Closure<dyn FnMut(Event)>;
-/// What the map does about an event.
+/// A handler of an event.
 type Reaction = fn(&Plane, &Event);
 
-/// What the page shows of where one is.
+/// The visible part of the map, for the page.
 #[derive(Clone, Copy)]
-pub struct Shown {
-    /// How much larger than the whole room; 1 is the whole room.
-    pub zoom: Told<f64>,
-    /// Whether it cannot grow any more.
-    pub largest: Told<bool>,
-    /// The part of the map in view, in hundredths of it: left, top, width, height. `None` when it is all of it.
-    pub part: Told<Option<[f64; 4]>>,
+pub struct MapView {
+    /// Magnification; 1 is the whole room.
+    pub zoom: PageSignal<f64>,
+    /// Whether the largest magnification is reached.
+    pub largest: PageSignal<bool>,
+    /// The part in view, in percent of the map: left, top, width, height. `None` if all of it is.
+    pub part: PageSignal<Option<[f64; 4]>>,
 }
 
-impl Shown {
+impl MapView {
     /// The whole room.
     pub fn new() -> Self {
-        Self { zoom: Told::new(1.0), largest: Told::new(false), part: Told::new(None) }
+        Self { zoom: PageSignal::new(1.0), largest: PageSignal::new(false), part: PageSignal::new(None) }
     }
 
-    /// The whole room again.
+    /// Shows the whole room again.
     pub fn reset(self) {
         self.zoom.set(1.0);
         self.largest.set(false);
@@ -54,15 +53,15 @@ impl Shown {
     }
 }
 
-/// A map that can be moved about.
+/// A map that can be panned and zoomed.
 pub struct Plane {
     scroller: Element,
     drawing: SvgElement,
     /// Width of the drawing in plan units.
     units: f64,
     zoom: Cell<f64>,
-    shown: Shown,
-    /// Where the mouse was pressed, and where the map was scrolled to then.
+    shown: MapView,
+    /// Mouse position and scroll position at the press.
     pressed: Cell<Option<(Point, Point)>>,
     dragging: Cell<bool>,
     pinch: RefCell<Option<(Pinch, f64, Box2)>>,
@@ -70,8 +69,8 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Takes the drawing in its scroller; `units` is its width in plan units.
-    pub fn new(scroller: Element, drawing: SvgElement, units: i32, shown: Shown) -> Rc<Self> {
+    /// Attaches to a drawing in its scroller. `units` is its width in plan units.
+    pub fn new(scroller: Element, drawing: SvgElement, units: i32, shown: MapView) -> Rc<Self> {
         let plane = Rc::new(Self {
             scroller,
             drawing,
@@ -84,15 +83,15 @@ impl Plane {
             listeners: RefCell::new(Vec::new()),
         });
         let listeners: [(&str, Reaction); 12] = [
-            ("scroll", |plane, _| plane.tell()),
-            // While it glides it looks smaller or larger than it is.
-            ("transitionend", |plane, _| plane.tell()),
+            ("scroll", |plane, _| plane.update_view()),
+            // During the transition the drawing has another size.
+            ("transitionend", |plane, _| plane.update_view()),
             ("wheel", Self::turn_wheel),
             ("dblclick", Self::double_tap),
             ("pointerdown", Self::press),
             ("pointermove", Self::drag),
-            ("pointerup", |plane, _| plane.let_go()),
-            ("pointercancel", |plane, _| plane.let_go()),
+            ("pointerup", |plane, _| plane.release()),
+            ("pointercancel", |plane, _| plane.release()),
             ("touchstart", Self::touch),
             ("touchmove", Self::pinch),
             ("touchend", |plane, _| plane.end_pinch()),
@@ -105,52 +104,52 @@ impl Plane {
                     react(&plane, &event);
                 }
             });
-            // On an element these are not passive: what we handle ourselves we may keep from the browser.
-            // Adding a listener fails for no target that exists.
+            // Not passive on an element, so that handled events can be cancelled. Adding a listener does not fail for
+            // an existing target.
             let _ = plane.scroller.add_event_listener_with_callback(name, closure.as_ref().unchecked_ref());
             plane.listeners.borrow_mut().push(closure);
         }
         plane
     }
 
-    /// Begins with the whole room, or with seats that a finger can hit; the middle of the room in the middle.
+    /// Starts with the whole room, or with seats large enough for a finger, centred horizontally.
     pub fn start(&self, by_finger: bool) {
         self.set(zoom::start(self.seat_px(), by_finger));
         self.scroller.set_scroll_left((self.scroller.scroll_width() - self.scroller.client_width()) / 2);
-        self.tell();
+        self.update_view();
     }
 
-    /// How large a seat is in the whole room, pixels.
+    /// Size of a seat at magnification 1, pixels.
     pub fn seat_px(&self) -> f64 {
         f64::from(SEAT_PITCH) * self.place().width / self.zoom.get() / self.units
     }
 
-    /// Looks closer by a factor, at this point of the window or at the middle of the view; by none at the
-    /// whole room.
+    /// Multiplies the magnification, around this point of the window or the middle of the view. A factor of zero shows
+    /// the whole room.
     pub fn zoom_by(&self, factor: f64, about: Option<Point>, smoothly: bool) {
         let looks = self.place();
-        self.stop_gliding();
+        self.stop_animation();
         let before = self.place();
         let about = about.unwrap_or_else(|| place_of(&self.scroller).middle());
         if !self.set(zoom::clamped(self.zoom.get() * factor, self.seat_px())) {
             return;
         }
         self.scroll_by(zoom::drift(before, self.place(), about));
-        self.tell();
+        self.update_view();
         if smoothly {
-            self.glide_from(looks);
+            self.animate_from(looks);
         }
     }
 
-    /// Makes seats large enough for a finger, around this point.
-    pub fn look_closer(&self, about: Point) {
-        // While it glides seats look smaller or larger than they will be.
-        self.stop_gliding();
+    /// Zooms until seats are large enough for a finger, around this point.
+    pub fn zoom_to_seats(&self, about: Point) {
+        // During a transition seats have another size.
+        self.stop_animation();
         let wanted = zoom::start(self.seat_px(), true);
         self.zoom_by(wanted / self.zoom.get(), Some(about), true);
     }
 
-    /// Moves this place of the map, in hundredths of it, to the middle of the view.
+    /// Moves this point of the map, in percent, to the middle of the view.
     pub fn show(&self, (across, down): Point) {
         let (map, view) = (self.place(), place_of(&self.scroller));
         let (x, y) = view.middle();
@@ -161,7 +160,7 @@ impl Plane {
         place_of(&self.drawing)
     }
 
-    /// Sets how close one looks; whether that is anything new.
+    /// Sets the magnification. Returns whether it changed.
     fn set(&self, times: f64) -> bool {
         if (self.zoom.get() - times).abs() < 1e-3 {
             return false;
@@ -184,24 +183,24 @@ impl Plane {
         self.scroller.set_scroll_top(moved(self.scroller.scroll_top(), y));
     }
 
-    /// Moves the drawing from where it was to where it is. How long that takes is the style's affair, and
-    /// whether it moves at all the visitor's.
-    fn glide_from(&self, looked: Box2) {
-        self.style("transform", &zoom::transform(self.place(), looked));
-        // Asking where it is makes the browser take note of it.
+    /// Animates the drawing from its old place. The style sets the duration, and the visitor's settings whether it
+    /// moves at all.
+    fn animate_from(&self, before: Box2) {
+        self.style("transform", &zoom::transform(self.place(), before));
+        // Forces a layout, so that the transition has a start.
         self.place();
         let _ = self.drawing.set_attribute("data-gliding", "true");
         self.style("transform", "none");
     }
 
-    /// Puts the drawing where it is laid out, at once.
-    fn stop_gliding(&self) {
+    /// Ends the transition at once.
+    fn stop_animation(&self) {
         let _ = self.drawing.remove_attribute("data-gliding");
         self.style("transform", "none");
     }
 
-    /// Tells the page which part is in view.
-    fn tell(&self) {
+    /// Updates the visible part.
+    fn update_view(&self) {
         let (map, view) = (self.place(), place_of(&self.scroller));
         let larger = map.width > view.width + OVERHANG_PX || map.height > view.height + OVERHANG_PX;
         let part = larger.then(|| {
@@ -220,7 +219,7 @@ impl Plane {
 
     fn turn_wheel(&self, event: &Event) {
         let event: &WheelEvent = event.unchecked_ref();
-        // Without the key it scrolls. Trackpads say Ctrl when two fingers pinch on them.
+        // Without the key the wheel scrolls. Trackpads report a pinch as Ctrl and wheel.
         if event.ctrl_key() || event.meta_key() {
             event.prevent_default();
             let pixels = if event.delta_mode() == WheelEvent::DOM_DELTA_PIXEL { 1.0 } else { LINE_PX };
@@ -231,7 +230,7 @@ impl Plane {
 
     fn double_tap(&self, event: &Event) {
         let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
-        // Two taps on a seat take it and let it go.
+        // Two taps on a seat take and release it.
         if target.is_some_and(|target| target.closest("[data-seat]").is_ok_and(|seat| seat.is_none())) {
             let event: &MouseEvent = event.unchecked_ref();
             let about = (f64::from(event.client_x()), f64::from(event.client_y()));
@@ -248,7 +247,7 @@ impl Plane {
         }
     }
 
-    /// The scroller's own bars lie beside what it shows, and move the map themselves.
+    /// Scrollbars lie beside the content and move the map themselves.
     fn is_on_scrollbar(&self, (x, y): Point) -> bool {
         let place = place_of(&self.scroller);
         let across = x - place.left - f64::from(self.scroller.client_left());
@@ -260,20 +259,20 @@ impl Plane {
     fn drag(&self, event: &Event) {
         let Some(((x, y), (left, top))) = self.pressed.get() else { return };
         let event: &PointerEvent = event.unchecked_ref();
-        // Only the mouse was pressed; a finger or a pen beside it moves nothing.
+        // Only the mouse drags; a finger or pen at the same time does not.
         if event.pointer_type() != "mouse" {
             return;
         }
-        // It was let go where nobody told us: outside the map, over a menu.
+        // Released outside the map or over a menu, where no event arrives.
         if event.buttons() & 1 == 0 {
-            return self.let_go();
+            return self.release();
         }
         let (dx, dy) = (f64::from(event.client_x()) - x, f64::from(event.client_y()) - y);
         if !self.dragging.get() {
             if dx.hypot(dy) < DRAG_PX {
                 return;
             }
-            // From here on the map has the mouse: letting go on a seat is no click on it.
+            // From here on the map captures the mouse: a release over a seat is no click.
             self.dragging.set(true);
             let _ = self.scroller.set_pointer_capture(event.pointer_id());
             let _ = self.scroller.set_attribute("data-dragging", "true");
@@ -282,7 +281,7 @@ impl Plane {
         self.scroller.set_scroll_top((top - dy).round() as i32);
     }
 
-    fn let_go(&self) {
+    fn release(&self) {
         self.pressed.set(None);
         if self.dragging.replace(false) {
             let _ = self.scroller.remove_attribute("data-dragging");
@@ -292,7 +291,7 @@ impl Plane {
     fn touch(&self, event: &Event) {
         if let Some((one, other)) = two_fingers(event) {
             event.prevent_default();
-            self.stop_gliding();
+            self.stop_animation();
             let place = self.place();
             *self.pinch.borrow_mut() = Some((Pinch::new(place, one, other), 1.0, place));
         }
@@ -303,7 +302,7 @@ impl Plane {
         let (Some((pinch, factor, looks)), Some((one, other))) = (pinch.as_mut(), two_fingers(event)) else { return };
         event.prevent_default();
         let times = self.zoom.get();
-        // Not the size on screen: that is what the fingers are changing.
+        // Not the size on screen, which the pinch is changing.
         let seat_px = f64::from(SEAT_PITCH) * pinch.start.width / times / self.units;
         (*factor, *looks) = pinch.looks(one, other, |factor| zoom::clamped(times * factor, seat_px) / times);
         self.style("transform", &zoom::transform(pinch.start, *looks));
@@ -311,11 +310,11 @@ impl Plane {
 
     fn end_pinch(&self) {
         let Some((_, factor, looks)) = self.pinch.borrow_mut().take() else { return };
-        self.stop_gliding();
+        self.stop_animation();
         self.set(self.zoom.get() * factor);
         let now = self.place();
         self.scroll_by((now.left - looks.left, now.top - looks.top));
-        self.tell();
+        self.update_view();
     }
 }
 
@@ -324,7 +323,7 @@ fn place_of(element: &Element) -> Box2 {
     Box2 { left: place.left(), top: place.top(), width: place.width(), height: place.height() }
 }
 
-/// Where two fingers are in the window, when it is two.
+/// The positions of two fingers in the window, if there are exactly two.
 pub fn two_fingers(event: &Event) -> Option<(Point, Point)> {
     let touches = event.unchecked_ref::<TouchEvent>().touches();
     let finger = |number| touches.get(number).map(|touch| (f64::from(touch.client_x()), f64::from(touch.client_y())));

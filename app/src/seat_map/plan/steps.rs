@@ -1,11 +1,11 @@
-//! Where the arrow keys lead: to the seat that lies there in the room, not to the next number.
+//! Arrow key navigation: a step leads to the seat at that place in the room, not to the next number.
 //!
-//! Pure geometry, so that curved rows, aisles and parts of the room side by side need no cases.
+//! Pure geometry, so that curved rows, aisles and sections side by side need no special cases.
 
 use domain::api::{RowView, SEAT_PITCH};
 use domain::seats::SeatIndex;
 
-/// Rows that Page Up and Page Down pass at once.
+/// Rows per Page Up and Page Down.
 const PAGE_ROWS: usize = 5;
 
 /// A step on the map.
@@ -17,7 +17,7 @@ pub enum Step {
     Right,
     /// One row towards the screen.
     Up,
-    /// One row away from it.
+    /// One row away from the screen.
     Down,
     /// First seat of the row.
     RowStart,
@@ -34,7 +34,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step a key means on an ARIA grid.
+    /// The step of a key in an ARIA grid.
     #[must_use]
     pub fn of_key(key: &str, control: bool) -> Option<Self> {
         Some(match (key, control) {
@@ -61,14 +61,14 @@ struct Point {
     y: i32,
 }
 
-/// The seats on screen and where they are.
+/// The seats on screen and their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     points: Vec<Point>,
 }
 
 impl Steps {
-    /// Of these rows.
+    /// The seats of these rows.
     #[must_use]
     pub fn new<'a>(rows: impl Iterator<Item = &'a RowView>) -> Self {
         let mut points = Vec::new();
@@ -84,7 +84,7 @@ impl Steps {
         Self { points }
     }
 
-    /// The seat to start from: one near the middle that `is_free`, else any near the middle.
+    /// The initial seat: a free one near the middle, else any near the middle.
     #[must_use]
     pub fn start(&self, is_free: impl Fn(SeatIndex) -> bool) -> Option<SeatIndex> {
         let count = i64::try_from(self.points.len()).ok().filter(|count| *count > 0)?;
@@ -98,7 +98,7 @@ impl Steps {
         nearest(true).or_else(|| nearest(false))
     }
 
-    /// Where a step from a seat leads; the seat itself at the edge.
+    /// The target of a step from a seat, or the seat itself at the edge.
     #[must_use]
     pub fn step(&self, from: SeatIndex, step: Step) -> SeatIndex {
         let Some(at) = self.points.iter().find(|point| point.seat == from).copied() else {
@@ -123,7 +123,7 @@ impl Steps {
     fn rows_away(&self, from: Point, rows: usize, direction: i32) -> SeatIndex {
         let mut at = from;
         for _ in 0..rows {
-            // The column of the start is kept, so that going down and up again comes back.
+            // Keeps the start's column, so that stepping down and up returns to it.
             let origin = Point { x: from.x, ..at };
             let next = self.nearest(origin, |dx, dy| {
                 let ahead = dy * direction;
@@ -137,7 +137,7 @@ impl Steps {
         at.seat
     }
 
-    /// The seat of least cost; `cost` of (dx, dy) is `None` for what lies in no such direction.
+    /// The seat of least cost. `cost` of (dx, dy) is `None` in other directions.
     fn nearest(&self, from: Point, cost: impl Fn(i32, i32) -> Option<i32>) -> Option<Point> {
         let candidates = self.points.iter().filter(|point| point.seat != from.seat);
         let costs = candidates.filter_map(|point| Some((cost(point.x - from.x, point.y - from.y)?, point)));
@@ -148,10 +148,10 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seat_map::room::{Room, tests::two_sections};
+    use crate::seat_map::room_plan::{RoomPlan, tests::two_sections};
 
     fn steps() -> Steps {
-        Steps::new(Room::new(two_sections()).rows(None).map(|(_, row)| row))
+        Steps::new(RoomPlan::new(two_sections()).rows(None).map(|(_, row)| row))
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edge_holds() {
+    fn a_step_over_the_edge_stays() {
         let steps = steps();
         assert_eq!(steps.step(0, Step::Left), 0);
         assert_eq!(steps.step(0, Step::Up), 0);
@@ -172,13 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn down_reaches_the_next_part_of_the_room() {
+    fn a_step_down_reaches_the_next_section() {
         assert_eq!(steps().step(4, Step::Down), 8);
         assert_eq!(steps().step(0, Step::PageDown), 8);
     }
 
     #[test]
-    fn home_and_end_stay_in_the_row_and_with_control_span_the_map() {
+    fn home_and_end_span_the_row_and_with_control_the_map() {
         let steps = steps();
         assert_eq!(Step::of_key("End", false).map(|step| steps.step(5, step)), Some(7));
         assert_eq!(Step::of_key("Home", false).map(|step| steps.step(5, step)), Some(4));

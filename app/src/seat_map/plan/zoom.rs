@@ -1,26 +1,26 @@
-//! How close one looks at the map, and what must move so that the point one looks at stays where it is.
+//! Zoom arithmetic: magnification limits, and the scroll offset that keeps a point in place.
 //!
 //! Pure geometry in CSS pixels of the window. The element and its scroller are in `plane`.
 
-/// Looks closer by this when a button is pressed; a double tap does two of them.
+/// Factor of a zoom button. A double tap applies it twice.
 pub const STEP: f64 = 1.5;
-/// A seat as large as this is large enough, pixels.
+/// Largest size of a seat, pixels.
 const LARGEST_SEAT_PX: f64 = 64.0;
-/// A finger needs a seat this large, pixels: 24 is the least of WCAG 2.2 (2.5.8).
+/// Smallest size of a seat for a finger, pixels. WCAG 2.2 (2.5.8) requires 24.
 const FINGER_SEAT_PX: f64 = 25.0;
-/// Pixels that a turn of the wheel scrolls, for a change by a factor of e.
+/// Wheel pixels for a factor of e.
 const WHEEL_PX: f64 = 420.0;
 
 /// A rectangle in the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Box2 {
-    /// From the left of the window.
+    /// Distance from the window's left.
     pub left: f64,
-    /// From its top.
+    /// Distance from the window's top.
     pub top: f64,
-    /// How wide.
+    /// Pixels.
     pub width: f64,
-    /// How high.
+    /// Pixels.
     pub height: f64,
 }
 
@@ -28,33 +28,32 @@ pub struct Box2 {
 pub type Point = (f64, f64);
 
 impl Box2 {
-    /// Its middle.
+    /// The middle.
     #[must_use]
     pub fn middle(self) -> Point {
         (self.left + self.width / 2.0, self.top + self.height / 2.0)
     }
 }
 
-/// How much larger than the whole room, 1 at least; `seat_px` is the size of a seat in the whole room.
+/// Limits the magnification. It is at least 1; `seat_px` is the size of a seat at 1.
 #[must_use]
 pub fn clamped(zoom: f64, seat_px: f64) -> f64 {
     zoom.clamp(1.0, (LARGEST_SEAT_PX / seat_px.max(0.1)).max(1.0))
 }
 
-/// Where to begin: the whole room with a mouse, seats that can be hit with a finger.
+/// The initial magnification: 1 with a mouse, seats large enough for a finger otherwise.
 #[must_use]
 pub fn start(seat_px: f64, by_finger: bool) -> f64 {
     clamped(if by_finger { FINGER_SEAT_PX / seat_px.max(0.1) } else { 1.0 }, seat_px)
 }
 
-/// The factor that turning a wheel by so many pixels means; down is away.
+/// The factor for a wheel movement in pixels. Down zooms out.
 #[must_use]
 pub fn wheel_factor(delta_px: f64) -> f64 {
     (-delta_px / WHEEL_PX).clamp(-1.0, 1.0).exp()
 }
 
-/// How far the map has moved under `point` when it changed from one box to another: what must be scrolled
-/// for that point of the map to lie there again.
+/// The distance the map moved under `point` when its box changed: scroll by it to keep that point in place.
 #[must_use]
 pub fn drift(before: Box2, after: Box2, point: Point) -> Point {
     let share = |at: f64, from: f64, length: f64| (at - from) / length.max(1.0);
@@ -64,15 +63,14 @@ pub fn drift(before: Box2, after: Box2, point: Point) -> Point {
     )
 }
 
-/// The transform, about its own corner, that makes `now` look like `looks`.
+/// The transform, with its origin at the corner, that makes `now` look like `looks`.
 #[must_use]
 pub fn transform(now: Box2, looks: Box2) -> String {
     let (x, y) = (decimal(looks.left - now.left), decimal(looks.top - now.top));
     format!("translate({x}px, {y}px) scale({})", decimal(looks.width / now.width.max(1.0)))
 }
 
-/// A number with three digits after the point, as styles want it. Floats that write themselves cost the
-/// browser half fifteen kilobytes.
+/// A number with three decimals for CSS. Rust's float formatting would add fifteen kilobytes to the module.
 #[must_use]
 pub fn decimal(number: f64) -> String {
     let thousandths = (number * 1_000.0).round() as i64;
@@ -81,25 +79,25 @@ pub fn decimal(number: f64) -> String {
     format!("{sign}{}.{:03}", thousandths / 1_000, thousandths % 1_000)
 }
 
-/// Two fingers on the map.
+/// A pinch with two fingers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pinch {
-    /// The map when they touched it.
+    /// The map at the start.
     pub start: Box2,
-    /// Between them then.
+    /// The middle between the fingers at the start.
     middle: Point,
     distance: f64,
 }
 
 impl Pinch {
-    /// Begins.
+    /// Starts a pinch.
     #[must_use]
     pub fn new(start: Box2, one: Point, other: Point) -> Self {
         Self { start, middle: between(one, other), distance: distance(one, other) }
     }
 
-    /// Where the map is to be seen while the fingers are there: the points they touched stay under them.
-    /// `factor` may be held back by the limits.
+    /// The factor and the box of the map during the pinch: the touched points stay under the fingers. `limit` bounds
+    /// the factor.
     #[must_use]
     pub fn looks(self, one: Point, other: Point, limit: impl Fn(f64) -> f64) -> (f64, Box2) {
         let factor = limit(distance(one, other) / self.distance.max(1.0));
@@ -130,23 +128,23 @@ mod tests {
     const ROOM: Box2 = Box2 { left: 100.0, top: 50.0, width: 400.0, height: 200.0 };
 
     #[test]
-    fn no_further_than_the_room_and_no_closer_than_a_large_seat() {
+    fn magnification_is_limited_by_the_room_and_the_largest_seat() {
         assert_eq!((clamped(0.2, 16.0), clamped(2.0, 16.0), clamped(9.0, 16.0)), (1.0, 2.0, 4.0));
         assert_eq!(clamped(2.0, 100.0), 1.0, "seats of a tiny room are large enough at once");
         assert_eq!((start(12.5, true), start(12.5, false), start(40.0, true)), (2.0, 1.0, 1.0));
     }
 
     #[test]
-    fn the_wheel_is_even_both_ways_and_never_wild() {
+    fn the_wheel_is_symmetric_and_limited() {
         assert!((wheel_factor(100.0) * wheel_factor(-100.0) - 1.0).abs() < 1e-9);
         assert!(wheel_factor(-100.0) > 1.0);
         assert_eq!(wheel_factor(1e9), wheel_factor(5_000.0));
     }
 
     #[test]
-    fn the_point_one_looks_at_stays() {
+    fn zooming_keeps_the_point_in_place() {
         let twice = Box2 { width: 800.0, height: 400.0, ..ROOM };
-        // A quarter of the way across: 100 px from the edge became 200.
+        // A quarter of the width: 100 px from the edge became 200.
         assert_eq!(drift(ROOM, twice, (200.0, 50.0)), (100.0, 0.0));
         assert_eq!(drift(ROOM, ROOM, (222.0, 111.0)), (0.0, 0.0));
     }
@@ -159,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn fingers_keep_the_points_they_touched() {
+    fn a_pinch_keeps_the_touched_points_under_the_fingers() {
         let pinch = Pinch::new(ROOM, (200.0, 100.0), (300.0, 100.0));
         let (factor, looks) = pinch.looks((150.0, 120.0), (350.0, 120.0), |factor| factor);
         assert_eq!(factor, 2.0);

@@ -1,6 +1,6 @@
-//! Values that live as long as the page, lists that never change, and parts of the page that come later.
+//! Values that live as long as the page, static lists, and deferred parts of the page.
 
-pub(super) mod kept;
-pub(super) mod later;
-pub(super) mod once;
-pub mod told;
+pub(super) mod deferred;
+pub(super) mod drawn_once;
+pub(super) mod page_cell;
+pub mod page_signal;

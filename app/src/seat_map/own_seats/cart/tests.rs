@@ -1,4 +1,4 @@
-//! The wish, the hold and the requests between them.
+//! Tests of the wish, the hold and the requests between them.
 
 use super::*;
 use domain::api::{PlaceLine, SeatLine};
@@ -48,12 +48,12 @@ fn with_places(seats: &[SeatIndex], places: &[AreaQuantity]) -> HoldView {
 }
 
 #[test]
-fn places_are_taken_and_let_go_one_by_one_beside_seats() {
+fn places_are_added_and_removed_beside_seats() {
     let mut cart = Cart::default();
-    cart.step(1, true);
+    cart.change_places(1, true);
     assert_eq!(cart.next_intent(), Some(Intent::Take { seats: vec![], places: Some(in_area(1, 1)) }));
-    cart.step(1, true);
-    cart.step(1, true);
+    cart.change_places(1, true);
+    cart.change_places(1, true);
     cart.tap(4);
     cart.granted(with_places(&[], &[in_area(1, 1)]));
     let (add, add_places) = (vec![4], vec![in_area(1, 2)]);
@@ -61,7 +61,7 @@ fn places_are_taken_and_let_go_one_by_one_beside_seats() {
     assert_eq!(cart.next_intent(), Some(change));
     cart.granted(with_places(&[4], &[in_area(1, 3)]));
     assert!(cart.is_settled());
-    assert_eq!(cart.step(1, false), Tapped::LetGo);
+    assert_eq!(cart.change_places(1, false), TapOutcome::Removed);
     let remove_places = vec![in_area(1, 1)];
     let change =
         Intent::Change { hold: Uuid::from_u128(7), add: vec![], remove: vec![], add_places: vec![], remove_places };
@@ -69,27 +69,30 @@ fn places_are_taken_and_let_go_one_by_one_beside_seats() {
 }
 
 #[test]
-fn places_count_towards_the_ten_and_nobody_wants_fewer_than_none() {
+fn places_count_towards_the_limit_and_stop_at_zero() {
     let mut cart = Cart::default();
-    (0..6).for_each(|seat| assert_eq!(cart.tap(seat), Tapped::Wanted));
-    (0..4).for_each(|_| assert_eq!(cart.step(0, true), Tapped::Wanted));
-    assert_eq!((cart.step(0, true), cart.tap(9), cart.count()), (Tapped::Full, Tapped::Full, 10));
-    (0..9).for_each(|_| assert_eq!(cart.step(0, false), Tapped::LetGo));
+    (0..6).for_each(|seat| assert_eq!(cart.tap(seat), TapOutcome::Added));
+    (0..4).for_each(|_| assert_eq!(cart.change_places(0, true), TapOutcome::Added));
+    assert_eq!(
+        (cart.change_places(0, true), cart.tap(9), cart.count()),
+        (TapOutcome::LimitReached, TapOutcome::LimitReached, 10)
+    );
+    (0..9).for_each(|_| assert_eq!(cart.change_places(0, false), TapOutcome::Removed));
     assert_eq!((cart.wanted_in(0), cart.count()), (0, 6));
 }
 
 #[test]
-fn an_area_that_is_full_leaves_what_it_has_and_what_is_held() {
+fn a_full_area_limits_the_wish_to_held_and_left_places() {
     let mut cart = Cart::default();
-    cart.learn(Some(with_places(&[1], &[in_area(0, 2)])));
-    (0..3).for_each(|_| assert_eq!(cart.step(0, true), Tapped::Wanted));
+    cart.replace_hold(Some(with_places(&[1], &[in_area(0, 2)])));
+    (0..3).for_each(|_| assert_eq!(cart.change_places(0, true), TapOutcome::Added));
     cart.next_intent().expect("a change");
     cart.refused(&[], &[(0, 1)]);
     assert_eq!((cart.wanted_in(0), cart.want()), (3, [1].as_slice()));
 }
 
 #[test]
-fn the_first_tap_takes_and_taps_made_meanwhile_travel_together() {
+fn the_first_tap_takes_and_taps_made_meanwhile_are_coalesced() {
     let mut cart = Cart::default();
     cart.tap(4);
     assert_eq!(cart.next_intent(), Some(take(vec![4])));
@@ -103,49 +106,49 @@ fn the_first_tap_takes_and_taps_made_meanwhile_travel_together() {
 }
 
 #[test]
-fn another_place_is_taken_and_the_first_let_go_in_one_step() {
+fn an_exchange_adds_and_removes_in_one_request() {
     let mut cart = Cart::default();
-    cart.learn(Some(with_places(&[1, 2], &[in_area(0, 1)])));
-    assert_eq!(cart.want_instead(&[9, 2, 9]), Tapped::Wanted);
+    cart.replace_hold(Some(with_places(&[1, 2], &[in_area(0, 1)])));
+    assert_eq!(cart.exchange_for(&[9, 2, 9]), TapOutcome::Added);
     let (add, remove, remove_places) = (vec![9], vec![1], vec![in_area(0, 1)]);
     let change = Intent::Change { hold: Uuid::from_u128(7), add, remove, add_places: vec![], remove_places };
     assert_eq!(cart.next_intent(), Some(change));
     cart.granted(HoldView { paying: true, ..hold(&[2, 9]) });
-    assert_eq!(cart.want_instead(&[4]), Tapped::Paying);
+    assert_eq!(cart.exchange_for(&[4]), TapOutcome::PaymentPending);
     assert_eq!(cart.want(), [2, 9]);
 }
 
-/// Somebody who holds seats 1 and 2 and has asked for 8 and 9 in their place.
-fn asked_for_another_place() -> Cart {
+/// A cart that holds seats 1 and 2 and has requested 8 and 9 in exchange.
+fn exchange_requested() -> Cart {
     let mut cart = Cart::default();
-    cart.learn(Some(with_places(&[1, 2], &[in_area(0, 1)])));
-    cart.want_instead(&[8, 9]);
+    cart.replace_hold(Some(with_places(&[1, 2], &[in_area(0, 1)])));
+    cart.exchange_for(&[8, 9]);
     cart.next_intent().expect("a change");
     cart
 }
 
 #[test]
-fn another_place_that_cannot_be_had_whole_costs_nothing_that_is_held() {
-    let mut cart = asked_for_another_place();
+fn a_refused_exchange_keeps_the_hold() {
+    let mut cart = exchange_requested();
     assert!(cart.refused(&[9], &[]));
     assert_eq!((cart.want(), cart.wanted_in(0)), ([1, 2].as_slice(), 1));
-    assert!(cart.is_settled(), "and nothing is asked for");
+    assert!(cart.is_settled(), "no request is due");
     cart.tap(5);
     cart.next_intent().expect("a change");
-    assert!(!cart.refused(&[5], &[]), "a seat beside one's own is a seat as any other");
+    assert!(!cart.refused(&[5], &[]), "a seat beside the hold is an ordinary seat");
 }
 
 #[test]
-fn what_was_chosen_while_another_place_was_asked_for_stays_chosen() {
-    let mut cart = asked_for_another_place();
+fn seats_chosen_during_an_exchange_stay_in_the_wish() {
+    let mut cart = exchange_requested();
     cart.tap(5);
-    cart.step(3, true);
+    cart.change_places(3, true);
     assert!(cart.refused(&[8, 9], &[]));
     assert_eq!((cart.want(), cart.wanted_in(0), cart.wanted_in(3)), ([1, 2, 5].as_slice(), 1, 1));
-    // The second place travels with a seat of which somebody else was first: that one is all it costs.
+    // A seat requested beside the exchange was refused: only that seat is lost.
     let mut cart = Cart::default();
-    cart.learn(Some(hold(&[1])));
-    cart.want_instead(&[8]);
+    cart.replace_hold(Some(hold(&[1])));
+    cart.exchange_for(&[8]);
     cart.tap(5);
     cart.next_intent().expect("a change");
     assert!(!cart.refused(&[5], &[]));
@@ -160,15 +163,15 @@ fn what_was_chosen_while_another_place_was_asked_for_stays_chosen() {
 }
 
 #[test]
-fn a_third_place_chosen_before_the_second_was_answered_is_whole_or_nothing_as_well() {
-    let mut cart = asked_for_another_place();
-    cart.want_instead(&[6, 7]);
+fn a_second_exchange_before_the_answer_is_all_or_nothing_as_well() {
+    let mut cart = exchange_requested();
+    cart.exchange_for(&[6, 7]);
     cart.granted(hold(&[8, 9]));
     cart.next_intent().expect("a change");
     assert!(cart.refused(&[6], &[]));
     assert_eq!(cart.want(), [8, 9]);
-    // Once they are held they are one's own: what is lost beside them is one seat.
-    cart.want_instead(&[6, 7]);
+    // Once held, exchanged seats are ordinary seats: a refusal beside them loses one seat.
+    cart.exchange_for(&[6, 7]);
     cart.next_intent().expect("a change");
     cart.granted(hold(&[6, 7]));
     cart.tap(6);
@@ -181,28 +184,28 @@ fn a_third_place_chosen_before_the_second_was_answered_is_whole_or_nothing_as_we
 }
 
 #[test]
-fn whoever_holds_nothing_takes_what_is_left_of_a_place() {
+fn an_exchange_without_a_hold_takes_the_seats_that_are_left() {
     let mut cart = Cart::default();
-    cart.want_instead(&[8, 9]);
+    cart.exchange_for(&[8, 9]);
     cart.next_intent().expect("a hold");
     assert!(!cart.refused(&[9], &[]));
     assert_eq!(cart.next_intent(), Some(take(vec![8])));
 }
 
 #[test]
-fn letting_the_last_seat_go_drops_the_hold() {
+fn releasing_the_last_seat_drops_the_hold() {
     let mut cart = Cart::default();
-    cart.learn(Some(hold(&[4])));
-    assert_eq!(cart.tap(4), Tapped::LetGo);
+    cart.replace_hold(Some(hold(&[4])));
+    assert_eq!(cart.tap(4), TapOutcome::Removed);
     assert_eq!(cart.next_intent(), Some(Intent::Drop { hold: Uuid::from_u128(7) }));
     cart.dropped();
     assert!(cart.is_settled());
 }
 
 #[test]
-fn a_refusal_costs_the_named_seat_and_nothing_else() {
+fn a_refusal_removes_only_the_named_seat() {
     let mut cart = Cart::default();
-    cart.learn(Some(hold(&[1, 2])));
+    cart.replace_hold(Some(hold(&[1, 2])));
     cart.tap(3);
     cart.tap(4);
     cart.next_intent().expect("a change");
@@ -212,7 +215,7 @@ fn a_refusal_costs_the_named_seat_and_nothing_else() {
 }
 
 #[test]
-fn a_refusal_that_names_nothing_is_not_asked_again() {
+fn a_refusal_without_seats_is_not_retried() {
     let mut cart = Cart::default();
     cart.tap(3);
     cart.next_intent().expect("a hold");
@@ -222,88 +225,88 @@ fn a_refusal_that_names_nothing_is_not_asked_again() {
 }
 
 #[test]
-fn an_eleventh_seat_is_not_asked_for() {
+fn an_eleventh_seat_is_not_requested() {
     let mut cart = Cart::default();
     for seat in 0..10 {
-        assert_eq!(cart.tap(seat), Tapped::Wanted);
+        assert_eq!(cart.tap(seat), TapOutcome::Added);
     }
-    assert_eq!(cart.tap(10), Tapped::Full);
-    assert_eq!(cart.tap(0), Tapped::LetGo, "giving back is always possible");
+    assert_eq!(cart.tap(10), TapOutcome::LimitReached);
+    assert_eq!(cart.tap(0), TapOutcome::Removed, "releasing is always possible");
 }
 
 #[test]
-fn seats_of_an_expired_hold_can_be_asked_for_again() {
+fn seats_of_an_expired_hold_can_be_reclaimed() {
     let mut cart = Cart::default();
-    cart.learn(Some(hold(&[1, 2])));
+    cart.replace_hold(Some(hold(&[1, 2])));
     cart.expired();
     assert!(cart.want().is_empty() && cart.held().is_none());
-    cart.ask_again();
+    cart.reclaim_lost();
     assert_eq!(cart.next_intent(), Some(take(vec![1, 2])));
 }
 
 #[test]
-fn a_request_overtaken_by_the_end_of_the_hold_is_still_the_only_one() {
+fn a_request_overtaken_by_the_expiry_still_blocks_the_next() {
     let mut cart = Cart::default();
-    cart.learn(Some(hold(&[1])));
+    cart.replace_hold(Some(hold(&[1])));
     cart.tap(2);
     cart.next_intent().expect("a change");
     let number = cart.number();
     cart.expired();
-    cart.ask_again();
-    assert_ne!(cart.number(), number, "its answer does not count any more");
+    cart.reclaim_lost();
+    assert_ne!(cart.number(), number, "its answer is ignored");
     assert!(!cart.is_due(), "one request at a time");
     cart.answered();
     assert_eq!(cart.next_intent(), Some(take(vec![1, 2])));
 }
 
 #[test]
-fn more_time_is_news_of_the_time_and_of_no_seat() {
+fn an_extension_changes_only_the_expiry() {
     let mut cart = Cart::default();
-    cart.learn(Some(hold(&[1])));
+    cart.replace_hold(Some(hold(&[1])));
     let longer = HoldView { expires_at_ms: 9_000, latest_ms: 20_000, ..hold(&[1]) };
     cart.tap(2);
     cart.next_intent().expect("a change");
-    assert!(cart.lasts_longer(&longer), "also while a request is on its way");
+    assert!(cart.extend_time(&longer), "also while a request is in flight");
     cart.granted(HoldView { expires_at_ms: 9_000, ..hold(&[1, 2]) });
-    assert!(cart.lasts_longer(&longer), "an answer that was late");
-    assert_eq!((cart.want(), cart.holds(2)), ([1, 2].as_slice(), true), "what was taken meanwhile stays");
+    assert!(cart.extend_time(&longer), "an answer that was late");
+    assert_eq!((cart.want(), cart.holds(2)), ([1, 2].as_slice(), true), "seats taken meanwhile stay");
     assert_eq!(cart.held().map(|held| (held.expires_at_ms, held.latest_ms)), Some((9_000, 20_000)));
-    assert!(!cart.lasts_longer(&HoldView { id: Uuid::from_u128(8), ..longer.clone() }), "another hold");
+    assert!(!cart.extend_time(&HoldView { id: Uuid::from_u128(8), ..longer.clone() }), "another hold");
     cart.granted(HoldView { paying: true, ..hold(&[1, 2]) });
-    assert!(!cart.lasts_longer(&longer), "paying has set its own time");
-    assert!(!Cart::default().lasts_longer(&longer));
+    assert!(!cart.extend_time(&longer), "the payment set its own time");
+    assert!(!Cart::default().extend_time(&longer));
 }
 
 #[test]
-fn what_was_bought_is_not_lost() {
+fn bought_seats_are_not_lost() {
     let mut cart = Cart::default();
-    cart.learn(Some(HoldView { paying: true, ..hold(&[1]) }));
-    cart.moved_on();
+    cart.replace_hold(Some(HoldView { paying: true, ..hold(&[1]) }));
+    cart.finish();
     assert!(cart.held().is_none() && cart.want().is_empty() && !cart.has_lost());
 }
 
 #[test]
-fn whoever_begins_to_pay_is_paying_before_anybody_says_so() {
+fn a_recorded_payment_counts_before_the_server_reports_it() {
     let (mine, booking) = (Uuid::from_u128(7), Uuid::from_u128(9));
     let mut cart = Cart::default();
-    cart.learn(Some(hold(&[1])));
-    cart.payment_begun(Uuid::from_u128(8), booking);
+    cart.replace_hold(Some(hold(&[1])));
+    cart.record_payment(Uuid::from_u128(8), booking);
     assert!(!cart.is_paying(), "that was another hold");
-    cart.payment_begun(mine, booking);
+    cart.record_payment(mine, booking);
     assert_eq!((cart.is_paying(), cart.held().and_then(|held| held.booking)), (true, Some(booking)));
-    assert_eq!(cart.tap(2), Tapped::Paying);
+    assert_eq!(cart.tap(2), TapOutcome::PaymentPending);
 }
 
 #[test]
-fn nothing_changes_while_a_payment_is_in_progress() {
+fn taps_are_refused_during_a_payment() {
     let mut cart = Cart::default();
-    cart.learn(Some(HoldView { paying: true, ..hold(&[1]) }));
-    assert_eq!(cart.tap(1), Tapped::Paying);
-    assert_eq!(cart.tap(2), Tapped::Paying);
+    cart.replace_hold(Some(HoldView { paying: true, ..hold(&[1]) }));
+    assert_eq!(cart.tap(1), TapOutcome::PaymentPending);
+    assert_eq!(cart.tap(2), TapOutcome::PaymentPending);
 }
 
 #[test]
-fn a_hold_of_another_tab_is_joined() {
+fn a_hold_of_another_tab_joins_the_wish() {
     let mut cart = Cart::default();
     cart.tap(9);
     cart.next_intent().expect("a hold");
@@ -312,10 +315,10 @@ fn a_hold_of_another_tab_is_joined() {
 }
 
 #[test]
-fn news_that_crosses_a_request_is_left_to_its_answer() {
+fn a_read_hold_is_ignored_while_a_request_is_in_flight() {
     let mut cart = Cart::default();
     cart.tap(9);
     cart.next_intent().expect("a hold");
-    assert!(!cart.learn(None));
+    assert!(!cart.replace_hold(None));
     assert!(cart.wants(9));
 }

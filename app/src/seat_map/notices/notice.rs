@@ -1,4 +1,4 @@
-//! What the visitor is told when something did not go as hoped: which seat, what stays, what to do.
+//! Messages to the visitor after a refusal or a change: which seat, what stays, what to do next.
 
 use domain::api::{AreaProblem, SeatProblem};
 use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
@@ -8,30 +8,30 @@ use uuid::Uuid;
 use crate::browser::calls::Failure;
 use crate::language::{Arg, clock, current, listed, problem_in_words, tenths};
 use crate::say;
-use crate::seat_map::appearance::Look;
+use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::own_seats::offer::Offer;
 
-/// Something to tell.
+/// A message to the visitor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// Whether a button offers to ask for the lost seats again.
+    /// Whether a button requests the lost seats again.
     pub may_ask_again: bool,
-    /// The booking that has more to say.
+    /// A booking to link to.
     pub booking: Option<Uuid>,
     /// Other seats, available with one tap.
     pub offer: Option<Offer>,
-    /// A seat of somebody else: one tap, and the visitor is told when it is free.
+    /// A locked seat that the visitor can watch with one tap.
     pub watchable: Option<SeatIndex>,
-    /// No trouble: nobody is interrupted for it.
+    /// Whether it is good news, which a screen reader announces politely.
     pub is_good: bool,
-    /// Goes in front of the page's title, for whoever looks at another tab.
+    /// Put in front of the page title, for visitors in another tab.
     pub headline: Option<String>,
 }
 
 impl Notice {
-    /// These words, nothing to press.
+    /// A message without buttons.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -44,7 +44,7 @@ impl Notice {
         }
     }
 
-    /// Seats were refused; `others` says whether the visitor holds or wants others.
+    /// Seats were refused. `others` says whether the visitor holds or wants others.
     #[must_use]
     pub fn refused(seats: &[SeatProblem], others: bool) -> Self {
         let mut sentences = why_refused(seats);
@@ -53,7 +53,7 @@ impl Notice {
         Self { watchable, ..Self::new(sentences.join(" ")) }
     }
 
-    /// Seats were refused that were to take the place of what the visitor holds, which stays theirs.
+    /// An exchange was refused: the visitor keeps the hold.
     #[must_use]
     pub fn not_exchanged(seats: &[SeatProblem]) -> Self {
         let mut sentences = why_refused(seats);
@@ -61,29 +61,29 @@ impl Notice {
         Self::new(sentences.join(" "))
     }
 
-    /// Seats and places that the visitor had before: these are free and can be had in one tap, those are not.
+    /// Seats and places of an earlier attempt: some are free and offered for one tap, others are taken.
     #[must_use]
-    pub fn once_more(free: &[&str], gone: &[SeatProblem], short: &[AreaProblem], offer: Offer) -> Self {
+    pub fn reoffer(free: &[&str], gone: &[SeatProblem], short: &[AreaProblem], offer: Offer) -> Self {
         let count = offer.places.iter().fold(offer.seats.len(), |sum, places| sum + places.quantity as usize);
         let still_free = say!("map.still_free", count = count, seats = Arg::Ours(&listed(free)));
-        let sentences: Vec<String> = [still_free].into_iter().chain(by_state(gone)).chain(too_few(short)).collect();
+        let sentences: Vec<String> = [still_free].into_iter().chain(by_state(gone)).chain(shortages(short)).collect();
         Self { offer: Some(offer), is_good: true, ..Self::new(sentences.join(" ")) }
     }
 
-    /// Areas that the visitor had places in before have too few left; `others` as in [`Notice::refused`].
+    /// Adds areas with too few places left in front of the text.
     #[must_use]
-    pub fn and_too_few(self, short: &[AreaProblem]) -> Self {
-        let sentences: Vec<String> = too_few(short).into_iter().chain([self.text]).collect();
+    pub fn with_shortages(self, short: &[AreaProblem]) -> Self {
+        let sentences: Vec<String> = shortages(short).into_iter().chain([self.text]).collect();
         Self { text: sentences.join(" "), ..self }
     }
 
-    /// Whether the visitor's other seats are safe, where there is nothing else to say.
+    /// Whether the visitor's other seats are safe, with no other message.
     #[must_use]
-    pub fn what_stays(others: bool) -> Self {
+    pub fn others_status(others: bool) -> Self {
         Self::new(if others { say!("map.others_are_safe") } else { say!("map.pick_another") })
     }
 
-    /// The hold ended by itself.
+    /// The hold expired.
     #[must_use]
     pub fn expired(seats: &[String]) -> Self {
         let names: Vec<&str> = seats.iter().map(String::as_str).collect();
@@ -95,74 +95,73 @@ impl Notice {
         Self { may_ask_again: true, ..Self::new(text) }
     }
 
-    /// The hold was given back elsewhere, by the same visitor.
+    /// The same visitor released the hold elsewhere.
     #[must_use]
-    pub fn let_go_elsewhere() -> Self {
+    pub fn released_elsewhere() -> Self {
         Self { may_ask_again: true, ..Self::new(say!("map.let_go_elsewhere")) }
     }
 
-    /// The hold is over before its time, nobody said why, and its seats are not free.
+    /// The hold ended early for an unknown reason, and its seats are not free.
     #[must_use]
     pub fn ended() -> Self {
         Self { may_ask_again: true, ..Self::new(say!("map.hold_ended")) }
     }
 
-    /// The hold is over because the seats were paid for, or the payment came to an end: nothing was lost.
+    /// The hold was paid for, or its payment ended: nothing was lost.
     #[must_use]
-    pub fn moved_on(booking: Option<Uuid>) -> Self {
+    pub fn sale_finished(booking: Option<Uuid>) -> Self {
         let text = if booking.is_some() { say!("map.moved_on") } else { say!("map.sale_finished") };
         Self { booking, ..Self::new(text) }
     }
 
-    /// The limit of a hold.
+    /// The hold has reached its limit.
     #[must_use]
-    pub fn full() -> Self {
+    pub fn limit_reached() -> Self {
         Self::new(say!("map.full", most = MAX_SEATS_PER_HOLD))
     }
 
     /// A payment is in progress.
     #[must_use]
-    pub fn paying() -> Self {
+    pub fn payment_pending() -> Self {
         Self::new(say!("map.paying"))
     }
 
     /// The browser solves a puzzle before the seats are taken.
     #[must_use]
-    pub fn proving() -> Self {
+    pub fn solving_puzzle() -> Self {
         Self { is_good: true, ..Self::new(say!("map.proving")) }
     }
 
-    /// A seat that cannot be tapped, and why; `watchable` when it may come back.
+    /// A tapped seat is not free. `watchable` if it may become free.
     #[must_use]
-    pub fn not_free(name: &str, look: Look, watchable: Option<SeatIndex>) -> Self {
+    pub fn unavailable(name: &str, look: SeatAppearance, watchable: Option<SeatIndex>) -> Self {
         let text = match look {
-            Look::Booked => say!("map.is_sold", seat = name),
-            Look::Blocked => about("map.is_blocked", &[name]),
-            _ => about("map.is_held", &[name]),
+            SeatAppearance::Booked => say!("map.is_sold", seat = name),
+            SeatAppearance::Blocked => about_seats("map.is_blocked", &[name]),
+            _ => about_seats("map.is_held", &[name]),
         };
         Self { watchable, ..Self::new(text) }
     }
 
-    /// The visitor will be told.
+    /// The seat is being watched.
     #[must_use]
     pub fn watching(name: &str) -> Self {
         Self { is_good: true, ..Self::new(say!("map.watching", seat = name)) }
     }
 
-    /// What the visitor waited for has come; with no offer where it cannot be taken now.
+    /// A watched seat became free. Without an offer if it cannot be taken now.
     #[must_use]
-    pub fn free_now(name: &str, offer: Option<Offer>) -> Self {
+    pub fn watched_seat_free(name: &str, offer: Option<Offer>) -> Self {
         let headline = Some(say!("map.free_now_short", seat = name));
         let text = say!("map.free_now", seat = name);
         Self { offer, is_good: true, headline, ..Self::new(text) }
     }
 
-    /// The hold lasts longer, though not by as much as others' do: that much was given, where so much would have been
-    /// left. `None`: it was all one gets.
+    /// The extension was shorter than usual: `given_ms` instead of up to `left_ms`. `None` if nothing was cut.
     #[must_use]
-    pub fn less_time(given_ms: i64, left_ms: i64) -> Option<Self> {
+    pub fn shorter_extension(given_ms: i64, left_ms: i64) -> Option<Self> {
         let full_ms = HOLD_EXTENSION_MS.min(left_ms);
-        // The answer's instants are the store's own: what is missing was taken off, not rounded.
+        // Both times are the lock store's own: a difference is a cut, not rounding.
         if given_ms <= 0 || given_ms >= full_ms {
             return None;
         }
@@ -171,13 +170,13 @@ impl Notice {
         Some(Self { is_good: true, ..Self::new(text) })
     }
 
-    /// It will not come.
+    /// A watched seat was sold.
     #[must_use]
-    pub fn sold_after_all(name: &str) -> Self {
+    pub fn watched_seat_sold(name: &str) -> Self {
         Self { is_good: true, ..Self::new(say!("map.sold_after_all", seat = name)) }
     }
 
-    /// A request failed and nobody's seat stood in the way.
+    /// A request failed for a reason other than seats.
     #[must_use]
     pub fn failed(failure: &Failure) -> Self {
         match failure {
@@ -187,9 +186,9 @@ impl Notice {
     }
 }
 
-/// What happened to these seats; never nothing.
+/// Sentences for refused seats; at least one.
 fn why_refused(seats: &[SeatProblem]) -> Vec<String> {
-    let mut sentences = lost_by_a_moment(seats);
+    let mut sentences = taken_before_you(seats);
     sentences.extend(by_state(seats));
     if sentences.is_empty() {
         sentences.push(say!("map.gone"));
@@ -197,24 +196,24 @@ fn why_refused(seats: &[SeatProblem]) -> Vec<String> {
     sentences
 }
 
-/// A sentence for each moment by which seats were lost: `C7 and C8 were taken 0.4 s before you.`
-fn lost_by_a_moment(seats: &[SeatProblem]) -> Vec<String> {
-    let mut moments: Vec<(String, Vec<&str>)> = Vec::new();
+/// A sentence per delay by which seats were lost: `C7 and C8 were taken 0.4 s before you.`
+fn taken_before_you(seats: &[SeatProblem]) -> Vec<String> {
+    let mut delays: Vec<(String, Vec<&str>)> = Vec::new();
     for seat in seats {
         let Some(ago) = seat.taken_ms_ago.map(in_seconds) else { continue };
-        match moments.iter_mut().find(|(known, _)| *known == ago) {
+        match delays.iter_mut().find(|(known, _)| *known == ago) {
             Some((_, names)) => names.push(&seat.label),
-            None => moments.push((ago, vec![&seat.label])),
+            None => delays.push((ago, vec![&seat.label])),
         }
     }
     let sentence = |(ago, names): (String, Vec<&str>)| {
         let (count, seats) = (names.len(), listed(&names));
         say!("map.was_taken_before_you", count = count, seats = Arg::Ours(&seats), ago = Arg::Ours(&ago))
     };
-    moments.into_iter().map(sentence).collect()
+    delays.into_iter().map(sentence).collect()
 }
 
-/// A sentence for each way in which seats are not free, apart from those that were lost by a moment.
+/// A sentence per state of the other refused seats.
 fn by_state(seats: &[SeatProblem]) -> Vec<String> {
     let of_state = |state: SeatState| -> Vec<&str> {
         let seats = seats.iter().filter(|seat| seat.state == state && seat.taken_ms_ago.is_none());
@@ -225,15 +224,15 @@ fn by_state(seats: &[SeatProblem]) -> Vec<String> {
         (of_state(SeatState::Booked), "map.was_sold"),
         (of_state(SeatState::Blocked), "map.is_blocked"),
     ];
-    taken.into_iter().filter(|(names, _)| !names.is_empty()).map(|(names, key)| about(key, &names)).collect()
+    taken.into_iter().filter(|(names, _)| !names.is_empty()).map(|(names, key)| about_seats(key, &names)).collect()
 }
 
-/// A sentence for each area with too few places left.
-fn too_few(areas: &[AreaProblem]) -> Vec<String> {
+/// A sentence per area with too few places left.
+fn shortages(areas: &[AreaProblem]) -> Vec<String> {
     areas.iter().map(|area| say!("map.places_short", area = &area.label, left = area.left)).collect()
 }
 
-/// `0.4 s`; what is shorter than a tenth is said so.
+/// `0.4 s`. Less than a tenth is worded as such.
 fn in_seconds(ms: u32) -> String {
     match (ms + 50) / 100 {
         0 => say!("map.less_than_seconds", seconds = Arg::Ours(&tenths(1, current()))),
@@ -242,7 +241,7 @@ fn in_seconds(ms: u32) -> String {
 }
 
 /// A sentence about seats.
-fn about(key: &str, names: &[&str]) -> String {
+fn about_seats(key: &str, names: &[&str]) -> String {
     say!(key, count = names.len(), seats = Arg::Ours(&listed(names)))
 }
 
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_seat_and_says_what_stays() {
+    fn a_refusal_names_the_seat_and_the_remaining_seats() {
         let notice = Notice::refused(&[problem("C7", SeatState::Locked)], true);
         assert_eq!(notice.text, "C7 is held by someone else. Your other seats are safe.");
         assert_eq!(notice.watchable, Some(1));
@@ -271,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn whoever_keeps_their_seats_is_told_so_and_offered_nothing_else() {
+    fn a_refused_exchange_keeps_the_seats_and_offers_nothing() {
         let notice = Notice::not_exchanged(&[problem("D4", SeatState::Locked)]);
         assert_eq!(notice.text, "D4 is held by someone else. You keep the seats you have.");
         assert_eq!((notice.watchable, notice.offer), (None, None));
     }
 
     #[test]
-    fn who_was_slower_is_told_by_how_much() {
+    fn a_lost_race_is_reported_with_its_delay() {
         let lost = |label, ms| SeatProblem { taken_ms_ago: Some(ms), ..problem(label, SeatState::Locked) };
         let notice = Notice::refused(&[lost("C7", 380), lost("C8", 420), lost("D1", 3), lost("D2", 1_260)], true);
         assert_eq!(
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn every_seat_is_named_by_what_happened_to_it() {
+    fn refused_seats_are_grouped_by_their_state() {
         let seats = [
             problem("C7", SeatState::Locked),
             problem("C8", SeatState::Locked),
@@ -303,36 +302,36 @@ mod tests {
     }
 
     #[test]
-    fn seats_one_had_before_are_said_to_be_free_or_whose_they_are() {
+    fn a_reoffer_lists_free_seats_and_the_state_of_the_others() {
         let offer = Offer { seats: [7].into(), places: [].into(), words: "Take C7 again".to_owned() };
-        let both = Notice::once_more(&["C7"], &[problem("C8", SeatState::Locked)], &[], offer.clone());
+        let both = Notice::reoffer(&["C7"], &[problem("C8", SeatState::Locked)], &[], offer.clone());
         assert_eq!(both.text, "C7 is still free. C8 is held by someone else.");
-        assert_eq!((both.is_good, both.offer.as_ref()), (true, Some(&offer)), "nobody is interrupted for it");
+        assert_eq!((both.is_good, both.offer.as_ref()), (true, Some(&offer)), "announced politely");
         let two = Offer { seats: [7, 8].into(), ..offer.clone() };
-        assert_eq!(Notice::once_more(&["C7", "C8"], &[], &[], two).text, "C7 and C8 are still free.");
+        assert_eq!(Notice::reoffer(&["C7", "C8"], &[], &[], two).text, "C7 and C8 are still free.");
         let places = Offer { seats: [].into(), places: [AreaQuantity { area: 0, quantity: 2 }].into(), ..offer };
         let short = [AreaProblem { area: 0, label: "Floor".to_owned(), left: 2 }];
-        let some = Notice::once_more(&["2 × Floor"], &[], &short, places);
+        let some = Notice::reoffer(&["2 × Floor"], &[], &short, places);
         assert_eq!(some.text, "2 × Floor are still free. Floor has only 2 places left.");
         let none = [AreaProblem { area: 0, label: "Floor".to_owned(), left: 0 }];
-        let none = Notice::what_stays(false).and_too_few(&none);
+        let none = Notice::others_status(false).with_shortages(&none);
         assert_eq!(none.text, "Floor has no places left. Please pick another seat.");
     }
 
     #[test]
-    fn whoever_gets_less_time_than_others_is_told_how_much_and_why() {
-        let notice = Notice::less_time(90_000, 180_000).expect("it is half");
+    fn a_shorter_extension_is_reported_with_its_reason() {
+        let notice = Notice::shorter_extension(90_000, 180_000).expect("it is half");
         assert!(notice.text.starts_with("You have 1:30 more, not 3:00, because"), "{}", notice.text);
-        assert_eq!(Notice::less_time(180_000, 180_000), None);
-        assert_eq!(Notice::less_time(60_000, 60_000), None, "the show allows no more");
-        assert_eq!(Notice::less_time(0, 180_000), None, "a repeat");
+        assert_eq!(Notice::shorter_extension(180_000, 180_000), None);
+        assert_eq!(Notice::shorter_extension(60_000, 60_000), None, "the show allows no more");
+        assert_eq!(Notice::shorter_extension(0, 180_000), None, "a replay");
     }
 
     #[test]
-    fn seats_that_were_bought_are_not_offered_again() {
+    fn a_finished_sale_does_not_offer_its_seats_again() {
         let booking = Uuid::from_u128(3);
-        let notice = Notice::moved_on(Some(booking));
+        let notice = Notice::sale_finished(Some(booking));
         assert_eq!((notice.may_ask_again, notice.booking), (false, Some(booking)));
-        assert!(!Notice::moved_on(None).may_ask_again);
+        assert!(!Notice::sale_finished(None).may_ask_again);
     }
 }

@@ -1,18 +1,18 @@
-//! The room as the browser knows it: where every loaded seat is, what it is called, what it costs.
+//! The room plan in the browser: position, name and price of every loaded seat.
 //!
-//! Built from [`PlanView`]; the rows of a large room arrive section by section. Pure.
+//! Built from [`PlanView`]. The rows of a large room arrive section by section. Pure.
 
 use domain::api::{CategoryView, PlanView, RowView, SeatKind, SeatLine};
 use domain::seats::SeatIndex;
 
-use super::appearance::Look;
+use super::appearance::SeatAppearance;
 use crate::language::Arg;
 use crate::say;
 
 /// One seat of a loaded section.
 #[derive(Clone, Copy, Debug)]
 pub struct Seat<'a> {
-    /// Name of its section; empty in a room of one part.
+    /// Name of its section; empty in a room without sections.
     pub section: &'a str,
     /// Row letter or number.
     pub row: &'a str,
@@ -29,8 +29,8 @@ pub struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// Name for people, by the rule of [`domain::layout::Layout::label`]: `C7`, `12-3`, or `Circle C7`
-    /// where the room has parts.
+    /// Name for people, by the rule of [`domain::layout::Layout::label`]: `C7`, `12-3`, or `Circle C7` where the room
+    /// has sections.
     #[must_use]
     pub fn name(&self) -> String {
         let digits_meet =
@@ -57,7 +57,7 @@ impl Seat<'_> {
     }
 }
 
-/// The category, and what its label does not say by itself.
+/// The category's label, with the seat kind added where the label does not mention it.
 fn what_in_words(kind: SeatKind, label: &str) -> String {
     let (word, key) = match kind {
         SeatKind::Standard => return label.to_owned(),
@@ -74,42 +74,42 @@ pub(super) fn row_in_words(part: &str, row: &str) -> String {
     if part.is_empty() { say!("map.row", row = row) } else { say!("map.row_of_part", part = part, row = row) }
 }
 
-/// A seat and how it stands, for a screen reader.
-pub(super) fn seat_and_state(seat: &str, look: Look) -> String {
+/// A seat and its state, for a screen reader.
+pub(super) fn seat_and_state(seat: &str, look: SeatAppearance) -> String {
     say!("map.seat_and_state", seat = Arg::Ours(seat), state = Arg::Ours(&look.in_words()))
 }
 
-/// What one looks at from the seats.
+/// The name of the screen or stage.
 pub(super) fn focus_in_words(focus: &str) -> String {
     if focus == "stage" { say!("map.stage") } else { say!("map.screen") }
 }
 
-/// The plan, with whatever rows are loaded.
+/// A room plan with the rows that are loaded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Room {
+pub struct RoomPlan {
     plan: PlanView,
 }
 
-impl Room {
-    /// The room of a plan.
+impl RoomPlan {
+    /// A plan with the rows that the API delivered.
     #[must_use]
     pub fn new(plan: PlanView) -> Self {
         Self { plan }
     }
 
-    /// The plan.
+    /// The plan as the API delivered it.
     #[must_use]
     pub fn plan(&self) -> &PlanView {
         &self.plan
     }
 
-    /// Whether this section's rows are here.
+    /// Whether this section's rows are loaded.
     #[must_use]
     pub fn is_loaded(&self, section: usize) -> bool {
         self.plan.sections.get(section).is_some_and(|section| !section.rows.is_empty())
     }
 
-    /// Takes over the rows another answer brought.
+    /// Adds the rows of sections that were not loaded.
     pub fn merge(&mut self, other: PlanView) {
         for (mine, theirs) in self.plan.sections.iter_mut().zip(other.sections) {
             if mine.rows.is_empty() && mine.first == theirs.first {
@@ -118,7 +118,7 @@ impl Room {
         }
     }
 
-    /// The section a seat lies in.
+    /// The section a seat is in.
     #[must_use]
     pub fn section_of(&self, seat: SeatIndex) -> Option<usize> {
         let after = self.plan.sections.partition_point(|section| section.first <= seat);
@@ -146,7 +146,7 @@ impl Room {
         })
     }
 
-    /// A seat as the cart lists it, before the server has.
+    /// A cart line for a seat, built without the server.
     #[must_use]
     pub fn line(&self, seat: SeatIndex) -> Option<SeatLine> {
         let facts = self.seat(seat)?;
@@ -218,7 +218,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_seat_is_found_by_its_index_and_named_with_its_section() {
-        let room = Room::new(two_sections());
+        let room = RoomPlan::new(two_sections());
         let seat = room.seat(5).expect("loaded");
         assert_eq!((seat.row, seat.number, seat.x, seat.y), ("B", "2", 20, 40));
         assert_eq!(room.seat(9).expect("loaded").name(), "Circle A2");
@@ -227,31 +227,31 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_room_of_one_part_needs_no_section_in_its_names() {
+    fn a_room_without_sections_has_no_section_in_seat_names() {
         let mut plan = two_sections();
         plan.sections[0].name.clear();
-        let room = Room::new(plan);
+        let room = RoomPlan::new(plan);
         assert_eq!(room.seat(0).expect("loaded").name(), "A1");
         assert_eq!(room.seat(0).expect("loaded").in_words(), "Row A seat 1, Gold, €12.50");
     }
 
     #[test]
-    fn names_follow_the_rule_of_the_layout() {
+    fn seat_names_follow_the_layout_rule() {
         let mut plan = two_sections();
         plan.sections[0].name.clear();
         plan.sections[0].rows[0].label = "12".to_owned();
         plan.sections[0].rows[1].label.clear();
-        let room = Room::new(plan);
+        let room = RoomPlan::new(plan);
         assert_eq!(room.seat(2).expect("loaded").name(), "12-3");
         assert_eq!(room.seat(4).expect("loaded").in_words(), "Seat 1, Gold, €12.50");
     }
 
     #[test]
-    fn rows_arrive_section_by_section() {
+    fn merge_adds_rows_of_missing_sections_only() {
         let full = two_sections();
         let mut bare = full.clone();
         bare.sections.iter_mut().for_each(|section| section.rows.clear());
-        let mut room = Room::new(bare.clone());
+        let mut room = RoomPlan::new(bare.clone());
         assert!(!room.is_loaded(1) && room.seat(8).is_none());
         let mut answer = bare;
         answer.sections[1].rows = full.sections[1].rows.clone();

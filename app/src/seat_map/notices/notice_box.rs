@@ -1,4 +1,4 @@
-//! The box in which the page says what one must know now, and what one can do about it.
+//! The box that shows a notice and its buttons.
 
 use leptos::prelude::*;
 
@@ -8,9 +8,9 @@ use crate::seat_map::page_elements::SEATS;
 use crate::seat_map::session::Session;
 use crate::{browser, say};
 
-/// The box; in the tree even while there is nothing to say.
+/// The notice box. Present without a notice too, so that screen readers announce its changes.
 pub(in crate::seat_map) fn notice_view(session: Session) -> impl IntoView {
-    // What is no trouble waits until a screen reader is free to say it.
+    // Good news is announced politely, trouble at once.
     let text = move |is_good: bool| {
         session.notice.with(|notice| {
             let said = notice.as_ref().filter(|notice| notice.is_good == is_good);
@@ -26,7 +26,7 @@ pub(in crate::seat_map) fn notice_view(session: Session) -> impl IntoView {
     let booking = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.booking));
     let offer = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.offer.clone()));
     let shown = move || session.notice.with(Option::is_some);
-    // The buttons go with the notice: without a place of its own the focus would fall to the page's top.
+    // The buttons disappear with the notice: without a target the focus would fall to the page's top.
     let close = move |_| {
         browser::focus_first(SEATS);
         session.notice.set(None);

@@ -1,4 +1,4 @@
-//! The map read without a socket, for those whose connection does not come to stand: old as soon as it is read, yet a map.
+//! Reads the map over HTTP while no live connection can be opened. The map is stale as soon as it is read.
 
 use domain::json::{FromJson, Json};
 use domain::seats::{AreaIndex, SeatState};
@@ -7,10 +7,10 @@ use leptos::task::spawn_local;
 use super::connection_state::TRIES_UNTIL_OFFLINE;
 use super::map_changes;
 use crate::browser::calls::{self, Failure};
-use crate::seat_map::session::{Live, Session};
-use crate::seat_map::telling::notices::Notice;
+use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::session::{ConnectionStatus, Session};
 
-/// The map as the API tells it without a socket.
+/// The map in the API's HTTP format.
 struct SeatsView {
     epoch: u64,
     version: u64,
@@ -41,14 +41,13 @@ impl FromJson for PlacesLeft {
 }
 
 impl SeatsView {
-    /// Every seat; `None` when a digit is none.
+    /// Every seat's state; `None` for an invalid digit.
     fn map(&self) -> Option<Vec<SeatState>> {
         self.states.bytes().map(|digit| SeatState::from_byte(digit.wrapping_sub(b'0'))).collect()
     }
 }
 
-/// Reads the map without a socket, where there is none and either nothing was ever read or people
-/// were told that it is old.
+/// Reads the map over HTTP if there is no connection and the map is missing or already shown as stale.
 pub(in crate::seat_map) fn read_map_if_offline(session: Session) {
     let failures = session.connection.with_value(|connection| connection.failures);
     let has_room = session.room.with_untracked(Option::is_some);
@@ -59,14 +58,15 @@ pub(in crate::seat_map) fn read_map_if_offline(session: Session) {
     spawn_local(async move {
         let seats = match calls::read::<SeatsView>(&session.path("/seats")).await {
             Ok(seats) => seats,
-            // Without an answer the next failure asks again.
+            // Without an answer the next failed attempt reads again.
             Err(Failure::Unreachable) => return,
             Err(refused @ Failure::Problem(_)) => return show_failure_once(session, &refused),
         };
         let reached = session.connection.with_value(|connection| connection.follower.resume_from());
         let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
-        // The socket goes on from where it was itself: deltas repeat what this map says already.
-        if let (Some(map), false, true) = (seats.map(), is_older, session.connection_status.get_untracked() != Live::On)
+        // The live connection resumes from its own version: its deltas repeat what this map contains.
+        if let (Some(map), false, true) =
+            (seats.map(), is_older, session.connection_status.get_untracked() != ConnectionStatus::Live)
         {
             map_changes::replace_map(session, &map);
             session.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
@@ -74,15 +74,15 @@ pub(in crate::seat_map) fn read_map_if_offline(session: Session) {
     });
 }
 
-/// Says why there is no map: seats cannot be held just now, for one. Once until the connection is there again, and
-/// not over what is said already.
+/// Shows why there is no map (for example, seats cannot be held now). Once until the next connection, and never over
+/// another notice.
 fn show_failure_once(session: Session, refused: &Failure) {
-    let is_told = session.connection.with_value(|connection| connection.said.is_some());
-    if is_told || session.notice.with_untracked(Option::is_some) {
+    let is_shown = session.connection.with_value(|connection| connection.map_failure_notice.is_some());
+    if is_shown || session.notice.with_untracked(Option::is_some) {
         return;
     }
     let notice = Notice::failed(refused);
-    session.connection.update_value(|connection| connection.said = Some(notice.clone()));
+    session.connection.update_value(|connection| connection.map_failure_notice = Some(notice.clone()));
     session.notice.set(Some(notice));
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_map_in_digits_reads_as_states() {
+    fn a_map_in_digits_is_parsed_as_seat_states() {
         let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned(), areas: vec![] };
         let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
         assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
@@ -99,7 +99,7 @@ mod tests {
         let read = domain::json::read::<SeatsView>(
             r#"{"epoch":7,"version":3,"states":"02","areas":[{"area":1,"left":40,"name":"Floor"}]}"#,
         );
-        let read = read.expect("as the API says it");
+        let read = read.expect("the API's format");
         assert_eq!((read.epoch, read.version, read.map()), (7, 3, Some(vec![SeatState::Available, SeatState::Booked])));
         assert_eq!(read.areas.iter().map(|area| (area.area, area.left)).collect::<Vec<_>>(), [(1, 40)]);
     }

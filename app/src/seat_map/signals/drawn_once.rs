@@ -1,14 +1,14 @@
-//! Lists that never change after they were drawn: seats, rows, sections.
+//! Lists that never change after they are drawn: seats, rows, sections.
 //!
-//! Most of a list's code is for becoming another list; these have none of it. What is drawn instead of
-//! them, another section or the list twin, is drawn afresh.
+//! Most of a list's code turns it into another list. These lists do without. Another section or the list view is drawn
+//! from scratch.
 
 use leptos::prelude::*;
 use leptos::tachys::view::iterators::StaticVec;
 
 /// Collects views into a list that is drawn once.
 pub(in crate::seat_map) trait DrawnOnce: Iterator<Item: IntoView> + Sized {
-    /// The list.
+    /// Collects the views.
     fn drawn_once(self) -> StaticVec<Self::Item> {
         self.collect::<Vec<_>>().into()
     }
