@@ -1,10 +1,20 @@
-//! What people see: pages rendered on the server, islands brought to life in the browser.
+//! The user interface: pages rendered on the server, and islands that run in the browser.
 //!
-//! A page is a plain struct with everything it shows ([`Page`]); the server fills it and calls
-//! [`render`]. Nothing here loads data, and nothing here knows Postgres, Redis or axum. Pages exist on
-//! the server only; islands, the parts that live in the browser, compile for both.
+//! A page is a plain struct with all its data ([`Page`]); the server fills it and calls [`render`]. This crate loads no
+//! data and knows neither Postgres, Redis nor axum. Pages compile for the server only, islands for both.
+//!
+//! | module | content |
+//! |---|---|
+//! | `pages` | one module per public page |
+//! | `seat_map`, `checkout` | the island of a show's page: live map, hold, cart, payment |
+//! | `booking_status`, `waiting_room` | islands of a booking and of a waiting room |
+//! | `staff` | pages and islands of theatre staff |
+//! | `browser` | API calls, clock, storage and events of the browser |
+//! | `payment_retry` | data that survives a failed payment |
+//! | `language` | message catalogue, plurals, numbers, dates |
+//! | `shell`, `markup`, `site` | the document around a page, and the addresses of its files |
 
-// A view is one type as deep as its markup; the seat map's is deeper than the default allows.
+// The type of a view is as deep as its markup; the seat map's is deeper than the default limit.
 #![recursion_limit = "512"]
 
 #[cfg(feature = "pages")]

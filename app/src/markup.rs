@@ -2,20 +2,20 @@
 
 use domain::hidden_characters::is_bidi_override;
 
-/// The placeholder that Leptos leaves between two texts and behind a list: its islands look for a comment there. As it is
-/// written it is a parse error of HTML (`incorrectly-opened-comment`).
+/// The placeholder that Leptos writes between two texts and after a list; islands expect a comment there. As written it
+/// is a parse error of HTML (`incorrectly-opened-comment`).
 const PLACEHOLDER: &str = "<!>";
-/// The same comment, written as HTML has it.
+/// The same comment in valid HTML.
 const EMPTY_COMMENT: &str = "<!---->";
-/// Around every island. No text or attribute holds it: `<` is escaped there.
+/// The element around every island. Texts and attributes cannot contain it, because `<` is escaped there.
 const ISLAND: &str = "leptos-island";
-/// Isolates that messages write around names, always with their end: see `language::isolated`.
+/// Isolates that messages write around names, always in pairs: see `language::isolated`.
 const OURS: [char; 2] = ['\u{2068}', '\u{2069}'];
 
-/// The document as a visitor gets it.
+/// The document as sent to a visitor.
 ///
-/// Placeholders go, except in islands, where they are written as comments. So do the marks that override, embed or isolate
-/// a direction, from every source: elements around names isolate them.
+/// Placeholders are removed, or written as comments inside islands. Characters that override, embed or isolate a
+/// direction are removed whatever their source: elements around names isolate them.
 pub fn delivered(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
@@ -26,9 +26,9 @@ pub fn delivered(html: &str) -> String {
         rest = &rest[end..];
     }
     push_without_placeholders(&mut out, rest, "");
-    let turns_text = |letter: char| is_bidi_override(letter) && !OURS.contains(&letter);
-    if out.contains(turns_text) {
-        out.retain(|letter| !turns_text(letter));
+    let is_removed = |letter: char| is_bidi_override(letter) && !OURS.contains(&letter);
+    if out.contains(is_removed) {
+        out.retain(|letter| !is_removed(letter));
     }
     out
 }
@@ -42,7 +42,7 @@ fn push_without_placeholders(out: &mut String, html: &str, instead: &str) {
     }
 }
 
-/// Length of the island that begins the text, those inside it included; all of a text that ends before it does.
+/// Length of the island at the start of the text, nested islands included. The whole text if the island has no end.
 fn island_length(html: &str) -> usize {
     let mut depth = 0_u32;
     for (at, name) in html.match_indices(ISLAND) {
@@ -63,18 +63,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_go_and_in_islands_become_comments() {
+    fn placeholders_are_removed_and_become_comments_in_islands() {
         let html = "<p>A<!>B</p><!><leptos-island data-props=\"{}\"><p>C<!></p><leptos-island><!></leptos-island>\
                     <!></leptos-island><p>D<!></p>";
         let sent = "<p>AB</p><leptos-island data-props=\"{}\"><p>C<!----></p><leptos-island><!----></leptos-island>\
                     <!----></leptos-island><p>D</p>";
         assert_eq!(delivered(html), sent);
-        assert_eq!(delivered("<leptos-island><!>"), "<leptos-island><!---->", "what has no end");
+        assert_eq!(delivered("<leptos-island><!>"), "<leptos-island><!---->", "an island without an end");
         assert_eq!(delivered("leptos-island<!>"), "leptos-island");
     }
 
     #[test]
-    fn marks_that_turn_text_around_go_and_those_of_messages_stay() {
+    fn direction_overrides_are_removed_and_isolates_of_messages_kept() {
         assert_eq!(delivered("<p>\u{202e}moor\u{202c} \u{2066}ليلى\u{200f}</p>"), "<p>moor ليلى\u{200f}</p>");
         assert_eq!(delivered("<p>\u{2068}C7\u{2069}!</p>"), "<p>\u{2068}C7\u{2069}!</p>");
     }

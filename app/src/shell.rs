@@ -1,7 +1,7 @@
-//! The document around every page: head, header, footer, and the one place that renders.
+//! The document around every page (head, header, footer), and the rendering of pages.
 //!
-//! Strict CSP holds here: no inline script, no style attribute. A page without an island ships one small script,
-//! which says who is signed in; the page itself never does, for caches keep it.
+//! Follows the strict content security policy: no inline script, no style attribute. A page without an island has one
+//! small script, which shows who is signed in. The page itself never contains that, because caches store it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use leptos::tachys::html::doctype;
 use crate::language::{self, Language};
 use crate::{markup, say, site};
 
-/// A town, theatre or anything else with a page of its own.
+/// A town, theatre or other thing with its own page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Name for people.
@@ -29,15 +29,15 @@ impl Place {
     }
 }
 
-/// The browser half comes in modules, so that nobody waits for what others use: see `xtask/src/site.rs`.
+/// The modules of the browser half. Each page loads only the one it needs: see `xtask/src/site.rs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Half {
-    /// What is needed after paying, and elsewhere.
+    /// Bookings and all other public pages.
     #[default]
     Pages,
     /// The page of a show: seat map and checkout.
     Show,
-    /// For people who work in a theatre.
+    /// Pages of theatre staff.
     Staff,
 }
 
@@ -45,7 +45,7 @@ impl Half {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Pages, Self::Show, Self::Staff];
 
-    /// Name of its files, and of the feature of `frontend`.
+    /// Name of the module's files, and of the feature of `frontend`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Half {
     }
 }
 
-/// Pages that a browser keeps, so that they open again without a network: each has a script that sees to it.
+/// Pages that a browser stores for offline use. A script of each does so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// Tickets.
@@ -66,7 +66,7 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// Address of its script.
+    /// Address of the script.
     fn script(self) -> String {
         site::address(match self {
             Self::Ticket => "/pkg/keep-ticket.js",
@@ -75,46 +75,45 @@ impl Kept {
     }
 }
 
-/// What the document says about a page outside its content.
+/// Data of the document outside a page's content.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// Title without the name of the site; empty on the front page.
+    /// Title without the site's name; empty on the front page.
     pub title: String,
     /// One sentence for search engines and previews.
     pub description: String,
-    /// Whether the page has an island, and so needs the browser half.
+    /// Whether the page has an island and needs the browser half.
     pub live: bool,
-    /// Groups of messages its islands use; the page carries them.
+    /// Groups of messages that its islands use. The page carries them.
     pub words: &'static [&'static str],
-    /// Which module its islands are in.
+    /// The module of its islands.
     pub half: Half,
-    /// The city the visitor is looking at, for the switch in the header.
+    /// The visitor's current city, for the header.
     pub city: Option<Place>,
-    /// What stands in the search field of the header.
+    /// Text in the header's search field.
     pub query: String,
-    /// Keeps search engines away: bookings, tickets, errors.
+    /// Whether search engines must not index it: bookings, tickets, errors.
     pub private: bool,
-    /// Whether it opens without a network once it was opened with one.
+    /// Whether the page is stored for offline use.
     pub kept: Option<Kept>,
 }
 
-/// A page with all it shows.
+/// A page with all its data.
 pub trait Page: Sized {
-    /// What goes around it.
+    /// Data for the document around it.
     fn head(&self) -> Head;
-    /// The content of `<main>`; of one type, so that the server need not compile every page again.
+    /// The content of `<main>`, as one type, so that the server does not compile the document again for every page.
     fn view(self) -> AnyView;
 }
 
-/// The page in English, as if it stood at the root.
+/// Renders the page in English, as if at the root.
 #[must_use]
 pub fn render(page: impl Page) -> String {
     render_in(Language::English, |_| "/".to_owned(), page)
 }
 
-/// The page as a full HTML document in a language; `address_in` says where it is found in another. The
-/// islands in it carry their props; everything reactive that rendering made is cleaned up before this
-/// returns.
+/// Renders the page as a full HTML document in a language. `address_in` returns its address in another language.
+/// Islands carry their props. All reactive values are cleaned up before this returns.
 #[must_use]
 pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, page: impl Page) -> String {
     language::speaking(language, || {
@@ -126,7 +125,7 @@ pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, pa
     })
 }
 
-/// Name of the site, in titles and in the header: the same in every language.
+/// Name of the site in titles and header, the same in every language.
 const SITE: &str = "Rowlock";
 
 fn document(language: Language, head: Head, content: AnyView, chooser: impl IntoView) -> impl IntoView {
@@ -135,7 +134,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
     } else {
         format!("{} · {SITE}", head.title)
     };
-    // A block of data, not a script: the content security policy lets it stand where it forbids inline scripts.
+    // A data block, not a script: the content security policy allows it where it forbids inline scripts.
     let words = (!head.words.is_empty()).then(|| {
         let carried = language::carried_by(language, head.words);
         view! { <script type="application/json" id="words" inner_html=carried></script> }
@@ -180,8 +179,8 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
     }
 }
 
-/// What the page of a live map has to style it until its seats can be taken; the rest, and the font, come then
-/// ([`LATER_STYLE`](crate::seat_map::LATER_STYLE)). Without scripts there is no map, and all of it comes at once.
+/// Style of a live map until its seats can be taken. The rest and the font load then
+/// ([`LATER_STYLE`](crate::seat_map::LATER_STYLE)). Without scripts there is no map, and all styles load at once.
 const MAP_STYLE: &str = "/style/map.css";
 
 fn style(is_map: bool) -> impl IntoView {
@@ -221,8 +220,8 @@ fn header(city: Option<Place>, query: String) -> impl IntoView {
     }
 }
 
-/// The way to one's account. Pages are the same for everybody, and kept by caches: whose account it is,
-/// `frontend/static/account.js` asks and writes here.
+/// The link to the account. Pages are the same for all visitors and stored by caches; `frontend/static/account.js`
+/// fetches and inserts the name.
 fn account() -> impl IntoView {
     view! {
         <a class="site-account" href="/account" data-testid="account-mark">
@@ -245,7 +244,7 @@ fn footer(chooser: impl IntoView) -> impl IntoView {
     }
 }
 
-/// The same page in other languages: plain links, each in its own words, so that everyone finds theirs.
+/// Links to the page in other languages, each in its own language.
 fn chooser(current: Language, address_in: impl Fn(Language) -> String) -> impl IntoView {
     let choices = Language::ALL.map(|language| {
         let (tag, address) = (language.tag(), address_in(language));
@@ -264,7 +263,7 @@ fn chooser(current: Language, address_in: impl Fn(Language) -> String) -> impl I
     }
 }
 
-/// The mark: a seat seen from above, which is also a rowlock on a gunwale.
+/// The logo: a seat seen from above, which is also a rowlock on a gunwale.
 fn mark() -> impl IntoView {
     view! {
         <svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false">
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_an_island_ships_no_script_but_the_one_that_says_who_is_signed_in() {
+    fn a_page_without_an_island_has_only_the_account_script() {
         let html = render(NotFound::nothing_here(Language::English));
         assert!(html.starts_with("<!DOCTYPE html>"), "{html}");
         assert!(html.contains("src=\"/pkg/account.js\""), "{html}");
@@ -328,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn a_live_page_loads_files_only_and_nothing_is_inline() {
+    fn a_page_with_an_island_has_no_inline_script_or_style() {
         let html = render(Live("Salt".to_owned()));
         assert!(html.contains("<script type=\"module\" src=\"/pkg/boot.js\"></script>"), "{html}");
         assert!(!html.contains("style=") && !html.contains("<style"), "{html}");
     }
 
     #[test]
-    fn the_page_of_a_map_waits_for_no_font_and_no_other_pages_style() {
+    fn the_page_of_a_map_loads_only_the_map_style_first() {
         struct Map;
         impl Page for Map {
             fn head(&self) -> Head {
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_says_its_language_and_where_to_read_it_in_another() {
+    fn a_document_has_its_language_and_links_to_others() {
         let address_in = |language: Language| format!("/films/tide?lang={}", language.tag());
         let html = render_in(Language::Arabic, address_in, NotFound::nothing_here(Language::Arabic));
         assert!(html.contains("<html lang=\"ar\" dir=\"rtl\">"), "{html}");
@@ -364,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_carries_the_words_of_its_islands_and_nothing_in_them_ends_their_element() {
+    fn a_page_carries_the_messages_of_its_islands_as_json() {
         struct Wordy;
         impl Page for Wordy {
             fn head(&self) -> Head {
@@ -383,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_valid_html_and_turns_no_text_around() {
+    fn a_document_is_valid_html_without_direction_overrides() {
         struct Titled;
         impl Page for Titled {
             fn head(&self) -> Head {
@@ -400,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_stay_text() {
+    fn hostile_names_are_escaped() {
         let html = render(Live("\"><script>alert('𝔽7')</script>".to_owned()));
         assert!(!html.contains("<script>"), "{html}");
     }

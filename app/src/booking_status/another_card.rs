@@ -1,4 +1,4 @@
-//! Another card after one that was declined: the seats are still held, and one press pays for them anew.
+//! Pays with another card after a declined one: the seats are still held, and one press creates a new booking.
 
 use domain::api::cancelling::IfLate;
 use domain::api::{BookingRequest, PayAtOnce};
@@ -9,22 +9,22 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::FollowedBooking;
-use super::asking::trouble;
+use super::asking::error_in_words;
 use crate::browser::{self, calls, ids};
-use crate::payment_retry::buyer_details::Typed;
+use crate::payment_retry::buyer_details::BuyerDetails;
 use crate::say;
 
-/// Where bookings are made.
+/// Path of the bookings.
 const BOOKINGS: &str = "/api/v1/bookings";
 
-/// The part of the new booking that leads to its payment page.
+/// The part of the new booking needed to open its payment page.
 #[derive(Deserialize)]
-struct Begun {
+struct StartedPayment {
     id: Uuid,
     pay_url: Option<String>,
 }
 
-/// The booking of the kept hold: same seats, same people, same sum.
+/// The request for the kept hold: same seats, people and total.
 fn request(booking: &FollowedBooking) -> Option<BookingRequest> {
     let kept = booking.kept_hold.as_ref()?;
     let (buyer, holder) = (booking.buyer.clone(), booking.holder.clone());
@@ -38,33 +38,33 @@ fn request(booking: &FollowedBooking) -> Option<BookingRequest> {
     })
 }
 
-/// The button, while a hold is kept; and why it did not work.
+/// The button while a hold is kept, and the error of the last press.
 pub(super) fn button(booking: RwSignal<FollowedBooking>) -> impl IntoView {
     let (busy, refused) = (RwSignal::new(false), RwSignal::new(None::<String>));
-    // One intent, one key: pressing again after no answer repeats the request.
+    // One intent, one key: a press after no answer repeats the request.
     let key = StoredValue::new(None::<String>);
     let pay = move || {
         let Some(mut request) = booking.with_untracked(request).filter(|_| !busy.get_untracked()) else { return };
-        if let Some(typed) = Typed::kept_for(None) {
-            request.if_late = typed.if_late;
+        if let Some(details) = BuyerDetails::load_for(None) {
+            request.if_late = details.if_late;
         }
         busy.set(true);
         refused.set(None);
         let with_key = key.get_value().unwrap_or_else(ids::new_key);
         key.set_value(Some(with_key.clone()));
         spawn_local(async move {
-            match calls::change::<Begun>(Method::POST, BOOKINGS, &with_key, &request).await {
-                Ok(begun) => browser::go_to(&begun.pay_url.unwrap_or_else(|| format!("/bookings/{}", begun.id))),
+            match calls::change::<StartedPayment>(Method::POST, BOOKINGS, &with_key, &request).await {
+                Ok(started) => browser::go_to(&started.pay_url.unwrap_or_else(|| format!("/bookings/{}", started.id))),
                 Err(failure) => {
                     if (400..500).contains(&failure.status()) {
                         key.set_value(None);
                     }
                     if matches!(failure.code(), "hold_expired" | "not_found" | "seats_taken") {
-                        // The page leads back to the seats instead.
+                        // The page then links back to the seats.
                         booking.update(|booking| booking.kept_hold = None);
                     }
                     busy.set(false);
-                    refused.set(Some(trouble(&failure, "status.card_unreachable")));
+                    refused.set(Some(error_in_words(&failure, "status.card_unreachable")));
                 }
             }
         });
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_new_booking_is_of_the_kept_hold_for_the_same_people_and_sum() {
+    fn the_new_booking_has_the_kept_hold_people_and_total() {
         let mut booking = followed(BookingState::Cancelled, MoneyState::Failed);
         assert_eq!(request(&booking), None, "nothing is held");
         let hold = Uuid::from_u128(7);

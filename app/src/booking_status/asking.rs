@@ -1,4 +1,4 @@
-//! What the buyer asks for about a booking: once however often they press, and what the page does when it is refused.
+//! Requests of the buyer about a booking: idempotent over several presses, with their errors.
 
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -11,61 +11,61 @@ use crate::browser::{self, ids};
 use crate::language::problem_in_words;
 use crate::say;
 
-/// A wish of the buyer's: outlives the panel that asks.
-pub(super) struct Asking<W: 'static> {
+/// A request and its state. It outlives the panel with its button.
+pub(super) struct BookingAction<W: 'static> {
     booking: RwSignal<FollowedBooking>,
-    /// Whether it is on its way.
+    /// Whether the request is in flight.
     pub busy: RwSignal<bool>,
-    /// Why it was refused.
+    /// The error of the last request.
     pub trouble: RwSignal<Option<String>>,
-    /// One intent, one key: pressing again after no answer does nothing twice.
+    /// The last request and its key: a press after no answer is a retry.
     attempt: StoredValue<Option<(W, String)>>,
 }
 
-impl<W: 'static> Clone for Asking<W> {
+impl<W: 'static> Clone for BookingAction<W> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<W: 'static> Copy for Asking<W> {}
+impl<W: 'static> Copy for BookingAction<W> {}
 
-impl<W: Clone + PartialEq + Serialize + Send + Sync + 'static> Asking<W> {
-    /// Nothing was asked for yet.
+impl<W: Clone + PartialEq + Serialize + Send + Sync + 'static> BookingAction<W> {
+    /// No request made yet.
     pub fn new(booking: RwSignal<FollowedBooking>) -> Self {
         Self { booking, busy: RwSignal::new(false), trouble: RwSignal::new(None), attempt: StoredValue::new(None) }
     }
 
-    /// Asks at this address of the booking's; `unreachable` is what is said where no answer comes.
-    pub fn send(self, address: &'static str, wish: W, unreachable: &'static str) {
+    /// Sends the request to this address of the booking. `unreachable` is the message for a missing answer.
+    pub fn send(self, address: &'static str, request: W, unreachable: &'static str) {
         if self.busy.get_untracked() {
             return;
         }
-        let again = self.attempt.get_value().filter(|(earlier, _)| *earlier == wish);
-        let key = again.map_or_else(ids::new_key, |(_, key)| key);
-        self.attempt.set_value(Some((wish.clone(), key.clone())));
+        let same = self.attempt.get_value().filter(|(earlier, _)| *earlier == request);
+        let key = same.map_or_else(ids::new_key, |(_, key)| key);
+        self.attempt.set_value(Some((request.clone(), key.clone())));
         self.busy.set(true);
         self.trouble.set(None);
         let page = self.booking.with_untracked(|booking| format!("/bookings/{}", booking.id));
         spawn_local(async move {
             let path = format!("/api/v1{page}/{address}");
-            match calls::change::<FollowedBooking>(Method::POST, &path, &key, &wish).await {
-                // Seats, sum and story are the page's: it is read again.
+            match calls::change::<FollowedBooking>(Method::POST, &path, &key, &request).await {
+                // The page shows seats, total and history, so it is loaded again.
                 Ok(_) => browser::go_to(&page),
                 Err(failure) => {
                     if (400..500).contains(&failure.status()) {
                         self.attempt.set_value(None);
                     }
                     self.busy.set(false);
-                    self.trouble.set(Some(trouble(&failure, unreachable)));
+                    self.trouble.set(Some(error_in_words(&failure, unreachable)));
                 }
             }
         });
     }
 }
 
-/// A failure as the buyer reads it.
-pub(super) fn trouble(failure: &Failure, unreachable: &'static str) -> String {
+/// The failure in words for the buyer.
+pub(super) fn error_in_words(failure: &Failure, unreachable: &'static str) -> String {
     match failure {
         Failure::Problem(problem) => problem_in_words(problem),
         Failure::Unreachable => say!(unreachable),

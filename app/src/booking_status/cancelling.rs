@@ -1,6 +1,6 @@
-//! Giving seats back: which ones, what comes back, and a second look before it is done.
+//! Cancels seats: which ones, the refund, and a confirmation.
 //!
-//! Places without numbers are given back with the whole booking only: they go with the last of its seats.
+//! Places without numbers are only cancelled with the whole booking, together with its last seat.
 
 use domain::api::cancelling::CancelRequest;
 use domain::api::{PlaceLine, SeatLine};
@@ -10,61 +10,61 @@ use domain::seats::SeatIndex;
 use leptos::prelude::*;
 
 use super::FollowedBooking;
-use super::asking::Asking;
+use super::asking::BookingAction;
 use crate::browser;
 use crate::language::{current, money};
 use crate::say;
 
-/// What is said where no answer comes.
+/// Message for a missing answer.
 const UNREACHABLE: &str = "cancel.unreachable";
-/// The button that asks for the second look, which it gives way to.
+/// Id of the button that opens the confirmation, which replaces it.
 const OPEN: &str = "cancel-open";
 
-/// What the buyer does about it: outlives the panel.
+/// The buyer's choice. It outlives the panel.
 #[derive(Clone, Copy)]
 struct Choice {
     booking: RwSignal<FollowedBooking>,
     /// Seats that stay.
     kept: RwSignal<Vec<SeatIndex>>,
     open: RwSignal<bool>,
-    asking: Asking<CancelRequest>,
+    action: BookingAction<CancelRequest>,
 }
 
-/// The offer to cancel, while there is one; `open` while somebody looks at what would come back.
+/// The cancel button while the booking can be cancelled. `open` is true while the confirmation is shown.
 pub fn offer(booking: RwSignal<FollowedBooking>, open: RwSignal<bool>) -> impl IntoView {
-    let asking = Asking::new(booking);
-    let choice = Choice { booking, kept: RwSignal::new(Vec::new()), open, asking };
+    let action = BookingAction::new(booking);
+    let choice = Choice { booking, kept: RwSignal::new(Vec::new()), open, action };
     let can_cancel =
         Memo::new(move |_| booking.with(|booking| booking.cancel_until_ms.is_some() && booking.seat_offer.is_none()));
     move || can_cancel.get().then(|| panel(choice))
 }
 
 fn panel(choice: Choice) -> impl IntoView {
-    let Choice { open, asking: Asking { busy, trouble, .. }, .. } = choice;
-    let look_again = move |_| {
+    let Choice { open, action: BookingAction { busy, trouble, .. }, .. } = choice;
+    let show_confirmation = move |_| {
         open.set(true);
         request_animation_frame(|| browser::focus("cancel-panel"));
     };
     let keep = move |_| {
         open.set(false);
-        // What was pressed is hidden with the panel.
+        // The pressed button disappeared with the panel.
         request_animation_frame(|| browser::focus(OPEN));
     };
     view! {
         <div class="booking-cancel">
             <button type="button" class="button button-quiet" id=OPEN data-testid="cancel-open" aria-controls="cancel-panel"
                 aria-expanded=move || if open.get() { "true" } else { "false" }
-                hidden=move || open.get() on:click=look_again>
+                hidden=move || open.get() on:click=show_confirmation>
                 {say!("cancel.open")}
             </button>
             <div class="card booking-cancel-panel" id="cancel-panel" tabindex="-1" role="group" aria-label=say!("cancel.label")
                 hidden=move || !open.get()>
                 {seats(choice)}
-                <p data-testid="cancel-sum">{move || gone(choice).sum_in_words()}</p>
+                <p data-testid="cancel-sum">{move || cancelled_part(choice).sum_in_words()}</p>
                 <div role="alert" class="details-trouble">{move || trouble.get().map(|words| view! { <p>{words}</p> })}</div>
                 <p class="booking-cancel-acts">
                     <button type="button" class="button" data-testid="cancel-confirm"
-                        aria-disabled=move || if busy.get() || gone(choice).is_nothing() { "true" } else { "false" }
+                        aria-disabled=move || if busy.get() || cancelled_part(choice).is_nothing() { "true" } else { "false" }
                         on:click=move |_| submit(choice)>
                         {move || button_words(choice)}
                     </button>
@@ -75,7 +75,7 @@ fn panel(choice: Choice) -> impl IntoView {
     }
 }
 
-/// One box a seat; a booking of one seat needs none.
+/// A checkbox per seat. A booking of one seat has none.
 fn seats(choice: Choice) -> impl IntoView {
     let (lines, places) = choice.booking.with_untracked(|booking| (booking.seats.clone(), booking.places.clone()));
     let boxes = move |line: SeatLine| {
@@ -117,17 +117,17 @@ fn seats(choice: Choice) -> impl IntoView {
     })
 }
 
-/// What is to be given back.
+/// The seats and places to cancel.
 #[derive(Debug, PartialEq)]
-struct Gone {
+struct CancelledPart {
     seats: Vec<SeatLine>,
     places: Vec<PlaceLine>,
-    /// Whether nothing stays.
+    /// Whether the whole booking is cancelled.
     is_all: bool,
 }
 
-impl Gone {
-    /// All of a booking but these seats.
+impl CancelledPart {
+    /// The whole booking except these seats.
     fn of(booking: &FollowedBooking, kept: &[SeatIndex]) -> Self {
         let is_all = kept.is_empty();
         Self {
@@ -141,7 +141,7 @@ impl Gone {
         self.seats.is_empty() && self.places.is_empty()
     }
 
-    /// What comes back, and the fee that is kept.
+    /// The refund, and the fee that is kept.
     fn share(&self) -> Option<(Money, Money)> {
         let prices = self.seats.iter().map(|line| line.price).chain(self.places.iter().map(PlaceLine::total));
         let price = prices.map(Some).reduce(|sum, price| sum?.checked_add(price?)).flatten()?;
@@ -170,18 +170,18 @@ impl Gone {
     }
 }
 
-fn gone(choice: Choice) -> Gone {
-    choice.booking.with(|booking| choice.kept.with(|kept| Gone::of(booking, kept)))
+fn cancelled_part(choice: Choice) -> CancelledPart {
+    choice.booking.with(|booking| choice.kept.with(|kept| CancelledPart::of(booking, kept)))
 }
 
 fn button_words(choice: Choice) -> String {
-    if choice.asking.busy.get() { say!("common.one_moment") } else { gone(choice).button_words() }
+    if choice.action.busy.get() { say!("common.one_moment") } else { cancelled_part(choice).button_words() }
 }
 
 fn submit(choice: Choice) {
-    let gone = untrack(|| gone(choice));
-    if !gone.is_nothing() {
-        choice.asking.send("cancel", gone.request(), UNREACHABLE);
+    let cancelled_part = untrack(|| cancelled_part(choice));
+    if !cancelled_part.is_nothing() {
+        choice.action.send("cancel", cancelled_part.request(), UNREACHABLE);
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
     use domain::api::{BookingState, MoneyState};
     use domain::money::Currency;
 
-    use super::super::asking::trouble;
+    use super::super::asking::error_in_words;
     use super::super::tests::followed;
     use super::*;
     use crate::browser::calls::Failure;
@@ -199,7 +199,7 @@ mod tests {
         Money::new(minor, Currency::parse("EUR").expect("a code"))
     }
 
-    /// A booking of these seats, and of so many places on the floor at 10.00 each.
+    /// A booking of these seats, and of this many places on the floor at 10.00 each.
     fn booked(seats: &[(SeatIndex, i64)], floor: u32) -> FollowedBooking {
         let seat = |(seat, minor): &(SeatIndex, i64)| SeatLine {
             seat: *seat,
@@ -222,38 +222,39 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_and_the_fee_are_the_price() {
+    fn refund_and_fee_add_up_to_the_price() {
         let booking = booked(&[(7, 1_250), (8, 1_255)], 0);
-        let share = |kept: &[SeatIndex]| Gone::of(&booking, kept).share().map(|(back, fee)| (back.minor, fee.minor));
+        let share =
+            |kept: &[SeatIndex]| CancelledPart::of(&booking, kept).share().map(|(back, fee)| (back.minor, fee.minor));
         assert_eq!(share(&[]), Some((2_255, 250)));
         assert_eq!(share(&[7]), Some((1_130, 125)));
         assert_eq!(share(&[7, 8]), None);
     }
 
     #[test]
-    fn places_without_numbers_can_be_given_back_with_nothing_else() {
-        let gone = Gone::of(&booked(&[], 3), &[]);
-        assert!(!gone.is_nothing());
-        assert_eq!(gone.share(), Some((euro(2_700), euro(300))));
-        assert_eq!(gone.request(), CancelRequest { seats: None });
-        assert_eq!(gone.button_words(), "Cancel all places");
-        assert_eq!(Gone::of(&booked(&[], 1), &[]).button_words(), "Cancel the place");
+    fn a_booking_of_places_alone_can_be_cancelled() {
+        let cancelled_part = CancelledPart::of(&booked(&[], 3), &[]);
+        assert!(!cancelled_part.is_nothing());
+        assert_eq!(cancelled_part.share(), Some((euro(2_700), euro(300))));
+        assert_eq!(cancelled_part.request(), CancelRequest { seats: None });
+        assert_eq!(cancelled_part.button_words(), "Cancel all places");
+        assert_eq!(CancelledPart::of(&booked(&[], 1), &[]).button_words(), "Cancel the place");
     }
 
     #[test]
-    fn places_without_numbers_go_with_the_last_of_the_seats_and_stay_with_one() {
+    fn places_are_cancelled_only_with_the_last_seat() {
         let booking = booked(&[(7, 1_000), (8, 1_000)], 2);
-        let all = Gone::of(&booking, &[]);
+        let all = CancelledPart::of(&booking, &[]);
         assert_eq!(all.share(), Some((euro(3_600), euro(400))));
         assert_eq!((all.button_words().as_str(), all.request().seats), ("Cancel all places", None));
-        let one = Gone::of(&booking, &[8]);
+        let one = CancelledPart::of(&booking, &[8]);
         assert_eq!(one.share(), Some((euro(900), euro(100))));
         assert_eq!((one.button_words().as_str(), one.request().seats), ("Cancel 1 seat", Some(vec![7])));
-        assert!(Gone::of(&booking, &[7, 8]).is_nothing(), "not the places alone");
+        assert!(CancelledPart::of(&booking, &[7, 8]).is_nothing(), "places alone cannot be cancelled");
     }
 
     #[test]
-    fn no_answer_invites_to_press_again_without_fear() {
-        assert!(trouble(&Failure::Unreachable, UNREACHABLE).contains("nothing is cancelled twice"));
+    fn a_missing_answer_explains_that_a_retry_is_safe() {
+        assert!(error_in_words(&Failure::Unreachable, UNREACHABLE).contains("nothing is cancelled twice"));
     }
 }

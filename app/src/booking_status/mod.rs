@@ -1,9 +1,9 @@
-//! How a booking stands, live: one island on the booking page.
+//! The live status of a booking: an island on the booking page.
 //!
-//! Asks the server, less and less often, until nothing more can happen. What is said of every state of seats and money is
-//! in `wording`.
+//! Polls the server at growing intervals until nothing can change any more. `wording` has the texts of all states of
+//! seats and money.
 
-#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
 mod another_card;
 mod asking;
@@ -20,42 +20,41 @@ use leptos::task::spawn_local;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::wording::{is_second, money_in_words, next_step, parts_in_words, said, words};
+use self::wording::{has_priority_action, money_in_words, next_step, parts_in_words, said, words};
 use crate::browser::{calls, events, ids};
 use crate::language::{Language, Moment, current};
 use crate::payment_retry::buyer_details;
 use crate::say;
 
-/// Groups of messages this island uses; its page carries them.
+/// Groups of messages this island uses. Its page carries them.
 pub const WORDS: &[&str] = &["status", "story", "cancel", "move", "problem", "common", "date"];
 
-/// First pause between two questions, milliseconds…
+/// First polling interval, milliseconds…
 const FIRST_PAUSE_MS: u32 = 1_000;
 /// …growing to this one.
 const LONGEST_PAUSE_MS: u32 = 5_000;
 
-/// How a booking stands: the part of [`BookingView`] that the browser reads, and so the only part it
-/// carries code for.
+/// The part of [`BookingView`] that the browser reads, so that the module has no code for the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FollowedBooking {
     /// The booking.
     pub id: Uuid,
     /// Its show.
     pub show: Uuid,
-    /// Where it stands.
+    /// State of the seats.
     pub state: BookingState,
-    /// How its money stands.
+    /// State of the money.
     pub money: MoneyState,
-    /// What it costs.
+    /// Total price.
     pub total: Money,
-    /// Who pays.
+    /// The payer.
     pub buyer: Person,
-    /// Who sits there.
+    /// The ticket holder.
     pub holder: Person,
-    /// Until when it must be paid, on the clocks of the theatre.
+    /// Payment deadline, in the theatre's time zone.
     #[serde(default)]
     pub expires_at_theatre: Option<String>,
-    /// The gateway's page, while it waits for the buyer.
+    /// The gateway's payment page, while a payment is awaited.
     pub pay_url: Option<String>,
     /// The ticket page, once confirmed.
     pub ticket_url: Option<String>,
@@ -64,26 +63,26 @@ pub struct FollowedBooking {
     /// Its places in areas without numbered seats.
     #[serde(default)]
     pub places: Vec<PlaceLine>,
-    /// Until when they can be given back, milliseconds since 1970; absent when they cannot.
+    /// Cancellation deadline, milliseconds since 1970; absent if it cannot be cancelled.
     #[serde(default)]
     pub cancel_until_ms: Option<i64>,
-    /// Money that goes back.
+    /// Its refunds.
     #[serde(default)]
     pub refunds: Vec<RefundView>,
-    /// What happened so far.
+    /// Its history.
     #[serde(default)]
     pub steps: Vec<StepView>,
-    /// The booking its money pays for.
+    /// The booking that its money was moved to.
     #[serde(default)]
     pub moved_to: Option<Uuid>,
-    /// Other places, because the show was moved; the buyer may take or leave them.
+    /// Other places after a move of the show, which the buyer may accept or refuse.
     #[serde(default)]
     pub seat_offer: Option<SeatOffer>,
     /// Its seats, still held for another card.
     #[serde(default)]
     pub kept_hold: Option<KeptHold>,
-    /// Whether the buyer comes from the gateway's page, where a card was given: the answer is on its way. The address says
-    /// so, the API does not.
+    /// Whether the buyer has just given a card on the gateway's page, so that the answer is pending. From the page's
+    /// address, not from the API.
     #[serde(default)]
     pub is_submitted: bool,
 }
@@ -114,7 +113,7 @@ impl From<&BookingView> for FollowedBooking {
     }
 }
 
-/// State, money and what to do next, followed until final.
+/// State, money and next step of a booking, polled until final.
 #[island]
 pub fn BookingStatus(
     /// The booking as the page was rendered.
@@ -130,22 +129,22 @@ pub fn BookingStatus(
         }
     });
     let words = Memo::new(move |_| booking.with(words));
-    let giving_back = RwSignal::new(false);
-    let told = move |key: &'static str| booking.with(|booking| said(key, booking));
-    let is_second = move || {
-        let giving_back = giving_back.get();
-        booking.with(|booking| is_second(booking, giving_back))
+    let is_cancelling = RwSignal::new(false);
+    let text = move |key: &'static str| booking.with(|booking| said(key, booking));
+    let has_priority_action = move || {
+        let is_cancelling = is_cancelling.get();
+        booking.with(|booking| has_priority_action(booking, is_cancelling))
     };
     view! {
         <section class="booking-status" data-tone=move || words.get().tone>
             <p class="booking-mark" aria-hidden="true">{move || words.get().mark}</p>
-            // Around the heading, not on it: a heading with a role of its own is no heading any more.
+            // Around the heading, because a role on the heading itself would replace its role.
             <div class="booking-said" role="status">
                 <h1 data-testid="booking-state" data-state=move || booking.with(|booking| booking.state.as_str())
                     data-money=move || booking.with(|booking| booking.money.as_str())>
-                    {move || told(words.get().title)}
+                    {move || text(words.get().title)}
                 </h1>
-                <p class="booking-words">{move || told(words.get().text)}</p>
+                <p class="booking-words">{move || text(words.get().text)}</p>
                 <p class="booking-money" data-testid="booking-money">{move || booking.with(money_in_words)}</p>
                 {move || booking.with(parts_in_words).into_iter().map(|words| view! {
                     <p class="booking-money quiet" data-testid="booking-fee">{words}</p>
@@ -153,23 +152,23 @@ pub fn BookingStatus(
             </div>
             {another_card::button(booking)}
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
-                <a class=move || if is_second() { "button button-quiet" } else { "button" } data-testid=name href=href>{say!(words)}</a>
+                <a class=move || if has_priority_action() { "button button-quiet" } else { "button" } data-testid=name href=href>{say!(words)}</a>
             })}</p>
-            // What waits for an answer comes before what is over.
+            // An open question comes before the history.
             {seat_offer::choice(booking)}
             <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
-            {cancelling::offer(booking, giving_back)}
+            {cancelling::offer(booking, is_cancelling)}
         </section>
     }
 }
 
-/// Tone of what is said of a booking, for the colour of its mark: `done`, `waiting` or `sorry`.
+/// Tone of a booking's status, for the colour of its mark: `done`, `waiting` or `sorry`.
 #[must_use]
 pub fn tone(booking: &FollowedBooking) -> &'static str {
     words(booking).tone
 }
 
-/// State, money and story of a booking as text, without a script that follows it.
+/// The status of a booking as static text, for pages without a script.
 pub fn standing(booking: &FollowedBooking) -> impl IntoView + use<> {
     let words = words(booking);
     let (title, text) = (said(words.title, booking), said(words.text, booking));
@@ -186,19 +185,19 @@ pub fn standing(booking: &FollowedBooking) -> impl IntoView + use<> {
     }
 }
 
-/// What happened, with times.
+/// The history, with times.
 fn story(booking: &FollowedBooking) -> impl IntoView + use<> {
-    let line = |told: &StepView| {
-        let (words, time) = (step_in_words(told), time_in_words(told));
-        let (step, at) = (told.step.clone(), told.at.clone());
+    let line = |entry: &StepView| {
+        let (words, time) = (step_in_words(entry), time_in_words(entry));
+        let (step, at) = (entry.step.clone(), entry.at.clone());
         view! { <li data-step=step><span>{words}</span><time class="quiet" datetime=at>{time}</time></li> }
     };
     booking.steps.iter().map(line).collect_view()
 }
 
-/// A step in the language of the page; one that is not known here, in the API's own words.
-fn step_in_words(told: &StepView) -> String {
-    match (told.step.as_str(), &told.note, &told.seats, told.amount) {
+/// A step in the language of the page. Unknown steps keep the API's words.
+fn step_in_words(step: &StepView) -> String {
+    match (step.step.as_str(), &step.note, &step.seats, step.amount) {
         ("cancelled" | "part_cancelled", Some(note), ..) => say!("story.by_cinema", note = note),
         ("cancelled", ..) => say!("story.cancelled"),
         ("part_cancelled", _, Some(seats), _) => say!("story.part_cancelled", seats = seats),
@@ -211,7 +210,7 @@ fn step_in_words(told: &StepView) -> String {
         ("sent_again", ..) => say!("story.sent_again"),
         ("paid_otherwise", ..) => say!("story.paid_otherwise"),
         ("issued", ..) => say!("story.issued"),
-        ("failed", ..) => say!(match told.why.as_deref() {
+        ("failed", ..) => say!(match step.why.as_deref() {
             Some("declined") => "story.declined",
             Some("stopped") => "story.stopped",
             _ => "story.failed",
@@ -220,22 +219,22 @@ fn step_in_words(told: &StepView) -> String {
         ("moved", ..) => say!("story.moved"),
         ("relocated", Some(note), ..) => say!("story.relocated", note = note),
         ("other_seats_taken", ..) => say!("story.other_seats_taken"),
-        ("lost", ..) if told.why.as_deref() == Some("card_limit") => say!("story.card_limit"),
-        // The API says in English which seats it was.
+        ("lost", ..) if step.why.as_deref() == Some("card_limit") => say!("story.card_limit"),
+        // The API's words name the seats, in English.
         ("lost", ..) if current() != Language::English => say!("story.lost"),
-        _ => told.words.clone(),
+        _ => step.words.clone(),
     }
 }
 
-fn time_in_words(told: &StepView) -> String {
-    Moment::parse(&told.at_theatre).map_or_else(|| told.at_local.clone(), |at| at.to_the_second(current()))
+fn time_in_words(step: &StepView) -> String {
+    Moment::parse(&step.at_theatre).map_or_else(|| step.at_local.clone(), |at| at.to_the_second(current()))
 }
 
-/// Whether nothing more can happen without somebody's doing.
+/// Whether nothing can change any more without a request.
 fn is_settled(booking: &FollowedBooking) -> bool {
     let money_moves = match booking.money {
         MoneyState::Pending | MoneyState::Refunding => true,
-        // Paid for nothing: it goes back.
+        // Paid without seats: it will be refunded.
         MoneyState::Paid => booking.state.is_final(),
         MoneyState::None | MoneyState::Failed | MoneyState::Refunded | MoneyState::Moved => false,
     };
@@ -313,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn following_ends_only_where_seats_and_money_rest() {
+    fn polling_ends_once_seats_and_money_are_final() {
         let confirmed = FollowedBooking {
             ticket_url: Some("/ticket".to_owned()),
             ..followed(BookingState::Confirmed, MoneyState::Paid)
@@ -322,21 +321,21 @@ mod tests {
         assert!(is_settled(&followed(BookingState::Cancelled, MoneyState::Failed)));
         assert!(is_settled(&followed(BookingState::Expired, MoneyState::Refunded)));
         assert!(!is_settled(&followed(BookingState::PaymentPending, MoneyState::Pending)));
-        assert!(!is_settled(&followed(BookingState::Cancelled, MoneyState::Paid)), "it has to come back");
+        assert!(!is_settled(&followed(BookingState::Cancelled, MoneyState::Paid)), "a refund is due");
         assert!(!is_settled(&followed(BookingState::Cancelled, MoneyState::Refunding)));
         assert!(is_settled(&followed(BookingState::Expired, MoneyState::Moved)));
         let mut part = confirmed;
         let euro = |minor| Money::new(minor, domain::money::Currency::parse("EUR").expect("a code"));
         let (amount, fee) = (euro(9), euro(1));
         part.refunds = vec![RefundView { number: 1, amount, fee, seats: vec![], settled: false, came_back: false }];
-        assert!(!is_settled(&part), "one seat's money is still on its way");
+        assert!(!is_settled(&part), "one refund is pending");
         part.refunds[0].settled = true;
         assert!(is_settled(&part));
     }
 
     #[test]
-    fn the_story_is_told_in_the_language_of_the_page() {
-        let german = |told: StepView| speaking(Language::German, || (step_in_words(&told), time_in_words(&told)));
+    fn the_history_is_in_the_language_of_the_page() {
+        let german = |step: StepView| speaking(Language::German, || (step_in_words(&step), time_in_words(&step)));
         let back = Money::new(1_125, domain::money::Currency::parse("EUR").expect("a code"));
         let (words, time) = german(StepView { amount: Some(back), ..step("refunded") });
         assert_eq!((words.as_str(), time.as_str()), ("11,25\u{a0}€ zurückgezahlt", "Sa., 21. Nov., 20:15:07"));
@@ -345,8 +344,8 @@ mod tests {
         assert_eq!(german(step("paid")).0, "Bezahlt");
         assert_eq!(german(step("brand_new")).0, "In English");
         let failed = |why: Option<&str>| german(StepView { why: why.map(str::to_owned), ..step("failed") }).0;
-        let told = [Some("declined"), Some("stopped"), Some("who_knows"), None].map(failed);
+        let texts = [Some("declined"), Some("stopped"), Some("who_knows"), None].map(failed);
         let unknown = "Die Zahlung hat nicht geklappt";
-        assert_eq!(told, ["Die Bank hat die Karte abgelehnt", "Sie haben die Zahlung abgebrochen", unknown, unknown]);
+        assert_eq!(texts, ["Die Bank hat die Karte abgelehnt", "Sie haben die Zahlung abgebrochen", unknown, unknown]);
     }
 }

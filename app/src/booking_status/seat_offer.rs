@@ -1,26 +1,26 @@
-//! The show moved to another screen, and the buyer may choose: other places, or the money back.
+//! Other seats after the show moved to another screen: the buyer accepts them or is refunded.
 
 use domain::api::moving::{SeatOffer, SeatOfferAnswer};
 use leptos::prelude::*;
 
 use super::FollowedBooking;
-use super::asking::Asking;
+use super::asking::BookingAction;
 use crate::language::{Moment, current};
 use crate::say;
 
-/// What is said where no answer comes.
+/// Message for a missing answer.
 const UNREACHABLE: &str = "move.unreachable";
 
-/// The choice, while there is one.
+/// The choice, while it is open.
 pub fn choice(booking: RwSignal<FollowedBooking>) -> impl IntoView {
-    let asking = Asking::new(booking);
+    let action = BookingAction::new(booking);
     let offer = Memo::new(move |_| booking.with(|booking| booking.seat_offer.clone()));
-    move || offer.get().map(|offer| panel(asking, offer))
+    move || offer.get().map(|offer| panel(action, offer))
 }
 
-fn panel(asking: Asking<SeatOfferAnswer>, offer: SeatOffer) -> impl IntoView {
-    let Asking { busy, trouble, .. } = asking;
-    let answer = move |take| asking.send("seat-offer", SeatOfferAnswer { take }, UNREACHABLE);
+fn panel(action: BookingAction<SeatOfferAnswer>, offer: SeatOffer) -> impl IntoView {
+    let BookingAction { busy, trouble, .. } = action;
+    let answer = move |take| action.send("seat-offer", SeatOfferAnswer { take }, UNREACHABLE);
     let when = Moment::parse(&offer.until_local).map_or(offer.until_local, |until| until.in_words(current()));
     let is_busy = move || if busy.get() { "true" } else { "false" };
     let places = offer.after.into_iter().map(|place| view! { <li><strong>{place}</strong></li> }).collect_view();

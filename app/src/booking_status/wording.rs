@@ -1,5 +1,5 @@
-//! What the page of a booking says of every state of seats and money, so that nobody ever pays and is left without a
-//! word; and the one thing to do next.
+//! The texts of a booking for every state of seats and money, so that no payment is left unexplained, and the next
+//! step.
 
 use domain::api::{BookingState, MoneyState, RefundView};
 
@@ -8,16 +8,16 @@ use crate::language::{Arg, Moment, current};
 use crate::payment_retry::seats_query;
 use crate::say;
 
-/// What a state means to the one who bought: a tone, a mark, and the keys of a title and a text.
+/// The text of a state: a tone, a mark, and the message keys of title and text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct StatusText {
     pub tone: &'static str,
     pub mark: &'static str,
     pub title: &'static str,
     pub text: &'static str,
 }
 
-impl Words {
+impl StatusText {
     const fn new(tone: &'static str, mark: &'static str, title: &'static str, text: &'static str) -> Self {
         Self { tone, mark, title, text }
     }
@@ -39,7 +39,7 @@ impl Words {
             }
             (S::Cancelled, MoneyState::Failed) => ("sorry", "×", "status.failed_title", "status.failed_text"),
             (S::Cancelled, _) => ("sorry", "×", "status.cancelled_title", "status.cancelled_text"),
-            // Nobody should buy them again before it is known.
+            // The buyer should not book again before the payment's outcome is known.
             (S::Expired, MoneyState::Pending) => ("waiting", "…", "status.expired_title", "status.unsettled_text"),
             (S::Expired, _) => ("sorry", "×", "status.expired_title", "status.expired_text"),
         };
@@ -47,64 +47,64 @@ impl Words {
     }
 }
 
-/// What it means to the one who bought. A payment that was stopped because somebody cancelled did not fail.
-pub(super) fn words(booking: &FollowedBooking) -> Words {
+/// The text of a booking. A payment stopped by a cancellation did not fail.
+pub(super) fn words(booking: &FollowedBooking) -> StatusText {
     match (booking.state, booking.money) {
-        // Whatever it counted as before.
+        // A bounced refund comes first, whatever the state of the money.
         (state, _)
             if state.is_final() && booking.refunds.iter().any(|refund| refund.number == 0 && refund.came_back) =>
         {
-            Words::new("waiting", "…", "status.came_back_title", "status.came_back_text")
+            StatusText::new("waiting", "…", "status.came_back_title", "status.came_back_text")
         }
         (BookingState::Cancelled, MoneyState::Failed) if is_cancelled(booking) => {
-            Words::of(booking.state, MoneyState::None)
+            StatusText::of(booking.state, MoneyState::None)
         }
         (BookingState::Cancelled, MoneyState::Failed) if booking.kept_hold.is_some() => {
             let is_declined = why_it_failed(booking) == Some("declined");
             let title = if is_declined { "status.declined_title" } else { "status.failed_title" };
-            Words::new("waiting", "…", title, "status.declined_kept_text")
+            StatusText::new("waiting", "…", title, "status.declined_kept_text")
         }
         (BookingState::Cancelled, MoneyState::Failed) => match why_it_failed(booking) {
-            Some("declined") => Words::new("sorry", "×", "status.declined_title", "status.declined_text"),
-            Some("stopped") => Words::new("sorry", "×", "status.stopped_title", "status.stopped_text"),
-            _ => Words::of(booking.state, booking.money),
+            Some("declined") => StatusText::new("sorry", "×", "status.declined_title", "status.declined_text"),
+            Some("stopped") => StatusText::new("sorry", "×", "status.stopped_title", "status.stopped_text"),
+            _ => StatusText::of(booking.state, booking.money),
         },
         (BookingState::PaymentPending, _) if booking.is_submitted => {
-            Words::new("waiting", "…", "status.submitted_title", "status.waiting_text")
+            StatusText::new("waiting", "…", "status.submitted_title", "status.waiting_text")
         }
-        // Back from the gateway's page, and nothing is lost: that comes before everything else.
+        // Back from the gateway without a payment: first of all, the seats are still held.
         (BookingState::PaymentPending, _) if booking.pay_url.is_some() && until(booking).is_some() => {
-            Words::new("waiting", "…", "status.held_title", "status.held_text")
+            StatusText::new("waiting", "…", "status.held_title", "status.held_text")
         }
         (BookingState::Confirmed, _) if is_for_a_friend(booking) => {
-            Words::new("done", "✓", "status.done_for_friend_title", "status.done_for_friend_text")
+            StatusText::new("done", "✓", "status.done_for_friend_title", "status.done_for_friend_text")
         }
-        (state, money) => Words::of(state, money),
+        (state, money) => StatusText::of(state, money),
     }
 }
 
-/// A message about a booking, with whatever of it the message names.
+/// A message about a booking, with all values it may use.
 pub(super) fn said(key: &str, booking: &FollowedBooking) -> String {
     let until = until(booking).unwrap_or_default();
     say!(key, until = Arg::Ours(&until), name = &booking.holder.name, email = &booking.holder.email)
 }
 
-/// Whether somebody cancelled it, buyer or cinema.
+/// Whether the buyer or the cinema cancelled it.
 fn is_cancelled(booking: &FollowedBooking) -> bool {
     booking.steps.iter().any(|step| step.step == "cancelled")
 }
 
-/// Whose doing it was that no payment came, where that is known.
+/// The recorded reason why no payment succeeded.
 fn why_it_failed(booking: &FollowedBooking) -> Option<&str> {
     booking.steps.iter().rev().find(|step| step.step == "failed")?.why.as_deref()
 }
 
-/// Whether the tickets went to another address than the buyer's: as the mails do.
+/// Whether the tickets were mailed to another address than the buyer's.
 fn is_for_a_friend(booking: &FollowedBooking) -> bool {
     !booking.holder.email.eq_ignore_ascii_case(&booking.buyer.email)
 }
 
-/// Until when it must be paid, or its seats are kept for another card, on the clocks of the theatre: `19:42`.
+/// The time until which it must be paid or its seats are kept for another card, in the theatre's time zone: `19:42`.
 fn until(booking: &FollowedBooking) -> Option<String> {
     let kept = booking.kept_hold.as_ref().map(|kept| &kept.until_theatre);
     Moment::parse(booking.expires_at_theatre.as_ref().or(kept)?).map(|until| until.time(current()))
@@ -112,7 +112,7 @@ fn until(booking: &FollowedBooking) -> Option<String> {
 
 pub(super) fn money_in_words(booking: &FollowedBooking) -> String {
     let total = booking.total;
-    // All that was left of it; parts that were given back before have lines of their own below.
+    // The final refund. Earlier partial refunds have lines of their own.
     let whole = booking.refunds.iter().find(|refund| refund.number == 0);
     match (booking.money, whole) {
         (_, Some(refund)) if refund.came_back => say!("status.money_came_back", amount = refund.amount),
@@ -131,7 +131,7 @@ pub(super) fn money_in_words(booking: &FollowedBooking) -> String {
     }
 }
 
-/// What went back of each part that was given back, and what was kept of it; and which of them did not reach the payer.
+/// A line per partial refund that had a fee or bounced.
 pub(super) fn parts_in_words(booking: &FollowedBooking) -> Vec<String> {
     let parts = booking.refunds.iter().filter(|refund| refund.number > 0 && (refund.fee.minor > 0 || refund.came_back));
     let words = |part: &RefundView| {
@@ -143,7 +143,7 @@ pub(super) fn parts_in_words(booking: &FollowedBooking) -> Vec<String> {
     parts.map(words).collect()
 }
 
-/// The one thing to do now: where it leads, the key of what it is called, and its name for tests.
+/// The next step: its address, message key and test id.
 pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static str, &'static str)> {
     let show = seats_query::address(booking.show, &[], &[]);
     if let Some(other) = booking.moved_to {
@@ -151,7 +151,7 @@ pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static s
     }
     Some(match (booking.state, &booking.ticket_url, &booking.pay_url) {
         (BookingState::Confirmed, Some(ticket), _) => (ticket.clone(), "status.next_tickets", "ticket-link"),
-        // Nobody who gave a card is asked for one more: the bank has not answered yet.
+        // After a card was given, no other is asked for while the bank's answer is pending.
         (BookingState::PaymentPending, _, Some(_)) if booking.is_submitted => return None,
         (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _, Some(pay)) => {
             (pay.clone(), "status.next_pay", "pay-link")
@@ -160,7 +160,7 @@ pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static s
             (show, "status.next_back_to_pay", "back-to-show")
         }
         (state, ..) if state.is_final() && booking.kept_hold.is_some() => (show, "status.next_back", "back-to-show"),
-        (state, ..) if state.is_final() && may_want_them_again(booking) => {
+        (state, ..) if state.is_final() && can_rebook(booking) => {
             (seats_query::address(booking.show, &booking.seats, &booking.places), "status.next_again", "again-link")
         }
         (state, ..) if state.is_final() => (show, "status.next_back", "back-to-show"),
@@ -168,16 +168,16 @@ pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static s
     })
 }
 
-/// Whether no payment came, and nobody gave the seats back.
-fn may_want_them_again(booking: &FollowedBooking) -> bool {
-    let came_to_nothing = matches!(booking.money, MoneyState::None | MoneyState::Failed);
-    came_to_nothing && !(booking.seats.is_empty() && booking.places.is_empty()) && !is_cancelled(booking)
+/// Whether no payment succeeded and the seats were not cancelled.
+fn can_rebook(booking: &FollowedBooking) -> bool {
+    let is_unpaid = matches!(booking.money, MoneyState::None | MoneyState::Failed);
+    is_unpaid && !(booking.seats.is_empty() && booking.places.is_empty()) && !is_cancelled(booking)
 }
 
-/// True if something else on the page comes before the next step: an offer that waits for an answer, another card, or
-/// seats that are being given back. One button at a time is the one to press.
-pub(super) fn is_second(booking: &FollowedBooking, giving_back: bool) -> bool {
-    booking.seat_offer.is_some() || booking.kept_hold.is_some() || (giving_back && booking.cancel_until_ms.is_some())
+/// Whether something else on the page comes before the next step: an open offer, another card, or a cancellation. Only
+/// one button is the main one.
+pub(super) fn has_priority_action(booking: &FollowedBooking, is_cancelling: bool) -> bool {
+    booking.seat_offer.is_some() || booking.kept_hold.is_some() || (is_cancelling && booking.cancel_until_ms.is_some())
 }
 
 #[cfg(test)]
@@ -195,7 +195,7 @@ mod tests {
         said(words(booking).title, booking)
     }
 
-    /// A booking of C7 and C8 whose payment did not come, for this reason.
+    /// A booking of C7 and C8 whose payment failed for this reason.
     fn failed(why: Option<&str>) -> FollowedBooking {
         let line = |seat, label: &str| SeatLine {
             seat,
@@ -211,17 +211,17 @@ mod tests {
     }
 
     #[test]
-    fn paid_without_seats_always_says_that_the_money_comes_back() {
+    fn a_payment_without_seats_promises_a_refund() {
         for state in [BookingState::Cancelled, BookingState::Expired] {
             for money in [MoneyState::Paid, MoneyState::Refunding, MoneyState::Refunded, MoneyState::Moved] {
-                assert!(say!(Words::of(state, money).text).contains("money"), "{state:?} {money:?}");
+                assert!(say!(StatusText::of(state, money).text).contains("money"), "{state:?} {money:?}");
             }
         }
-        assert!(say!(Words::of(BookingState::Expired, MoneyState::Pending).text).contains("money"));
+        assert!(say!(StatusText::of(BookingState::Expired, MoneyState::Pending).text).contains("money"));
     }
 
     #[test]
-    fn every_state_of_seats_and_money_has_words_in_every_language() {
+    fn every_state_has_texts_in_every_language() {
         let all_money = [
             MoneyState::None,
             MoneyState::Pending,
@@ -235,7 +235,7 @@ mod tests {
             Language::ALL.into_iter().flat_map(|language| ALL_STATES.map(|state| (language, state)))
         {
             for money in all_money {
-                // Both pages there may be: on the way back from the gateway, and not.
+                // With and without the payment page.
                 let plain = followed(state, money);
                 let back = FollowedBooking {
                     pay_url: Some("https://gateway.example/pay/1".to_owned()),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_not_pay_is_told_why_and_led_to_their_seats() {
+    fn a_failed_payment_is_explained_and_links_to_the_seats() {
         let expired = followed(BookingState::Expired, MoneyState::None);
         assert_eq!(
             [failed(Some("declined")), failed(Some("stopped")), failed(None), expired].map(|booking| title(&booking)),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_try_another_card_is_told_how_long_the_seats_are_kept() {
+    fn a_kept_hold_shows_until_when_another_card_can_be_used() {
         let mut booking = failed(Some("declined"));
         booking.kept_hold = Some(domain::api::KeptHold {
             hold: uuid::Uuid::nil(),
@@ -292,11 +292,11 @@ mod tests {
         let page = [title(&booking), said(words(&booking).text, &booking), money_in_words(&booking)].join(" ");
         assert_eq!(page.matches("charged").count(), 1, "once is enough: {page}");
         assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("back-to-show"));
-        assert!(is_second(&booking, false), "another card comes first");
+        assert!(has_priority_action(&booking, false), "another card comes first");
     }
 
     #[test]
-    fn what_somebody_cancelled_is_not_said_to_have_failed_and_its_seats_are_not_offered_again() {
+    fn a_cancelled_booking_did_not_fail_and_its_seats_are_not_offered_again() {
         let mut booking = failed(Some("declined"));
         booking.steps.push(step("cancelled"));
         assert_eq!(title(&booking), "Cancelled");
@@ -309,12 +309,12 @@ mod tests {
         assert_eq!(
             next_step(&money_under_way).map(|(_, _, name)| name),
             Some("back-to-show"),
-            "the gateway was not heard"
+            "the gateway has not answered"
         );
     }
 
     #[test]
-    fn whoever_comes_back_without_having_paid_is_told_first_how_long_the_seats_are_theirs() {
+    fn an_unpaid_return_from_the_gateway_shows_the_payment_deadline_first() {
         let mut booking = FollowedBooking {
             pay_url: Some("https://gateway.example/pay/1".to_owned()),
             expires_at_theatre: Some("2026-11-21T19:42:07".to_owned()),
@@ -327,14 +327,14 @@ mod tests {
         assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("pay-link"));
         booking.is_submitted = true;
         assert_eq!(title(&booking), "Your bank is checking the payment", "a card was given");
-        assert_eq!(next_step(&booking), None, "nobody is asked for one more");
+        assert_eq!(next_step(&booking), None, "no other card is asked for");
         booking.is_submitted = false;
         booking.pay_url = None;
         assert_eq!(title(&booking), "Waiting for your payment", "there is no page to go back to");
     }
 
     #[test]
-    fn tickets_of_a_friend_are_said_to_be_the_friends() {
+    fn tickets_for_a_friend_name_the_friend() {
         let mut booking = followed(BookingState::Confirmed, MoneyState::Paid);
         assert_eq!(title(&booking), "You have your seats");
         booking.holder = Person { name: "Luís".to_owned(), email: "luis@example.org".to_owned() };
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn money_that_came_back_to_us_is_not_said_to_be_with_the_buyer() {
+    fn a_bounced_refund_is_reported_as_bounced() {
         let refunded = |number, came_back| {
             let total = followed(BookingState::Cancelled, MoneyState::Refunded).total;
             let fee = domain::money::Money::new(0, total.currency);
@@ -374,12 +374,12 @@ mod tests {
     }
 
     #[test]
-    fn one_button_at_a_time_is_the_one_to_press() {
+    fn only_one_button_is_the_main_one() {
         let mut booking = followed(BookingState::Confirmed, MoneyState::Paid);
-        assert!(!is_second(&booking, false));
-        assert!(!is_second(&booking, true), "there is nothing to give back any more");
+        assert!(!has_priority_action(&booking, false));
+        assert!(!has_priority_action(&booking, true), "there is nothing to give back any more");
         booking.cancel_until_ms = Some(1);
-        assert!(is_second(&booking, true) && !is_second(&booking, false));
+        assert!(has_priority_action(&booking, true) && !has_priority_action(&booking, false));
         booking.seat_offer = Some(SeatOffer {
             from: "Hall 1".to_owned(),
             to: "Hall 2".to_owned(),
@@ -389,6 +389,6 @@ mod tests {
             until_ms: 0,
             until_local: "2026-11-21T12:00:00".to_owned(),
         });
-        assert!(is_second(&booking, false));
+        assert!(has_priority_action(&booking, false));
     }
 }

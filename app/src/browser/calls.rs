@@ -1,5 +1,5 @@
-//! Calls to the API, all requests of the pages: a deadline on each, retries of what changes nothing or has an idempotency
-//! key ([`retry`]), the server's clock read from every answer.
+//! API calls, used by all requests of the pages. Each has a deadline. Calls that change nothing or have an idempotency
+//! key are retried ([`retry`]). Every answer updates the server's clock.
 
 use domain::api::{ProblemView, SERVER_TIME_HEADER};
 use domain::json::{self, FromJson};
@@ -12,22 +12,22 @@ use web_sys::AbortSignal;
 use super::retry::{Outcome, pause_ms, read_retry_after};
 use super::{clock, events, ids, puzzle};
 
-/// How long an answer may take, milliseconds.
+/// Deadline of an answer, milliseconds.
 const DEADLINE_MS: u32 = 10_000;
-/// Puzzles solved for one call at most: one, and another where the first ran out.
+/// Most puzzles solved for one call: one, and another if the first expired.
 const PUZZLES: u32 = 2;
 
-/// Why a call brought nothing.
+/// The reason why a call failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
-    /// No answer: we do not know whether it was done.
+    /// No answer: it is unknown whether the call took effect.
     Unreachable,
-    /// The server said no.
+    /// The server refused.
     Problem(Box<ProblemView>),
 }
 
 impl Failure {
-    /// The problem's stable code; empty when there was no answer.
+    /// The problem's stable code; empty without an answer.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// The HTTP status; 0 when there was no answer.
+    /// The HTTP status; 0 without an answer.
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
@@ -45,7 +45,7 @@ impl Failure {
         }
     }
 
-    /// The challenge of the puzzle that is to be solved first.
+    /// The challenge of a puzzle to solve first.
     fn challenge(&self) -> Option<&str> {
         match self {
             Self::Unreachable => None,
@@ -53,14 +53,14 @@ impl Failure {
         }
     }
 
-    /// Whether the same call may go better in a moment.
+    /// Whether a retry of the same call may succeed soon.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         matches!(self.status(), 0 | 500 | 502..=504) || self.code() == "still_running"
     }
 }
 
-/// Reads a resource that the page of a show needs at once: by the small reader, which is there before serde's.
+/// Reads a resource that the page of a show needs at once, with the small JSON parser, whose code loads before serde's.
 ///
 /// # Errors
 /// [`Failure`].
@@ -76,7 +76,7 @@ pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
     parse(&retrying(&Call::reading(path)).await?)
 }
 
-/// Reads a resource that is no text.
+/// Reads a binary resource.
 ///
 /// # Errors
 /// [`Failure`].
@@ -85,11 +85,11 @@ pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
     answer.binary().await.map_err(|_| Failure::Unreachable)
 }
 
-/// A call that changes something, under its idempotency key. Retried with full jitter while it is not
-/// known to have been answered, or the answer says to come back: the key makes that harmless.
+/// Makes a change under its idempotency key. Retried with full jitter while there is no answer or the answer asks for a
+/// retry; the key makes retries harmless.
 ///
 /// # Errors
-/// The last try's [`Failure`].
+/// The last attempt's [`Failure`].
 pub async fn change<T: DeserializeOwned>(
     method: Method,
     path: &str,
@@ -100,21 +100,20 @@ pub async fn change<T: DeserializeOwned>(
     parse(&retrying(&Call::changing(method, path, key, &body)).await?)
 }
 
-/// The same for what the page of a show changes at once: its answer is read by the small reader.
+/// As [`change`], for changes that the page of a show makes at once. The small JSON parser reads the answer.
 ///
 /// # Errors
-/// The last try's [`Failure`].
+/// The last attempt's [`Failure`].
 pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
     parse_small(&retrying(&Call::changing(method, path, key, &body)).await?)
 }
 
-/// Takes seats, as [`ask`]: where the server wants a puzzle solved first, that is done, and the same call made again
-/// under the same key. `begins` hears of each puzzle; `None` when they are not wanted any more by then, as
-/// `is_wanted` says.
+/// Takes seats, as [`ask`]. If the server requires a puzzle, solves it and repeats the call under the same key. Calls
+/// `begins` for each puzzle. Returns `None` if `is_wanted` turns false meanwhile.
 ///
 /// # Errors
-/// The last try's [`Failure`]; the one that asked for a puzzle where that cannot be solved here.
+/// The last attempt's [`Failure`]; the requirement itself if the puzzle cannot be solved here.
 pub async fn take<T: FromJson>(
     path: &str,
     key: &str,
@@ -127,16 +126,16 @@ pub async fn take<T: FromJson>(
     answer.map(|text| parse_small(&text)).transpose()
 }
 
-/// Joins something, as [`change`] and with puzzles as [`take`]: `begins` runs when one is being solved.
+/// Joins a queue, as [`change`], with puzzles as in [`take`]. Calls `begins` for each puzzle.
 ///
 /// # Errors
-/// The last try's [`Failure`]; the one that asked for a puzzle where that cannot be solved here.
+/// The last attempt's [`Failure`]; the requirement itself if the puzzle cannot be solved here.
 pub async fn join<T: DeserializeOwned>(path: &str, key: &str, begins: impl Fn()) -> Result<T, Failure> {
     let answer = solving(path, key, "null", begins, || true).await?;
     parse(&answer.ok_or(Failure::Unreachable)?)
 }
 
-/// Sends a call, and again with the solution of each puzzle that is asked for; `None` when it is not wanted any more.
+/// Sends a call, and repeats it with the solution of each required puzzle. `None` once it is not wanted any more.
 async fn solving(
     path: &str,
     key: &str,
@@ -167,7 +166,7 @@ async fn solving(
     }
 }
 
-/// As [`change`], tried once, by somebody who knows what to do without an answer when this time is over.
+/// As [`change`], with a single attempt, for callers that can continue without an answer after this time.
 ///
 /// # Errors
 /// [`Failure`].
@@ -181,28 +180,28 @@ pub async fn try_change<T: DeserializeOwned>(
     parse(&once(&Call { deadline_ms, ..Call::changing(Method::POST, path, key, &body) }).await?)
 }
 
-/// Removes something, under its idempotency key, with retries as [`change`].
+/// Removes something under its idempotency key, with retries as [`change`].
 ///
 /// # Errors
-/// The last try's [`Failure`].
+/// The last attempt's [`Failure`].
 pub async fn remove(path: &str, key: &str) -> Result<(), Failure> {
     let call = Call { method: Method::DELETE, key: Some(key), ..Call::reading(path) };
     retrying(&call).await.map(drop)
 }
 
-/// Posts to `path` while the page goes away; nobody hears the answer.
+/// Posts to `path` while the page unloads. The answer is ignored.
 pub fn beacon(path: &str) {
-    // False when the browser refuses to queue it: then the hold runs its full time.
+    // False if the browser refuses to queue it: the hold then runs its full time.
     let _ = super::window().navigator().send_beacon(path);
 }
 
-/// A call to be made. One type for all of them: what is generic is compiled for each, and downloaded.
+/// A call to send. A plain type: generic code would be compiled and downloaded for each use.
 struct Call<'a> {
     method: Method,
     path: &'a str,
     key: Option<&'a str>,
     body: Option<&'a str>,
-    /// Of a puzzle the server asked for.
+    /// Solution of a required puzzle.
     solution: Option<&'a str>,
     deadline_ms: u32,
 }
@@ -234,17 +233,17 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Tries again what may pass. A reading that has no answer is left to its page, which knows when the line is back.
+/// Retries failures that may pass. A read without an answer is not retried: its page knows when the connection is back.
 async fn retrying(call: &Call<'_>) -> Result<String, Failure> {
-    let mut tries = 0;
+    let mut attempts = 0;
     loop {
         let refused = match read_text(call).await {
             Ok(text) => return Ok(text),
             Err(refused) => refused,
         };
-        tries += 1;
+        attempts += 1;
         let is_unanswered_reading = call.key.is_none() && refused.failure.status() == 0;
-        match pause_ms(tries, refused.outcome(), ids::jitter).filter(|_| !is_unanswered_reading) {
+        match pause_ms(attempts, refused.outcome(), ids::jitter).filter(|_| !is_unanswered_reading) {
             Some(pause_ms) => events::after(pause_ms).await,
             None => return Err(refused.failure),
         }
@@ -255,7 +254,7 @@ async fn once(call: &Call<'_>) -> Result<String, Failure> {
     read_text(call).await.map_err(|refused| refused.failure)
 }
 
-/// A try that brought nothing.
+/// A failed attempt.
 struct Refused {
     failure: Failure,
     /// The pause the server asked for, milliseconds.
@@ -278,13 +277,13 @@ async fn read_text(call: &Call<'_>) -> Result<String, Refused> {
     Ok(send(call).await?.text().await.map_err(|_| Failure::Unreachable)?)
 }
 
-/// Sends it once; an answer is one of success.
+/// Sends a call once. The answer has a success status.
 async fn send(call: &Call<'_>) -> Result<Response, Refused> {
-    let asked_at = clock::monotonic_ms();
+    let sent_at = clock::monotonic_ms();
     let request = call.request().map_err(|_| Failure::Unreachable)?;
     let answer = request.send().await.map_err(|_| Failure::Unreachable)?;
     if let Some(now) = answer.headers().get(SERVER_TIME_HEADER).and_then(|text| text.parse().ok()) {
-        clock::observe(Timestamp(now), asked_at);
+        clock::observe_answer(Timestamp(now), sent_at);
     }
     if answer.ok() {
         return Ok(answer);
@@ -294,9 +293,9 @@ async fn send(call: &Call<'_>) -> Result<Response, Refused> {
 }
 
 async fn problem_of(answer: &Response) -> Failure {
-    let said = answer.text().await.ok().and_then(|text| json::read::<ProblemView>(&text));
-    let problem = said.unwrap_or_else(|| ProblemView {
-        // A proxy in between speaks no problem+json; its status still says something.
+    let parsed = answer.text().await.ok().and_then(|text| json::read::<ProblemView>(&text));
+    let problem = parsed.unwrap_or_else(|| ProblemView {
+        // A proxy does not send problem+json, but its status is usable.
         kind: "about:blank".to_owned(),
         title: String::new(),
         status: answer.status(),
@@ -312,13 +311,13 @@ async fn problem_of(answer: &Response) -> Failure {
     Failure::Problem(Box::new(problem))
 }
 
-/// An answer that cannot be read is as good as none. Without content (204) it reads as `None`.
+/// Parses an answer. An unreadable one counts as no answer; an empty one (204) reads as `None`.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
     let text = if text.is_empty() { "null" } else { text };
     serde_json::from_str(text).map_err(|_| Failure::Unreachable)
 }
 
-/// The same by the small reader.
+/// The same with the small JSON parser.
 fn parse_small<T: FromJson>(text: &str) -> Result<T, Failure> {
     json::read(if text.is_empty() { "null" } else { text }).ok_or(Failure::Unreachable)
 }
@@ -328,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_content_is_an_answer_where_nothing_may_come() {
+    fn an_empty_answer_is_read_as_none() {
         assert_eq!(parse::<Option<u32>>(""), Ok(None));
         assert_eq!(parse::<u32>(""), Err(Failure::Unreachable));
         assert_eq!(parse_small::<Option<u32>>(""), Ok(None));

@@ -1,4 +1,4 @@
-//! Events of the page. Islands live as long as their page, so listeners are never taken off.
+//! Events of the page. Islands live as long as their page, so listeners are never removed.
 
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
@@ -18,7 +18,7 @@ pub fn on_document(name: &str, react: impl FnMut(Event) + 'static) {
 
 pub(super) fn listen(target: &EventTarget, name: &str, react: impl FnMut(Event) + 'static) {
     let closure = Closure::<dyn FnMut(Event)>::new(react);
-    // Adding a listener fails for no target that exists.
+    // Adding a listener does not fail for an existing target.
     let _ = target.add_event_listener_with_callback(name, closure.as_ref().unchecked_ref());
     closure.forget();
 }

@@ -9,7 +9,7 @@ pub fn new_key() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// A number drawn evenly below `limit`: full jitter for retries.
+/// A uniform random number below `limit`, for full jitter.
 #[must_use]
 pub fn jitter(limit: u32) -> u32 {
     (js_sys::Math::random() * f64::from(limit)) as u32

@@ -1,34 +1,34 @@
-//! The browser, as islands need it: calls, the live connection, the clock, events of the page.
+//! The browser's functions for islands: API calls, live connection, clock, page events.
 //!
-//! Thin glue over `web-sys`, without decisions; those are in the modules that use it, where they can be
-//! tested natively. Nothing here runs on the server.
+//! Thin glue over `web-sys`, without decisions: those are in the modules that use it and can be tested natively.
+//! Nothing here runs on the server.
 
 pub mod calls;
 pub mod clock;
 pub mod events;
 pub mod ids;
-pub mod keep;
 mod puzzle;
 mod retry;
 pub mod socket;
+pub mod storage;
 pub mod tabs;
 
 use leptos::prelude::request_animation_frame;
 use wasm_bindgen::{JsCast, JsValue};
 
-/// The window; islands run nowhere else.
+/// The window. Islands run nowhere else.
 fn window() -> web_sys::Window {
     web_sys::window().expect("islands run in a window")
 }
 
-/// The language of the page, as its document says it.
+/// The language of the document.
 #[must_use]
 pub fn page_language() -> Option<String> {
     window().document()?.document_element()?.get_attribute("lang")
 }
 
-/// The address of a file of the site, given as if it lay at the root (`/pkg/boot.js`), in the version that this page is of:
-/// `frontend/static/boot.js` writes on the document where that begins.
+/// The address of a site file in this page's version, given as if at the root (`/pkg/boot.js`).
+/// `frontend/static/boot.js` stores the version's base on the document.
 #[must_use]
 pub fn file(path: &str) -> String {
     let page = window().document().and_then(|page| page.document_element());
@@ -41,35 +41,35 @@ pub fn element(id: &str) -> Option<web_sys::Element> {
     window().document()?.get_element_by_id(id)
 }
 
-/// A new element, which is on no page yet.
+/// A new element, not on the page yet.
 #[must_use]
 pub fn new_element(name: &str) -> Option<web_sys::Element> {
     window().document()?.create_element(name).ok()
 }
 
-/// Gives the element with this id the keyboard focus, and brings it into view.
+/// Focuses the element with this id and scrolls to it.
 pub fn focus(id: &str) {
     if let Some(element) = element(id) {
         focus_element(&element, true);
     }
 }
 
-/// Gives the first element that this selector names the keyboard focus. Nothing scrolls.
+/// Focuses the first element of this selector without scrolling.
 pub fn focus_first(selector: &str) {
     if let Some(element) = first(selector) {
         focus_element(&element, false);
     }
 }
 
-/// The same, bringing it into view for whoever goes by the keyboard.
+/// Focuses the first element of this selector, and scrolls to it for keyboard users.
 pub fn focus_first_in_view(selector: &str, by_keyboard: bool) {
     if let Some(element) = first(selector) {
         focus_element(&element, by_keyboard);
     }
 }
 
-/// What was pressed may be gone from the page with what it did. Then the first of these selectors whose element takes the
-/// focus gets it with the next frame, and nobody who goes by the keyboard is back at the top of the page.
+/// Restores the focus after a press that removed the pressed element: with the next frame, the first of these selectors
+/// that can take it gets it. Without this, keyboard users would be at the top of the page.
 pub fn keep_focus(selectors: &'static [&'static str]) {
     request_animation_frame(move || {
         for selector in selectors {
@@ -80,7 +80,7 @@ pub fn keep_focus(selectors: &'static [&'static str]) {
     });
 }
 
-/// Whether the browser shows where the focus is, as it does to people who go by the keyboard.
+/// Whether the browser shows a focus ring, as it does for keyboard users.
 #[must_use]
 pub fn shows_focus() -> bool {
     first(":focus-visible").is_some()
@@ -90,14 +90,14 @@ fn first(selector: &str) -> Option<web_sys::Element> {
     window().document()?.query_selector(selector).ok().flatten()
 }
 
-/// Whether no control has the keyboard focus: what is typed goes nowhere.
+/// Whether no control has the focus, so that keys go nowhere.
 #[must_use]
 pub fn has_no_focus() -> bool {
     let active = window().document().and_then(|page| page.active_element());
     active.is_none_or(|element| element.tag_name().eq_ignore_ascii_case("body") || element.id() == "main")
 }
 
-/// Brings the element with this id to the middle of what is seen.
+/// Scrolls the element with this id to the middle of the view.
 pub fn reveal(id: &str) {
     if let Some(element) = element(id) {
         call(&element, "scrollIntoView", &[("block", "center".into()), ("inline", "center".into())]);
@@ -108,8 +108,8 @@ fn focus_element(element: &web_sys::Element, scroll: bool) {
     call(element, "focus", &[("preventScroll", (!scroll).into())]);
 }
 
-/// By the method's name: SVG elements have it without being HTML elements, and some browsers know more of them than
-/// others. `None` from elements that cannot do it: then they stay as they are.
+/// Calls a method by name: SVG elements have it without being HTML elements, and browsers differ. `None` if the element
+/// lacks it.
 pub fn call(element: &web_sys::Element, method: &str, options: &[(&str, JsValue)]) -> Option<JsValue> {
     let method: js_sys::Function = js_sys::Reflect::get(element, &method.into()).ok()?.dyn_into().ok()?;
     method.call1(element, &object(options)).ok()
@@ -120,7 +120,7 @@ pub fn call(element: &web_sys::Element, method: &str, options: &[(&str, JsValue)
 pub fn object(properties: &[(&str, JsValue)]) -> js_sys::Object {
     let object = js_sys::Object::new();
     for (name, value) in properties {
-        // A fresh object takes any property.
+        // A fresh object accepts any property.
         let _ = js_sys::Reflect::set(&object, &(*name).into(), value);
     }
     object
@@ -139,47 +139,47 @@ pub fn set_title(title: &str) {
     }
 }
 
-/// Leaves for another page.
+/// Navigates to another page.
 pub fn go_to(address: &str) {
-    // Fails only for an address that is none; then the visitor stays, with the link still there.
+    // Fails only for an invalid address; the visitor then stays on the page with its link.
     let _ = window().location().assign(address);
 }
 
-/// Reads the page once more.
+/// Reloads the page.
 pub fn reload() {
-    // Fails only where there is no page to read; then it stays.
+    // Fails only without a page; it then stays.
     let _ = window().location().reload();
 }
 
-/// A text as part of an address.
+/// Encodes a text as part of an address.
 #[must_use]
 pub fn encoded(text: &str) -> String {
     js_sys::encode_uri_component(text).into()
 }
 
-/// The part of the address after `#`, without it.
+/// The fragment of the address, without `#`.
 #[must_use]
 pub fn fragment() -> String {
     window().location().hash().unwrap_or_default().trim_start_matches('#').to_owned()
 }
 
-/// The part of the address from `?` on; empty where it has none.
+/// The query of the address with its `?`, or empty.
 #[must_use]
 pub fn query() -> String {
     window().location().search().unwrap_or_default()
 }
 
-/// Takes that part off the address. The page stays as it is.
+/// Removes the query from the address, without navigating.
 pub fn forget_query() {
     let location = window().location();
     let address = location.pathname().unwrap_or_default() + &location.hash().unwrap_or_default();
-    // Fails for no address of this very page; then it stays in the address, and is read once more.
+    // Does not fail for the page's own address. If it did, the query would be read again.
     if let Ok(history) = window().history() {
         let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&address));
     }
 }
 
-/// `ws://host` or `wss://host`, after the page's own address.
+/// `ws://host` or `wss://host`, following the page's own address.
 #[must_use]
 pub fn socket_origin() -> String {
     let location = window().location();
@@ -187,34 +187,34 @@ pub fn socket_origin() -> String {
     format!("{scheme}://{}", location.host().unwrap_or_default())
 }
 
-/// Whether the visitor points with something finer than a finger.
+/// Whether the pointer is finer than a finger.
 #[must_use]
 pub fn has_mouse() -> bool {
     let query = window().match_media("(hover: hover) and (pointer: fine)");
     query.ok().flatten().is_some_and(|query| query.matches())
 }
 
-/// Calls `react` when the page is to be dark or light from now on.
+/// Calls `react` when the theme changes between dark and light.
 pub fn on_theme(mut react: impl FnMut() + 'static) {
     if let Ok(Some(query)) = window().match_media("(prefers-color-scheme: light)") {
         events::listen(&query, "change", move |_| react());
     }
 }
 
-/// Pixels of the screen in one of the page.
+/// Device pixels per page pixel.
 #[must_use]
 pub fn pixel_ratio() -> f64 {
     window().device_pixel_ratio()
 }
 
-/// What the style says of an element; empty for what it does not say.
+/// A computed style property of an element, or empty.
 #[must_use]
 pub fn style_of(element: &web_sys::Element, name: &str) -> String {
     let style = window().get_computed_style(element).ok().flatten();
     style.and_then(|style| style.get_property_value(name).ok()).map(|value| value.trim().to_owned()).unwrap_or_default()
 }
 
-/// Whether the browser knows that there is no network. Where it says nothing, there may be none all the same.
+/// Whether the browser knows that there is no network. There may be none even if it does not know.
 #[must_use]
 pub fn is_offline() -> bool {
     !window().navigator().on_line()
@@ -223,7 +223,7 @@ pub fn is_offline() -> bool {
 /// Adds a style sheet to the page.
 pub fn add_style(address: &str) {
     let Some(page) = window().document() else { return };
-    // None of these fails on a page that has a head; without the sheet it is plainer.
+    // Does not fail on a page with a head. Without the sheet the page is plainer.
     if let (Ok(sheet), Ok(Some(head))) = (page.create_element("link"), page.query_selector("head")) {
         let _ = sheet.set_attribute("rel", "stylesheet");
         let _ = sheet.set_attribute("href", address);
@@ -231,7 +231,7 @@ pub fn add_style(address: &str) {
     }
 }
 
-/// Whether somebody can see the page.
+/// Whether the page is visible.
 #[must_use]
 pub fn is_visible() -> bool {
     window().document().is_none_or(|page| page.visibility_state() == web_sys::VisibilityState::Visible)

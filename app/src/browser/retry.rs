@@ -1,29 +1,28 @@
-//! When a call that may be repeated is tried again, and how often: full-jitter exponential back-off above what the server
-//! asked for.
+//! Retry policy of repeatable calls: exponential back-off with full jitter on top of the server's `Retry-After`.
 
-/// Tries in all of a call that may be repeated.
-pub const TRIES: u32 = 4;
-/// Longest pause before the second try, milliseconds, where the server asked for none; doubles with each further one…
+/// Attempts in all.
+pub const MAX_ATTEMPTS: u32 = 4;
+/// Longest pause before the first retry without `Retry-After`, milliseconds. Doubles with each retry…
 const FIRST_PAUSE_MS: u32 = 300;
 /// …up to this.
 const LONGEST_PAUSE_MS: u32 = 5_000;
-/// A server that asks for a longer pause is not tried again, milliseconds: a person looks at the page meanwhile.
+/// No retry if the server asks for a longer pause, milliseconds: a person is looking at the page.
 const LONGEST_RETRY_AFTER_MS: u32 = 15_000;
 
-/// Why a try brought nothing, as far as repeating it goes.
+/// The result of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome<'a> {
-    /// The HTTP status; 0 when there was no answer.
+    /// The HTTP status; 0 without an answer.
     pub status: u16,
-    /// The problem's stable code; empty where none was read.
+    /// The problem's stable code; empty if unreadable.
     pub code: &'a str,
-    /// The pause the server asked for, milliseconds.
+    /// The pause of `Retry-After`, milliseconds.
     pub retry_after_ms: Option<u32>,
 }
 
 impl Outcome<'_> {
-    /// True if the same call may succeed in a moment. A 429 is a limit that is there to stay unless it says when to come
-    /// back, and two of its codes are answers that the page acts on.
+    /// Whether the same call may succeed soon. A 429 counts as final without `Retry-After`, and for two codes that the
+    /// page handles itself.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self.status {
@@ -34,19 +33,19 @@ impl Outcome<'_> {
     }
 }
 
-/// The pause after so many tries, milliseconds; `None`: the call is given up. `jitter` draws evenly below its
+/// The pause before the next attempt, milliseconds; `None` to give up. `jitter` returns a uniform number below its
 /// argument.
 #[must_use]
-pub fn pause_ms(tries: u32, outcome: Outcome<'_>, jitter: impl FnOnce(u32) -> u32) -> Option<u32> {
+pub fn pause_ms(attempts: u32, outcome: Outcome<'_>, jitter: impl FnOnce(u32) -> u32) -> Option<u32> {
     let floor_ms = outcome.retry_after_ms.unwrap_or(0);
-    if tries >= TRIES || !outcome.may_pass() || floor_ms > LONGEST_RETRY_AFTER_MS {
+    if attempts >= MAX_ATTEMPTS || !outcome.may_pass() || floor_ms > LONGEST_RETRY_AFTER_MS {
         return None;
     }
-    let doubled = FIRST_PAUSE_MS.saturating_mul(1 << tries.saturating_sub(1).min(16));
+    let doubled = FIRST_PAUSE_MS.saturating_mul(1 << attempts.saturating_sub(1).min(16));
     Some(floor_ms + jitter(doubled.min(LONGEST_PAUSE_MS)))
 }
 
-/// The pause that a `Retry-After` header asks for, in whole seconds; a date is not read.
+/// Reads a `Retry-After` header in seconds. Dates are ignored.
 #[must_use]
 pub fn read_retry_after(header: &str) -> Option<u32> {
     let seconds: u32 = header.trim().parse().ok()?;
@@ -61,22 +60,22 @@ mod tests {
     const BARE: Outcome<'_> = Outcome { status: 503, code: "", retry_after_ms: None };
 
     #[test]
-    fn the_server_sets_the_floor_and_jitter_comes_above_it() {
+    fn jitter_is_added_to_the_servers_pause() {
         assert_eq!(pause_ms(1, SHED, |_| 0), Some(3_000));
         assert_eq!(pause_ms(1, SHED, |limit| limit - 1), Some(3_299));
         assert_eq!(pause_ms(3, SHED, |limit| limit - 1), Some(4_199));
     }
 
     #[test]
-    fn without_a_word_of_the_server_pauses_double_and_may_be_anything_below() {
-        let limits = [1, 2, 3].map(|tries| pause_ms(tries, BARE, |limit| limit));
+    fn without_retry_after_the_jitter_range_doubles() {
+        let limits = [1, 2, 3].map(|attempts| pause_ms(attempts, BARE, |limit| limit));
         assert_eq!(limits, [Some(300), Some(600), Some(1_200)]);
         assert_eq!(pause_ms(1, BARE, |_| 0), Some(0));
     }
 
     #[test]
-    fn tries_and_pauses_are_bounded() {
-        assert_eq!(pause_ms(TRIES, BARE, |_| 0), None);
+    fn attempts_and_pauses_are_bounded() {
+        assert_eq!(pause_ms(MAX_ATTEMPTS, BARE, |_| 0), None);
         assert_eq!(pause_ms(u32::MAX, SHED, |_| 0), None);
         let longest = Outcome { retry_after_ms: Some(LONGEST_RETRY_AFTER_MS), ..SHED };
         assert_eq!(pause_ms(1, longest, |_| 0), Some(LONGEST_RETRY_AFTER_MS));
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_repeated_and_a_definite_no_is_not() {
+    fn transient_failures_are_retried_and_final_ones_are_not() {
         let repeated = |status, code, retry_after_ms| Outcome { status, code, retry_after_ms }.may_pass();
         for status in [0, 500, 502, 503, 504] {
             assert!(repeated(status, "", None), "{status}");
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_read_in_seconds() {
+    fn retry_after_is_read_in_seconds() {
         assert_eq!(read_retry_after("3"), Some(3_000));
         assert_eq!(read_retry_after(" 0 "), Some(0));
         assert_eq!(read_retry_after("4294967295"), Some(u32::MAX));

@@ -1,4 +1,4 @@
-//! A WebSocket that carries binary frames, nearly all of them from the server.
+//! A WebSocket for binary frames, nearly all of them from the server.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,17 +7,17 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{BinaryType, Event, MessageEvent, WebSocket};
 
-/// What happens on a connection.
-pub enum Happening {
-    /// It stands.
+/// An event of a connection.
+pub enum SocketEvent {
+    /// Opened.
     Open,
     /// A binary frame.
     Frame(Vec<u8>),
-    /// It ended, or never came to stand. Said once, last.
+    /// Closed, or never opened. Sent once, last.
     End,
 }
 
-/// An open connection. Dropping it closes it, silently.
+/// A connection. Dropping it closes it without an event.
 pub struct Socket {
     inner: WebSocket,
     _closures: Vec<Closure<dyn FnMut(Event)>>,
@@ -25,19 +25,19 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Connects; `react` hears what happens. `None` when the address is none.
-    pub fn open(address: &str, react: impl FnMut(Happening) + 'static) -> Option<Self> {
+    /// Connects and calls `react` for each event. `None` for an invalid address.
+    pub fn open(address: &str, react: impl FnMut(SocketEvent) + 'static) -> Option<Self> {
         let inner = WebSocket::new(address).ok()?;
         inner.set_binary_type(BinaryType::Arraybuffer);
         let react = Rc::new(RefCell::new(react));
-        let say = |happening: fn() -> Happening| {
+        let forward = |event: fn() -> SocketEvent| {
             let react = Rc::clone(&react);
-            Closure::<dyn FnMut(Event)>::new(move |_| (react.borrow_mut())(happening()))
+            Closure::<dyn FnMut(Event)>::new(move |_| (react.borrow_mut())(event()))
         };
-        let (on_open, on_close) = (say(|| Happening::Open), say(|| Happening::End));
+        let (on_open, on_close) = (forward(|| SocketEvent::Open), forward(|| SocketEvent::End));
         let on_message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
             if let Ok(buffer) = event.data().dyn_into::<js_sys::ArrayBuffer>() {
-                (react.borrow_mut())(Happening::Frame(js_sys::Uint8Array::new(&buffer).to_vec()));
+                (react.borrow_mut())(SocketEvent::Frame(js_sys::Uint8Array::new(&buffer).to_vec()));
             }
         });
         inner.set_onopen(Some(on_open.as_ref().unchecked_ref()));
@@ -49,7 +49,7 @@ impl Socket {
 }
 
 impl Socket {
-    /// Says something; false when the connection does not stand.
+    /// Sends a frame. False if the connection is not open.
     #[must_use]
     pub fn send(&self, bytes: &[u8]) -> bool {
         self.inner.ready_state() == WebSocket::OPEN && self.inner.send_with_u8_array(bytes).is_ok()
@@ -62,10 +62,10 @@ impl Drop for Socket {
         self.inner.set_onclose(None);
         self.inner.set_onmessage(None);
         let inner = self.inner.clone();
-        // Fails only for codes that are not allowed; this sends none.
+        // Fails only for invalid close codes; this sends none.
         let close = move || drop(inner.close());
         if self.inner.ready_state() == WebSocket::CONNECTING {
-            // Browsers complain when one is closed before it stands. It goes with its page, or is closed then.
+            // Browsers warn about closing a connection before it opens. It closes on opening, or with its page.
             self.inner.set_onopen(Some(Closure::once_into_js(close).unchecked_ref()));
         } else {
             close();

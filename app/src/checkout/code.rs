@@ -1,8 +1,8 @@
-//! The code that some shows ask for before checkout: mailed when the first try is refused for want of it, typed in
-//! beside the address, and tried when Pay is pressed again.
+//! The mailed code that some shows require before checkout. It is mailed after a first attempt was refused for lack of
+//! it, typed into a field beside the address, and checked on the next press of Pay.
 //!
-//! The field is there for the address the code was mailed to. Whoever changes the address sees it go, and come back with
-//! the address. That a code is on its way is kept for this tab, so that a reload costs nobody a second one.
+//! The field belongs to the address the code was mailed to: it hides while another address is typed. The pending code
+//! is stored for this tab, so that a reload does not cause a second mail.
 
 use domain::api::email_codes::{EmailCodeRequest, EmailProofRequest, TypedCode};
 use gloo_net::http::Method;
@@ -12,38 +12,38 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use uuid::Uuid;
 
-use super::pay::{self, Trouble};
+use super::pay::{self, CheckoutError};
 use crate::browser::calls::{self, Failure};
-use crate::browser::{self, clock, ids, keep};
+use crate::browser::{self, clock, ids, storage};
 use crate::language::current;
 use crate::say;
 
 /// The id of the field.
 pub const FIELD: &str = "pay-code";
-/// Longest text looked at: six digits with whatever space people copy along.
+/// Longest input examined: six digits with copied whitespace.
 const MAX_TYPED_CHARS: usize = 16;
 
-/// What is read of the answer.
+/// The part of the answer that is used.
 #[derive(Deserialize)]
 struct Mailed {
     expires_at_ms: i64,
 }
 
-/// The field and what is known of the code.
+/// The code field and its state.
 #[derive(Clone, Copy)]
-pub struct Code {
+pub struct EmailCode {
     show: Uuid,
-    /// The address it was mailed to; none: nobody wants one (yet).
+    /// The address the code was mailed to; `None` while no code is required.
     mailed_to: RwSignal<Option<String>>,
     typed: RwSignal<String>,
     error: RwSignal<Option<String>>,
-    /// Said when another code is on its way.
+    /// Announces that another code was mailed.
     news: RwSignal<Option<String>>,
     busy: RwSignal<bool>,
 }
 
-impl Code {
-    /// None was asked for.
+impl EmailCode {
+    /// A field for a show, with no code required yet.
     pub fn new(show: Uuid) -> Self {
         Self {
             show,
@@ -55,14 +55,14 @@ impl Code {
         }
     }
 
-    /// Shows the field again for a code that is still good, and the address with it.
-    pub fn come_back(self, email: RwSignal<String>) {
-        let Some(kept) = keep::read_for_tab(&self.kept_as()) else { return };
+    /// Restores the field and its address for a code that is still valid.
+    pub fn restore(self, email: RwSignal<String>) {
+        let Some(kept) = storage::read_for_tab(&self.storage_key()) else { return };
         let Some((until_ms, mailed_to)) = kept.split_once(' ') else { return };
-        // Before the server's first word nobody knows how late it is; then the code itself is the judge.
+        // Before the server's first timestamp the time is unknown; then the server decides when the code is checked.
         let is_over = |until_ms: i64| clock::server_now().is_some_and(|now| now.0 >= until_ms);
         if until_ms.parse().map_or(true, is_over) {
-            keep::forget_for_tab(&self.kept_as());
+            storage::remove_for_tab(&self.storage_key());
             return;
         }
         if email.with_untracked(String::is_empty) {
@@ -71,60 +71,60 @@ impl Code {
         self.mailed_to.set(Some(mailed_to.to_owned()));
     }
 
-    /// Whether a code for this address is wanted and none that could be one was typed; it is said beside the field then.
-    pub fn is_missing(self, email: &str) -> bool {
-        let is_missing = self.is_for(email) && self.digits().is_none();
-        if is_missing {
+    /// Whether a required code is missing or malformed. Shows an error beside the field then.
+    pub fn reports_missing(self, email: &str) -> bool {
+        let reports_missing = self.is_for(email) && self.digits().is_none();
+        if reports_missing {
             self.error.set(Some(say!("pay.code_missing")));
         }
-        is_missing
+        reports_missing
     }
 
-    /// Has a code mailed to that address, and brings the reader to the field.
+    /// Mails a code to this address and focuses the field.
     ///
     /// # Errors
-    /// [`Trouble`], in words.
-    pub async fn have_mailed(self, email: &str) -> Result<(), Trouble> {
+    /// [`CheckoutError`], in words.
+    pub async fn mail(self, email: &str) -> Result<(), CheckoutError> {
         let request = EmailCodeRequest { email: email.to_owned(), language: Some(current().tag().to_owned()) };
         let path = format!("/api/v1/shows/{}/email-code", self.show);
         let asked = calls::change::<Mailed>(Method::POST, &path, &ids::new_key(), &request).await;
-        let mailed = asked.map_err(|failure| pay::trouble(&failure))?;
-        keep::write_for_tab(&self.kept_as(), &format!("{} {email}", mailed.expires_at_ms));
+        let mailed = asked.map_err(|failure| pay::error_of(&failure))?;
+        storage::write_for_tab(&self.storage_key(), &format!("{} {email}", mailed.expires_at_ms));
         self.typed.set(String::new());
         self.error.set(None);
         self.mailed_to.set(Some(email.to_owned()));
-        // It is on the page with the next frame.
+        // The field is on the page with the next frame.
         request_animation_frame(|| browser::focus(FIELD));
         Ok(())
     }
 
-    /// Tries what was typed, where a code for this address is wanted. Whether the way to the payment is free; if not, it
-    /// is said beside the field.
-    pub async fn entered(self, email: &str) -> bool {
+    /// Checks the typed code if one is required for this address. Returns whether the payment may begin; if not, shows
+    /// an error beside the field.
+    pub async fn check(self, email: &str) -> bool {
         let Some(digits) = self.digits().filter(|_| self.is_for(email)) else { return true };
         let request = EmailProofRequest { email: email.to_owned(), code: TypedCode(digits) };
         let path = format!("/api/v1/shows/{}/email-code/proof", self.show);
         match calls::change::<IgnoredAny>(Method::POST, &path, &ids::new_key(), &request).await {
-            // "Wrong state": the show has stopped asking for codes.
+            // "Wrong state": the show does not require codes any more.
             Err(failure) if failure.code() != "wrong_state" => {
-                self.refused(&failure);
+                self.show_refusal(&failure);
                 false
             }
             Ok(_) | Err(_) => {
-                self.done();
+                self.clear();
                 true
             }
         }
     }
 
-    fn refused(self, failure: &Failure) {
+    fn show_refusal(self, failure: &Failure) {
         self.news.set(None);
-        self.error.set(Some(pay::trouble(failure).text));
+        self.error.set(Some(pay::error_of(failure).text));
         browser::focus(FIELD);
     }
 
-    fn done(self) {
-        keep::forget_for_tab(&self.kept_as());
+    fn clear(self) {
+        storage::remove_for_tab(&self.storage_key());
         self.mailed_to.set(None);
         self.typed.set(String::new());
         self.error.set(None);
@@ -136,9 +136,9 @@ impl Code {
         self.busy.set(true);
         self.news.set(None);
         spawn_local(async move {
-            match self.have_mailed(&email).await {
+            match self.mail(&email).await {
                 Ok(()) => self.news.set(Some(say!("pay.code_another"))),
-                Err(met) => self.error.set(Some(met.text)),
+                Err(error) => self.error.set(Some(error.text)),
             }
             self.busy.set(false);
         });
@@ -152,11 +152,11 @@ impl Code {
         TypedCode(self.typed.get_untracked()).digits()
     }
 
-    fn kept_as(self) -> String {
+    fn storage_key(self) -> String {
         format!("rowlock-code-{}", self.show)
     }
 
-    /// The field, for as long as `email` is the address the code was mailed to.
+    /// The field, shown while `email` is the address the code was mailed to.
     pub fn view(self, email: RwSignal<String>) -> impl IntoView {
         let Self { mailed_to, typed, error, news, busy, .. } = self;
         let shown = Memo::new(move |_| mailed_to.get().filter(|to| email.with(|email| email.trim() == to)));

@@ -1,4 +1,4 @@
-//! How long the seats are still held, counted from the server's instant.
+//! The countdown of a hold, counted by the server's clock.
 
 use domain::time::{MINUTE_MS, SECOND_MS};
 use leptos::prelude::*;
@@ -8,25 +8,25 @@ use crate::say;
 use crate::seat_map::own_seats::extending;
 use crate::seat_map::session::Session;
 
-/// Calm until here; from here on the countdown looks urgent and more time is offered, milliseconds.
+/// From here on the countdown looks urgent and offers more time, milliseconds.
 const URGENT_MS: i64 = 2 * MINUTE_MS;
-/// Moments at which it is also said aloud, milliseconds.
-const SAID_AT_MS: [i64; 3] = [2 * MINUTE_MS, MINUTE_MS, 15 * SECOND_MS];
-/// Less than this is not worth a button, milliseconds.
-const WORTH_ASKING_MS: i64 = 10 * SECOND_MS;
+/// Times left at which it is also announced, milliseconds.
+const ANNOUNCED_AT_MS: [i64; 3] = [2 * MINUTE_MS, MINUTE_MS, 15 * SECOND_MS];
+/// A smaller extension is not offered, milliseconds.
+const MIN_EXTENSION_MS: i64 = 10 * SECOND_MS;
 
 /// The countdown.
 pub fn countdown(session: Session) -> impl IntoView {
     Effect::new(move |_| {
-        if let Some(left) = session.countdown_ms.get().filter(|left| SAID_AT_MS.contains(left)) {
+        if let Some(left) = session.countdown_ms.get().filter(|left| ANNOUNCED_AT_MS.contains(left)) {
             session.announcement.set(in_words(left));
         }
     });
     let urgent = move || session.countdown_ms.get().is_some_and(|left| left <= URGENT_MS);
-    // The server's cap is the last word: when it is reached there is nothing to offer.
+    // The server's cap is final: nothing is offered once it is reached.
     let can_grow = Memo::new(move |_| {
         session.cart.with(|cart| {
-            cart.held().is_some_and(|held| !held.paying && held.latest_ms - held.expires_at_ms >= WORTH_ASKING_MS)
+            cart.held().is_some_and(|held| !held.paying && held.latest_ms - held.expires_at_ms >= MIN_EXTENSION_MS)
         })
     });
     view! {
@@ -59,15 +59,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_aloud_reads_like_speech() {
-        let said = SAID_AT_MS.map(in_words);
+    fn announcements_are_full_sentences() {
+        let said = ANNOUNCED_AT_MS.map(in_words);
         assert_eq!(said[0], "2 minutes left to pay for your seats.");
         assert_eq!(said[1], "One minute left to pay for your seats.");
         assert_eq!(said[2], "15 seconds left to pay for your seats.");
     }
 
     #[test]
-    fn time_left_reads_as_minutes_and_seconds() {
+    fn the_countdown_shows_minutes_and_seconds() {
         assert_eq!((shown(249_000), shown(9_000), shown(0)), ("4:09".to_owned(), "0:09".to_owned(), "0:00".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Who buys, and for whom: names and e-mails, checked where they are typed, then off to the payment page.
+//! The form of the checkout: names and e-mail addresses of buyer and ticket holder, checked before the payment.
 
 use domain::api::Person;
 use domain::api::cancelling::IfLate;
@@ -8,32 +8,32 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::code::Code;
-use super::pay::{self, Attempt, Trouble};
+use super::code::EmailCode;
+use super::pay::{self, Attempt, CheckoutError};
 use crate::browser;
-use crate::payment_retry::buyer_details::Typed;
+use crate::payment_retry::buyer_details::BuyerDetails;
 use crate::say;
 use crate::seat_map::session::Session;
 
-/// What was typed and what came of it: outlives the form, which goes when the hold does.
+/// The form's state. It outlives the form, which disappears with the hold.
 #[derive(Clone, Copy)]
 pub struct Details {
     name: RwSignal<String>,
     email: RwSignal<String>,
-    /// Whether somebody else will sit there, and who.
+    /// Whether the tickets are for a friend, and the friend's details.
     for_friend: RwSignal<bool>,
     friend_name: RwSignal<String>,
     friend_email: RwSignal<String>,
     if_late: RwSignal<IfLate>,
-    /// What some shows ask for before checkout.
-    code: Code,
-    trouble: RwSignal<Option<Trouble>>,
+    /// The mailed code that some shows require.
+    code: EmailCode,
+    error: RwSignal<Option<CheckoutError>>,
     busy: RwSignal<bool>,
     attempt: StoredValue<Option<Attempt>>,
 }
 
 impl Details {
-    /// Nothing typed yet.
+    /// An empty form.
     #[must_use]
     pub fn new(show: Uuid) -> Self {
         Self {
@@ -43,17 +43,17 @@ impl Details {
             friend_name: RwSignal::new(String::new()),
             friend_email: RwSignal::new(String::new()),
             if_late: RwSignal::new(IfLate::default()),
-            code: Code::new(show),
-            trouble: RwSignal::new(None),
+            code: EmailCode::new(show),
+            error: RwSignal::new(None),
             busy: RwSignal::new(false),
             attempt: StoredValue::new(None),
         }
     }
 
-    /// Writes down who is signed in, or what was typed before the page was loaded again, where nothing was typed yet; and
-    /// where a code was mailed before that.
+    /// Fills empty fields from the signed-in account, or from what was typed before a reload, and restores a pending
+    /// code.
     pub fn fill_in(self) {
-        self.code.come_back(self.email);
+        self.code.restore(self.email);
         let put = |field: RwSignal<String>, value: String| {
             if field.with_untracked(String::is_empty) {
                 field.set(value);
@@ -63,24 +63,24 @@ impl Details {
         for (field, attribute) in [(self.name, "data-name"), (self.email, "data-email")] {
             put(field, known.as_ref().and_then(|known| known.get_attribute(attribute)).unwrap_or_default());
         }
-        if let Some(typed) = Typed::kept_for(account().as_deref()) {
-            put(self.name, typed.name);
-            put(self.email, typed.email);
-            put(self.friend_name, typed.friend_name);
-            put(self.friend_email, typed.friend_email);
-            self.for_friend.update(|is_for_friend| *is_for_friend |= typed.for_friend);
+        if let Some(stored) = BuyerDetails::load_for(account().as_deref()) {
+            put(self.name, stored.name);
+            put(self.email, stored.email);
+            put(self.friend_name, stored.friend_name);
+            put(self.friend_email, stored.friend_email);
+            self.for_friend.update(|is_for_friend| *is_for_friend |= stored.for_friend);
             if self.if_late.get_untracked() == IfLate::default() {
-                self.if_late.set(typed.if_late);
+                self.if_late.set(stored.if_late);
             }
         }
     }
 
-    /// Keeps what is typed, as it is typed, for when the page is loaded again.
-    pub fn keep(self) {
+    /// Stores the form while it is typed, for a reload.
+    pub fn save(self) {
         let account = account();
-        // The page knows who is signed in.
+        // The page knows the account's name and address.
         let unknown = |field: RwSignal<String>| if account.is_none() { field.get() } else { String::new() };
-        let typed = Typed {
+        let stored = BuyerDetails {
             name: unknown(self.name),
             email: unknown(self.email),
             for_friend: self.for_friend.get(),
@@ -89,79 +89,79 @@ impl Details {
             if_late: self.if_late.get(),
             account,
         };
-        typed.keep();
+        stored.save();
     }
 
-    /// The page is shown again after it was left to pay: the button works once more.
-    pub fn come_back(self) {
+    /// Enables the button after a return from the payment page.
+    pub fn enable(self) {
         self.busy.set(false);
     }
 
     /// Clears the error.
-    pub fn forget_trouble(self) {
-        self.trouble.set(None);
+    pub fn clear_error(self) {
+        self.error.set(None);
     }
 
-    /// Clears the error if it is that the server could not be reached.
-    pub fn forget_unreachable(self) {
-        if self.trouble.with_untracked(|met| met.as_ref().is_some_and(|met| met.is_unreachable)) {
-            self.trouble.set(None);
+    /// Clears the error if it was a missing answer.
+    pub fn clear_unreachable(self) {
+        if self.error.with_untracked(|failure| failure.as_ref().is_some_and(|failure| failure.is_unreachable)) {
+            self.error.set(None);
         }
     }
 
-    /// The error, announced by screen readers when it appears.
-    pub fn trouble(self) -> impl IntoView {
+    /// The error, announced when it appears.
+    pub fn error(self) -> impl IntoView {
         view! {
             <div role="alert" class="details-trouble" data-testid="pay-error">
-                {move || self.trouble.get().map(|met| view! { <p>{met.text}</p> })}
+                {move || self.error.get().map(|failure| view! { <p>{failure.text}</p> })}
             </div>
         }
     }
 }
 
-/// The address of the account that is signed in.
+/// The e-mail address of the signed-in account.
 fn account() -> Option<String> {
     browser::element(super::BUYER)?.get_attribute("data-email")
 }
 
 /// The form.
 pub fn form(session: Session, details: Details) -> impl IntoView {
-    let Details { name, email, for_friend, friend_name, friend_email, if_late, code, trouble, busy, attempt } = details;
-    let buyer = Fields::new("buyer", name, email);
-    let friend = Fields::new(FRIEND, friend_name, friend_email);
+    let Details { name, email, for_friend, friend_name, friend_email, if_late, code, error, busy, attempt } = details;
+    let buyer = PersonFields::new("buyer", name, email);
+    let friend = PersonFields::new(FRIEND, friend_name, friend_email);
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        // Both are checked, so that everything wrong is said at once; the first of it gets the focus.
+        // Both persons are checked, so that all errors show at once. The first gets the focus.
         let wrong = [Some(buyer), for_friend.get_untracked().then_some(friend)];
-        let wrong: Vec<String> = wrong.into_iter().flatten().filter_map(Fields::check).collect();
+        let wrong: Vec<String> = wrong.into_iter().flatten().filter_map(PersonFields::check).collect();
         if let Some(first) = wrong.first() {
             browser::focus(first);
-        } else if code.is_missing(&buyer.person().email) {
+        } else if code.reports_missing(&buyer.person().email) {
             browser::focus(super::code::FIELD);
         } else if !busy.get_untracked() {
             busy.set(true);
-            trouble.set(None);
+            error.set(None);
             let holder = for_friend.get_untracked().then(|| friend.person());
             spawn_local(async move {
                 let (payer, late) = (buyer.person(), if_late.get_untracked());
                 let email = payer.email.clone();
-                if !code.entered(&email).await {
+                if !code.check(&email).await {
                     busy.set(false);
                     return;
                 }
-                let Err(met) = pay::pay(session, (payer, holder), late, attempt).await else {
-                    // Now the way to the booking takes the form's place, which may be wanted again.
+                let Err(failure) = pay::pay(session, (payer, holder), late, attempt).await else {
+                    // The link to the booking now replaces the form, which may be needed again.
                     busy.set(false);
                     return;
                 };
-                let met = if met.wants_code { code.have_mailed(&email).await.err() } else { Some(met) };
+                let failure = if failure.wants_code { code.mail(&email).await.err() } else { Some(failure) };
                 busy.set(false);
-                trouble.set(met);
+                error.set(failure);
             });
         }
     };
     view! {
-        // Our own words in place of the browser's bubbles.
+        // Our own messages replace the browser's validation.
         <form class="details" novalidate on:submit=submit>
             {buyer.view(say!("pay.name"), say!("pay.email"), ["name", "email"])}
             <label class="details-friend">
@@ -206,22 +206,22 @@ fn late_choices(chosen: RwSignal<IfLate>) -> impl IntoView {
         .collect_view()
 }
 
-/// In front of the ids of the fields of whoever the tickets are for.
+/// Prefix of the field ids of the ticket holder.
 const FRIEND: &str = "friend";
 
-/// Name and e-mail of a person, and what is wrong with them.
+/// Name and e-mail fields of a person, with their errors.
 #[derive(Clone, Copy)]
-struct Fields {
-    /// Goes in front of the ids of the fields.
+struct PersonFields {
+    /// Prefix of the field ids.
     who: &'static str,
     name: RwSignal<String>,
     email: RwSignal<String>,
-    /// Keys of what is wrong with them.
+    /// Message keys of the errors.
     name_error: RwSignal<Option<&'static str>>,
     email_error: RwSignal<Option<&'static str>>,
 }
 
-impl Fields {
+impl PersonFields {
     fn new(who: &'static str, name: RwSignal<String>, email: RwSignal<String>) -> Self {
         Self { who, name, email, name_error: RwSignal::new(None), email_error: RwSignal::new(None) }
     }
@@ -231,7 +231,7 @@ impl Fields {
         Person { name: trimmed(self.name), email: trimmed(self.email) }
     }
 
-    /// Says what is wrong, and the id of the first field that is.
+    /// Checks the fields and shows errors. Returns the id of the first wrong field.
     fn check(self) -> Option<String> {
         let person = self.person();
         let (name, email) = (wrong_name(&person.name, self.who), wrong_email(&person.email));
@@ -240,11 +240,11 @@ impl Fields {
         name.map(|_| format!("{}-name", self.who)).or_else(|| email.map(|_| format!("{}-email", self.who)))
     }
 
-    /// The two fields with these labels and what browsers may fill in.
+    /// The two fields, with labels and autofill hints.
     fn view(self, name_label: String, email_label: String, fill: [&'static str; 2]) -> impl IntoView {
         let Self { who, name, email, name_error, email_error } = self;
         let [name_id, email_id] = ["name", "email"].map(|field| format!("{who}-{field}"));
-        // The buyer's go by the names that browsers remember.
+        // The buyer's fields have the names that browsers remember.
         let prefix = if who == "buyer" { String::new() } else { format!("{who}-") };
         let [name_name, email_name] = ["name", "email"].map(|field| format!("{prefix}{field}"));
         let [name_error_id, email_error_id] = [&name_id, &email_id].map(|id| format!("{id}-error"));
@@ -256,7 +256,7 @@ impl Fields {
                     aria-invalid=move || name_error.get().map(|_: &str| "true") aria-describedby=name_error_id.clone()
                     on:input=move |event| {
                         name.set(event_target_value(&event));
-                        // It is being mended; whether well is looked at on the next press.
+                        // Being corrected; checked again on the next press.
                         name_error.set(None);
                     } />
                 <p class="field-error" id=name_error_id>{move || name_error.get().map(|key| say!(key))}</p>
@@ -276,7 +276,7 @@ impl Fields {
     }
 }
 
-/// The key of what is wrong with the name of the buyer, or of the friend.
+/// The message key of an error in the buyer's or the friend's name.
 fn wrong_name(name: &str, who: &str) -> Option<&'static str> {
     match name.chars().count() {
         0 if who == FRIEND => Some("pay.friend_name_missing"),
@@ -286,8 +286,7 @@ fn wrong_name(name: &str, who: &str) -> Option<&'static str> {
     }
 }
 
-/// The key of what is wrong with an address. Catches slips of the finger; whether it exists only a mail can
-/// tell.
+/// The message key of an error in an address. It catches typing errors; only a mail proves that an address exists.
 pub(crate) fn wrong_email(email: &str) -> Option<&'static str> {
     let looks_right = has_mail_domain(email) && !email.starts_with('@');
     let clean = email.len() <= MAX_EMAIL_BYTES && !email.chars().any(|c| c.is_whitespace() || c.is_control());
@@ -303,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_in_an_address_are_caught_and_real_ones_pass() {
+    fn typing_errors_in_an_address_are_caught() {
         for right in ["ana@example.org", "a.b+tickets@kino.example", "josé@correo.es"] {
             assert_eq!(wrong_email(right), None, "{right}");
         }
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_to_a_hundred_and_twenty_characters_of_any_script() {
+    fn a_name_has_1_to_120_characters_of_any_script() {
         assert_eq!(wrong_name("Ng", FRIEND), None);
         assert_eq!(wrong_name(&"ß".repeat(MAX_NAME_CHARS), "buyer"), None);
         assert!(wrong_name(&"x".repeat(MAX_NAME_CHARS + 1), "buyer").is_some());

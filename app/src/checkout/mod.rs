@@ -1,7 +1,7 @@
-//! The cart beside the seat map, and the way from it to the payment page.
+//! The cart beside the seat map, and the checkout up to the payment page.
 //!
-//! On a laptop a column; on a phone a bar at the bottom that opens into a sheet. Part of the seat map's
-//! island: it shares the session.
+//! A column on a laptop, a bottom bar that opens into a sheet on a phone. Part of the seat map's island, whose session
+//! it shares.
 
 mod code;
 pub(crate) mod countdown;
@@ -25,25 +25,25 @@ use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::{ConnectionStatus, Session};
 use crate::seat_map::{SEATS, waiting_list};
 
-/// The element that says who is signed in, beside the island: its page is no cache's.
+/// Id of the element with the signed-in buyer, beside the island. Its page is never cached.
 pub const BUYER: &str = "signed-in-buyer";
 
-/// Where somebody is who has let a line of the cart go: at another, or at the seats when it was the last.
-const AFTER_A_LINE: &[&str] = &[".cart-seat-remove", SEATS];
+/// Focus targets after removing a line: another line, or the seats after the last.
+const FOCUS_AFTER_REMOVAL: &[&str] = &[".cart-seat-remove", SEATS];
 
-/// What stands under the sum.
+/// The content below the total.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Foot {
+enum CartFooter {
     Nothing,
-    /// A payment in progress.
+    /// A link to the payment in progress.
     Begun(Uuid),
-    /// Who buys.
+    /// The buyer's form.
     Details,
 }
 
-impl Foot {
-    /// The seats may be known to be paid for before the booking is, or be closed for a payment that came to nothing: until
-    /// there is a booking the form stays. Who presses again gets the same one, and pays once.
+impl CartFooter {
+    /// The form stays until the hold names a booking: a hold may be known as being paid before its booking, or be
+    /// closed for a failed payment. A second press gets the same booking and pays once.
     fn of(cart: &Cart) -> Self {
         match cart.held() {
             _ if cart.is_empty() => Self::Nothing,
@@ -57,25 +57,25 @@ impl Foot {
 pub fn panel(session: Session) -> impl IntoView {
     let open = RwSignal::new(false);
     let details = Details::new(session.show);
-    events::on_window("pageshow", move |_| details.come_back());
+    events::on_window("pageshow", move |_| details.enable());
     Effect::new(move |_| details.fill_in());
-    // After it: what is there already is typed, too.
-    Effect::new(move |_| details.keep());
+    // After it, because restored fields count as typed.
+    Effect::new(move |_| details.save());
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
-    // A memo, so that the form keeps its focus through every other change of the cart.
-    let foot = Memo::new(move |_| session.cart.with(Foot::of));
-    let has_begun = Memo::new(move |_| matches!(foot.get(), Foot::Begun(_)));
+    // A memo, so that the form keeps its focus through other changes of the cart.
+    let footer = Memo::new(move |_| session.cart.with(CartFooter::of));
+    let has_begun = Memo::new(move |_| matches!(footer.get(), CartFooter::Begun(_)));
     Effect::new(move |_| {
         if is_empty.get() {
             open.set(false);
         } else {
-            // Another choice is another try.
-            details.forget_trouble();
+            // A new choice of seats clears the last error.
+            details.clear_error();
         }
     });
     Effect::new(move |_| {
         if session.connection_status.get() == ConnectionStatus::Live {
-            details.forget_unreachable();
+            details.clear_unreachable();
         }
     });
     let back_to_map = move |_| {
@@ -102,21 +102,21 @@ pub fn panel(session: Session) -> impl IntoView {
             <div class="cart-sum" hidden=move || is_empty.get()>
                 <span class="cart-count">{move || count_in_words(session.cart.with(|cart| (cart.want().len(), cart.count())))}</span>
                 <strong class="cart-total" data-testid="cart-total">{move || total(session)}</strong>
-                // There is nothing to fill in any more, and the way on has a button of its own.
+                // Nothing is left to fill in, and the booking has its own button.
                 <button type="button" class="button cart-continue" data-testid="continue" hidden=move || has_begun.get()
                     on:click=continue_to_details>{say!("cart.continue")}</button>
             </div>
-            {details.trouble()}
-            {move || match foot.get() {
-                Foot::Nothing => EitherOf3::A(()),
-                Foot::Begun(booking) => EitherOf3::B(begun(booking)),
-                Foot::Details => EitherOf3::C(details::form(session, details)),
+            {details.error()}
+            {move || match footer.get() {
+                CartFooter::Nothing => EitherOf3::A(()),
+                CartFooter::Begun(booking) => EitherOf3::B(payment_link(booking)),
+                CartFooter::Details => EitherOf3::C(details::form(session, details)),
             }}
         </aside>
     }
 }
 
-/// What to do; where nothing is free, where to wait for it.
+/// A hint for an empty cart; for a sold-out show, a link to the waiting list.
 fn empty(session: Session) -> impl IntoView {
     let is_sold_out = Memo::new(move |_| session.is_sold_out());
     let words = move || match is_sold_out.get() {
@@ -132,8 +132,8 @@ fn empty(session: Session) -> impl IntoView {
     }
 }
 
-/// A payment was begun, here or in another tab: the way back to it.
-fn begun(booking: Uuid) -> impl IntoView {
+/// A link to a payment begun here or in another tab.
+fn payment_link(booking: Uuid) -> impl IntoView {
     view! {
         <div class="cart-begun">
             <p>{say!("cart.begun")}</p>
@@ -142,7 +142,7 @@ fn begun(booking: Uuid) -> impl IntoView {
     }
 }
 
-/// The wish, line by line: what the hold says where it is granted, what the room says where not yet.
+/// The wanted seats as lines: from the hold once granted, else from the room plan.
 fn wanted(session: Session) -> Vec<(SeatLine, bool)> {
     session.room.with(|room| {
         session.cart.with(|cart| {
@@ -160,7 +160,7 @@ fn wanted(session: Session) -> Vec<(SeatLine, bool)> {
     })
 }
 
-/// The seats wanted, line by line.
+/// The wanted seats as list items.
 pub(crate) fn lines(session: Session) -> impl IntoView {
     let can_change = !session.cart.with(Cart::is_paying);
     let line_view = move |(line, held): (SeatLine, bool)| {
@@ -174,7 +174,7 @@ pub(crate) fn lines(session: Session) -> impl IntoView {
                 {can_change.then(|| view! {
                     <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| {
                         wishes::tap_seat(session, seat);
-                        browser::keep_focus(AFTER_A_LINE);
+                        browser::keep_focus(FOCUS_AFTER_REMOVAL);
                     }>"×"</button>
                 })}
             </li>
@@ -183,12 +183,12 @@ pub(crate) fn lines(session: Session) -> impl IntoView {
     wanted(session).into_iter().map(line_view).collect_view()
 }
 
-/// Of these seats, and of seats and places together.
+/// `seats` of all seats and places.
 pub(crate) fn count_in_words((seats, all): (usize, usize)) -> String {
     if seats == all { say!("cart.seats", count = all) } else { say!("cart.places", count = all) }
 }
 
-/// The places wanted, area by area, and whether all of them are granted.
+/// The wanted places as lines, and whether they are granted.
 fn wanted_places(session: Session) -> Vec<(PlaceLine, bool)> {
     session.room.with(|room| {
         session.cart.with(|cart| {
@@ -203,7 +203,7 @@ fn wanted_places(session: Session) -> Vec<(PlaceLine, bool)> {
                 })
             };
             let line_of = |places: &AreaQuantity| {
-                // As with seats: the room may be older than its prices are, the hold is not.
+                // Prefers the hold, as with seats: its prices are newer than the room plan's.
                 let held = cart.held().and_then(|held| held.places.iter().find(|line| line.area == places.area));
                 let line = match held {
                     Some(line) => PlaceLine { quantity: places.quantity, ..line.clone() },
@@ -216,7 +216,7 @@ fn wanted_places(session: Session) -> Vec<(PlaceLine, bool)> {
     })
 }
 
-/// The places wanted, likewise.
+/// The wanted places as list items.
 pub(crate) fn place_lines(session: Session) -> impl IntoView {
     let can_change = !session.cart.with(Cart::is_paying);
     let line_view = move |(line, held): (PlaceLine, bool)| {
@@ -231,7 +231,7 @@ pub(crate) fn place_lines(session: Session) -> impl IntoView {
                 {can_change.then(|| view! {
                     <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| {
                         wishes::change_places(session, area, false);
-                        browser::keep_focus(AFTER_A_LINE);
+                        browser::keep_focus(FOCUS_AFTER_REMOVAL);
                     }>"−"</button>
                 })}
             </li>
@@ -244,7 +244,7 @@ fn total(session: Session) -> String {
     total_of(session).map(|total| money(total, current())).unwrap_or_default()
 }
 
-/// What all that is wanted costs; nothing where nothing is wanted.
+/// The total price; `None` for an empty cart.
 pub(crate) fn total_of(session: Session) -> Option<Money> {
     let seats = wanted(session).into_iter().map(|(line, _)| line.price);
     sum(seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total())))
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn places_cost_what_their_hold_says_and_one_more_as_much_until_it_is_granted() {
+    fn places_cost_the_holds_price_also_before_they_are_granted() {
         let session = Session::new(Uuid::from_u128(1));
         session.cart.update(|cart| cart.replace_hold(Some(places_held())));
         assert_eq!(total_of(session).map(|total| total.minor), Some(2_500));
@@ -292,12 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn the_form_stays_until_the_answer_names_the_booking() {
+    fn the_form_stays_until_the_hold_names_a_booking() {
         let (mut cart, booking) = (Cart::default(), Uuid::from_u128(9));
         cart.replace_hold(Some(HoldView { paying: true, ..places_held() }));
-        assert!(Foot::of(&cart) == Foot::Details);
+        assert!(CartFooter::of(&cart) == CartFooter::Details);
         cart.record_payment(Uuid::from_u128(7), booking);
-        assert!(Foot::of(&cart) == Foot::Begun(booking));
+        assert!(CartFooter::of(&cart) == CartFooter::Begun(booking));
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seat_is_not_seats() {
+    fn the_count_has_singular_and_plural() {
         assert_eq!((count_in_words((1, 1)), count_in_words((2, 2))), ("1 seat".to_owned(), "2 seats".to_owned()));
         assert_eq!(count_in_words((1, 3)), "3 places");
     }

@@ -1,7 +1,7 @@
-//! From a hold to the payment page: one request makes the booking and begins its payment, then the page is left.
+//! From a hold to the payment page: one request creates the booking and starts its payment, then the page is left.
 //!
-//! An attempt keeps its key, so that pressing again after a failure nobody can explain repeats the
-//! same request and never makes a second booking.
+//! An attempt keeps its idempotency key: a press after an unexplained failure repeats the same request and never
+//! creates a second booking.
 
 use domain::api::cancelling::IfLate;
 use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, PayAtOnce, Person};
@@ -21,127 +21,128 @@ use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
 use crate::seat_map::session::Session;
 
-/// How often we look whether the last taps were answered, milliseconds, and how often at most.
+/// Interval and most repetitions of the check whether all taps are answered, milliseconds.
 const SETTLE_POLL_MS: u32 = 50;
 const SETTLE_POLLS: u32 = 100;
 
-/// Where bookings are made.
+/// Path of the bookings.
 const BOOKINGS: &str = "/api/v1/bookings";
 
-/// The code of the problem that is no trouble: a code is mailed, and typed in.
+/// Problem code after which a code is mailed and typed in. Not shown as an error.
 const CODE_WANTED: &str = "email_code_wanted";
 
-/// What the way to the payment page needs of a booking, and so the only part of it that is read here.
+/// The part of a booking needed to open the payment page.
 #[derive(Deserialize)]
-struct Begun {
+struct StartedPayment {
     id: Uuid,
     pay_url: Option<String>,
 }
 
-/// A booking that is to be paid for by another request.
+/// A booking that another request pays for.
 #[derive(Deserialize)]
-struct Made {
+struct CreatedBooking {
     id: Uuid,
     total: Money,
 }
 
-/// Why no payment has begun.
-enum NotBegun {
+/// The reason why no payment was started.
+enum PaymentError {
     Failed(Failure),
-    /// It costs something else than the buyer saw.
+    /// The price differs from what the buyer saw.
     PriceChanged,
 }
 
-impl NotBegun {
-    /// Whether it is a definite no, and no trouble on the way.
-    fn is_an_answer(&self) -> bool {
+impl PaymentError {
+    /// Whether the server refused for good, unlike a failure in transit.
+    fn is_refusal(&self) -> bool {
         match self {
             Self::Failed(failure) => (400..500).contains(&failure.status()),
             Self::PriceChanged => true,
         }
     }
 
-    fn trouble(&self) -> Trouble {
+    fn checkout_error(&self) -> CheckoutError {
         match self {
-            Self::Failed(failure) => trouble(failure),
-            Self::PriceChanged => Trouble::new(say!("problem.price_changed")),
+            Self::Failed(failure) => error_of(failure),
+            Self::PriceChanged => CheckoutError::new(say!("problem.price_changed")),
         }
     }
 }
 
-impl From<Failure> for NotBegun {
+impl From<Failure> for PaymentError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-/// What is to be paid for: a hold as the buyer sees it.
+/// The hold to pay for, as the buyer sees it.
 #[derive(Clone, PartialEq)]
-struct Settled {
+struct PayableHold {
     hold: Uuid,
-    /// A hold keeps its id when its seats change; another choice is another intent.
+    /// A hold keeps its id when its seats change; other seats are another intent.
     seats: Vec<SeatIndex>,
     places: Vec<AreaQuantity>,
-    /// What stands in the cart: nobody pays another sum than they saw.
+    /// The total in the cart: the buyer pays what they saw.
     total: Money,
 }
 
-/// One intent to pay: what was asked, of what, and under which key.
+/// An intent to pay: the request, the hold it is for, and its idempotency key.
 #[derive(Clone)]
 pub struct Attempt {
     request: BookingRequest,
-    settled: Settled,
+    settled: PayableHold,
     key: String,
 }
 
 impl Attempt {
-    async fn begin(&self) -> Result<Begun, NotBegun> {
+    async fn begin(&self) -> Result<StartedPayment, PaymentError> {
         match calls::change(Method::POST, BOOKINGS, &self.key, &self.request).await {
-            // While replicas are exchanged the one that answers may be of the version before, which knows two requests.
+            // During a rolling update an older replica may answer, which needs two requests.
             Err(failure) if failure.code() == "malformed" => self.begin_in_two().await,
-            asked => Ok(asked?),
+            started => Ok(started?),
         }
     }
 
-    async fn begin_in_two(&self) -> Result<Begun, NotBegun> {
+    async fn begin_in_two(&self) -> Result<StartedPayment, PaymentError> {
         let request = BookingRequest { pay: None, ..self.request.clone() };
-        let made: Made = calls::change(Method::POST, BOOKINGS, &format!("{}-made", self.key), &request).await?;
-        if made.total != self.settled.total {
-            return Err(NotBegun::PriceChanged);
+        let created: CreatedBooking =
+            calls::change(Method::POST, BOOKINGS, &format!("{}-made", self.key), &request).await?;
+        if created.total != self.settled.total {
+            return Err(PaymentError::PriceChanged);
         }
-        let path = format!("{BOOKINGS}/{}/confirm", made.id);
+        let path = format!("{BOOKINGS}/{}/confirm", created.id);
         Ok(calls::change(Method::POST, &path, &format!("{}-paid", self.key), &ConfirmRequest::default()).await?)
     }
 }
 
-/// What stood in the way.
+/// An error of the checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct CheckoutError {
     /// What happened and what to do.
     pub text: String,
-    /// Whether no answer came: once the server can be reached again, this is not true any more.
+    /// Whether no answer came. Such an error is cleared once the server is reachable.
     pub is_unreachable: bool,
-    /// Whether a code that is mailed to the buyer would help.
+    /// Whether a mailed code is required.
     pub wants_code: bool,
 }
 
-impl Trouble {
+impl CheckoutError {
     fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_unreachable: false, wants_code: false }
     }
 }
 
-/// Books what is held, for the buyer or for the friend who is the holder, and leaves for the payment page.
+/// Books the hold for the buyer, or for a friend as ticket holder, and opens the payment page.
 ///
 /// # Errors
-/// [`Trouble`], in words; the page is not left then.
+/// [`CheckoutError`], in words; the page then stays.
 pub async fn pay(
     session: Session,
     (buyer, holder): (Person, Option<Person>),
     if_late: IfLate,
     attempt: StoredValue<Option<Attempt>>,
-) -> Result<(), Trouble> {
-    let settled = settled_hold(session).await?;
+) -> Result<(), CheckoutError> {
+    let settled = await_settled_hold(session).await?;
     let hold = settled.hold;
     let pay = Some(PayAtOnce { total_minor: settled.total.minor, payment_token: None });
     let request = BookingRequest { show: session.show, hold, buyer, holder, if_late, pay };
@@ -149,30 +150,30 @@ pub async fn pay(
     let intent = same.unwrap_or_else(|| Attempt { request, settled, key: ids::new_key() });
     attempt.set_value(Some(intent.clone()));
 
-    // Before it is sent: from then on the seats may be on their way to a booking that only the answer names.
+    // Set before sending: from then on the seats may be booked, and only the answer names the booking.
     session.set_payment_pending(true);
-    let asked = intent.begin().await;
-    // Other tabs saw the hold close before there was a booking to lead to, and their countdowns would run out on the old
-    // instant: paying has moved it.
+    let started = intent.begin().await;
+    // Other tabs saw the hold close before there was a booking to link to. Their countdowns need the new expiry that
+    // the payment has set.
     session.notify_tabs();
-    let booking = asked.map_err(|why| {
-        // Trying again after a no is another intent.
-        if why.is_an_answer() {
+    let booking = started.map_err(|why| {
+        // A retry after a refusal is a new intent.
+        if why.is_refusal() {
             attempt.set_value(None);
         }
         session.set_payment_pending(false);
-        // What is held may have ended, or cost something else by now.
+        // The hold may have ended or changed its price.
         own_hold::refresh(session);
-        why.trouble()
+        why.checkout_error()
     })?;
-    // The browser may be stopped on its way, or what it goes to may not be there.
+    // Navigation may be stopped or its target unavailable.
     own_hold::record_payment(session, hold, booking.id);
     browser::go_to(&booking.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
     Ok(())
 }
 
-/// What is held, once every tap was answered.
-async fn settled_hold(session: Session) -> Result<Settled, Trouble> {
+/// The hold, after every tap was answered.
+async fn await_settled_hold(session: Session) -> Result<PayableHold, CheckoutError> {
     for _ in 0..SETTLE_POLLS {
         if session.cart.with_untracked(Cart::is_settled) {
             break;
@@ -183,25 +184,25 @@ async fn settled_hold(session: Session) -> Result<Settled, Trouble> {
     let held = session.cart.with_untracked(|cart| {
         let held = cart.held().filter(|_| cart.is_settled())?;
         let (seats, places) = (cart.want().to_vec(), cart.want_places().to_vec());
-        // Whatever is held has a price; nobody pays for what has none.
-        Some(Settled { hold: held.id, seats, places, total: total? })
+        // Every hold has a price. Without one nothing is paid.
+        Some(PayableHold { hold: held.id, seats, places, total: total? })
     });
-    held.ok_or_else(|| Trouble::new(say!("pay.not_held")))
+    held.ok_or_else(|| CheckoutError::new(say!("pay.not_held")))
 }
 
-pub(super) fn trouble(failure: &Failure) -> Trouble {
+pub(super) fn error_of(failure: &Failure) -> CheckoutError {
     let text = match (failure.code(), failure) {
         ("hold_expired" | "not_found", _) => say!("pay.ran_out"),
         ("seats_taken" | "seats_locked", _) => say!("pay.not_kept"),
         ("gateway_unavailable", _) => say!("pay.gateway"),
-        // In every language what to do now; the new sum stands in the cart.
+        // Only says what to do, as in every language; the cart shows the new total.
         ("price_changed", _) => say!("problem.price_changed"),
         ("payment_declined", _) => say!("pay.declined"),
         (_, Failure::Unreachable) => say!("pay.unreachable"),
         (_, Failure::Problem(problem)) => problem_in_words(problem),
     };
     let is_unreachable = matches!(failure, Failure::Unreachable);
-    Trouble { text, is_unreachable, wants_code: failure.code() == CODE_WANTED }
+    CheckoutError { text, is_unreachable, wants_code: failure.code() == CODE_WANTED }
 }
 
 #[cfg(test)]
@@ -210,14 +211,14 @@ mod tests {
     use domain::api::ProblemView;
 
     #[test]
-    fn no_answer_invites_to_press_again_without_fear() {
-        let met = trouble(&Failure::Unreachable);
-        assert!(met.text.contains("not be charged twice"), "{}", met.text);
-        assert!(met.is_unreachable, "it is over when the line is back");
+    fn a_missing_answer_explains_that_a_retry_is_safe() {
+        let error = error_of(&Failure::Unreachable);
+        assert!(error.text.contains("not be charged twice"), "{}", error.text);
+        assert!(error.is_unreachable, "cleared once the server is reachable");
     }
 
     #[test]
-    fn whoever_is_told_another_price_is_told_what_to_do() {
+    fn a_changed_price_explains_what_to_do() {
         let problem = ProblemView {
             kind: String::new(),
             title: "The price has changed".to_owned(),
@@ -231,7 +232,7 @@ mod tests {
             hold: None,
             request_id: None,
         };
-        let met = trouble(&Failure::Problem(Box::new(problem)));
-        assert!(met.text.contains("new total, then pay"), "{}", met.text);
+        let error = error_of(&Failure::Problem(Box::new(problem)));
+        assert!(error.text.contains("new total, then pay"), "{}", error.text);
     }
 }

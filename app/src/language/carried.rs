@@ -1,6 +1,6 @@
-//! The messages a page carries for its islands: `<script type="application/json" id="words">`.
+//! The messages that a page carries for its islands: `<script type="application/json" id="words">`.
 //!
-//! Read by the browser's own JSON; the module has no parser and no tables for it.
+//! Parsed by the browser's JSON parser, so that the module has none for it.
 
 use js_sys::{JSON, Reflect};
 use wasm_bindgen::JsValue;
@@ -8,11 +8,11 @@ use wasm_bindgen::JsValue;
 use super::Language;
 use crate::browser;
 
-/// Id of the element that carries them.
+/// Id of the element with the messages.
 const WORDS: &str = "words";
 
 thread_local! {
-    /// An object, or undefined on a page without an island's messages.
+    /// An object, or undefined on a page without messages.
     static CARRIED: JsValue = browser::element(WORDS)
         .and_then(|element| element.text_content())
         .and_then(|text| JSON::parse(&text).ok())
@@ -24,7 +24,7 @@ pub(super) fn of_page() -> Language {
     browser::page_language().and_then(|tag| Language::of_tag(&tag)).unwrap_or_default()
 }
 
-/// Hands over the pattern of a message, if the page carries it.
+/// Passes the pattern of a message to `write`, if the page carries it.
 pub(super) fn pattern<T>(_: Language, key: &str, write: impl FnOnce(&str) -> T) -> Option<T> {
     let pattern = CARRIED.with(|words| Reflect::get(words, &key.into()).ok())?.as_string()?;
     Some(write(&pattern))

@@ -1,4 +1,4 @@
-//! All messages of all languages, on the server. Read from their files when the program was built.
+//! All messages in all languages, on the server. Compiled in from their files.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -27,23 +27,23 @@ fn read(file: &str) -> Messages {
 
 /// The messages of a language.
 pub(super) fn of(language: Language) -> &'static Messages {
-    // Their order is that of `Language::ALL`, which is that of the enum.
+    // In the order of `Language::ALL`, which is that of the enum.
     &ALL[language as usize]
 }
 
-/// A thread renders in English until it is told otherwise.
+/// A thread renders English unless a language is set.
 pub(super) const fn of_page() -> Language {
     Language::English
 }
 
-/// Hands over the pattern of a message, in English where the language lacks it.
+/// Passes the pattern of a message to `write`, in English if the language lacks it.
 pub(super) fn pattern<T>(language: Language, key: &str, write: impl FnOnce(&str) -> T) -> Option<T> {
     let pattern = of(language).get(key).or_else(|| of(Language::English).get(key))?;
     Some(write(pattern))
 }
 
-/// The messages of these groups (the part of a key before its first dot) as the JSON a page carries.
-/// Nothing in it ends the element it stands in.
+/// The messages of these groups (the part of a key before its first dot) as the JSON that a page carries. Nothing in it
+/// can end its element.
 #[cfg(feature = "ssr")]
 #[must_use]
 pub fn carried_by(language: Language, groups: &[&str]) -> String {

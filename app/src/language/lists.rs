@@ -1,10 +1,9 @@
-//! Names one after another, as spoken. Source of the patterns: Unicode CLDR 48, `listPatterns`, the
-//! standard list.
+//! Enumerations of names. Source of the patterns: Unicode CLDR 48, `listPatterns`, the standard list.
 
 use super::message::{Arg, isolated};
 use super::{current, say_in};
 
-/// `C7`, `C7 and C8`, `C7, C8 and C9`. Goes into other messages as [`Arg::Ours`].
+/// `C7`, `C7 and C8`, `C7, C8 and C9`. Used in other messages as [`Arg::Ours`].
 #[must_use]
 pub fn listed(names: &[&str]) -> String {
     let language = current();
@@ -28,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_read_as_spoken() {
+    fn lists_follow_the_pattern_of_the_language() {
         assert_eq!(listed(&[]), "");
         assert_eq!(listed(&["C7"]), "C7");
         assert_eq!(listed(&["C7", "C8"]), "C7 and C8");

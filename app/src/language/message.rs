@@ -1,8 +1,8 @@
-//! ICU MessageFormat, the part of it that is used: `{name}`, `{count, plural, one {# seat} other {# seats}}`
-//! with `=0` for exact numbers, and `{kind, select, a {…} other {…}}`, one in another where need be.
+//! ICU MessageFormat, reduced to what is used: `{name}`, `{count, plural, one {# seat} other {# seats}}` with `=0` for
+//! exact numbers, and `{kind, select, a {…} other {…}}`, nested where needed.
 //!
-//! Nothing is quoted: messages hold no apostrophe (they use ’) and no brace or # of their own; a test
-//! says so. Grammar: <https://unicode-org.github.io/icu/userguide/format_parse/messages/>.
+//! Nothing is quoted: messages contain no apostrophe (they use ’) and no literal brace or #; a test ensures that.
+//! Grammar: <https://unicode-org.github.io/icu/userguide/format_parse/messages/>.
 
 use domain::money::Money;
 
@@ -10,17 +10,17 @@ use super::Language;
 use super::number;
 use super::plural;
 
-/// First strong isolate, U+2068: what follows is laid out by its own direction…
+/// First strong isolate, U+2068: the following text has its own direction…
 const ISOLATE: char = '\u{2068}';
 /// …until its end, U+2069.
 const ISOLATE_END: char = '\u{2069}';
 
-/// What is put into a message.
+/// A value of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arg<'a> {
-    /// A name or another text from outside, in any script.
+    /// A name or other external text, in any script.
     Text(&'a str),
-    /// A text of ours in the same language, as it is.
+    /// A text of the same language, inserted unchanged.
     Ours(&'a str),
     /// A whole number.
     Number(i64),
@@ -70,8 +70,8 @@ impl From<Money> for Arg<'_> {
     }
 }
 
-/// The message with its values put in.
-pub(super) fn written(pattern: &str, args: &[(&str, Arg<'_>)], language: Language) -> String {
+/// Formats a message with its values.
+pub(super) fn format_message(pattern: &str, args: &[(&str, Arg<'_>)], language: Language) -> String {
     let mut out = String::with_capacity(pattern.len());
     Writer { args, language }.write(&mut out, pattern, None);
     out
@@ -83,7 +83,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a pattern; `count` is what `#` stands for inside a plural.
+    /// Writes a pattern. `count` replaces `#` inside a plural.
     fn write(&self, out: &mut String, mut rest: &str, count: Option<i64>) {
         while let Some(at) = rest.find(['{', '#']) {
             out.push_str(&rest[..at]);
@@ -110,11 +110,11 @@ impl Writer<'_> {
         out.push_str(rest);
     }
 
-    /// Writes what stands between two braces; `count` is that of the plural around them.
+    /// Writes the placeholder between two braces. `count` is that of the surrounding plural.
     fn put(&self, out: &mut String, inside: &str, count: Option<i64>) {
         let (name, how) = inside.split_once(',').unwrap_or((inside, ""));
         let Some((_, arg)) = self.args.iter().find(|(known, _)| *known == name.trim()) else {
-            // Never reached while a test compares placeholders; then better visible than silent.
+            // A test compares placeholders, so this is never reached; a visible error is better than a silent one.
             out.push_str(inside);
             return;
         };
@@ -146,14 +146,14 @@ impl Writer<'_> {
     }
 }
 
-/// A name among words of ours: a Latin one must not turn the punctuation beside it in an Arabic sentence, nor
-/// its own (`12+`).
+/// Isolates a name inside a message: a Latin name must not reorder the punctuation of an Arabic sentence, nor its own
+/// (`12+`).
 #[must_use]
 pub fn isolated(text: &str, language: Language) -> String {
     if language.is_right_to_left() { format!("{ISOLATE}{text}{ISOLATE_END}") } else { text.to_owned() }
 }
 
-/// Where the brace that opens `text` is closed.
+/// Position of the brace that closes the one at the start of `text`.
 pub(super) fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_u32;
     text.bytes().position(|byte| {
@@ -166,7 +166,7 @@ pub(super) fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// The text of the first choice whose name is wanted.
+/// The text of the first choice that matches.
 fn choose(choices: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&str> {
     branches(choices).find(|(name, _)| is_wanted(name)).map(|(_, text)| text)
 }
@@ -191,11 +191,11 @@ mod tests {
     const SEATS: &str = "{seats, plural, =0 {no seat} one {# seat} other {# seats in {row}}}.";
 
     fn seats(number: i64) -> String {
-        written(SEATS, &[("seats", Arg::Number(number)), ("row", Arg::Text("C"))], Language::English)
+        format_message(SEATS, &[("seats", Arg::Number(number)), ("row", Arg::Text("C"))], Language::English)
     }
 
     #[test]
-    fn a_plural_takes_the_exact_number_then_the_category_then_other() {
+    fn a_plural_prefers_the_exact_number_then_the_category_then_other() {
         assert_eq!([0, 1, 2].map(seats), ["no seat.", "1 seat.", "2 seats in C."]);
         assert_eq!(seats(1_234), "1,234 seats in C.");
     }
@@ -203,37 +203,41 @@ mod tests {
     #[test]
     fn a_select_falls_back_to_other() {
         let half = |value| {
-            written("{half, select, am {before} other {after}} noon", &[("half", Arg::Ours(value))], Language::English)
+            format_message(
+                "{half, select, am {before} other {after}} noon",
+                &[("half", Arg::Ours(value))],
+                Language::English,
+            )
         };
         assert_eq!((half("am"), half("pm")), ("before noon".to_owned(), "after noon".to_owned()));
     }
 
     #[test]
-    fn a_select_inside_a_plural_knows_its_count() {
+    fn a_select_inside_a_plural_replaces_its_count() {
         let pattern = "{seats, plural, other {{where, select, stage {# at the stage} other {# at the screen}}}}";
         let args = [("seats", Arg::Number(3)), ("where", Arg::Ours("stage"))];
-        assert_eq!(written(pattern, &args, Language::English), "3 at the stage");
+        assert_eq!(format_message(pattern, &args, Language::English), "3 at the stage");
     }
 
     #[test]
-    fn names_in_arabic_sentences_keep_their_own_direction() {
-        let said = |language| written("{name}!", &[("name", Arg::Text("C7"))], language);
-        assert_eq!(said(Language::Arabic), "\u{2068}C7\u{2069}!");
-        assert_eq!(said(Language::German), "C7!");
+    fn names_in_arabic_sentences_are_isolated() {
+        let formatted = |language| format_message("{name}!", &[("name", Arg::Text("C7"))], language);
+        assert_eq!(formatted(Language::Arabic), "\u{2068}C7\u{2069}!");
+        assert_eq!(formatted(Language::German), "C7!");
     }
 
     #[test]
-    fn money_is_written_the_way_of_the_language() {
+    fn money_is_formatted_by_language() {
         let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
-        assert_eq!(written("from {price}", &[("price", price.into())], Language::English), "from €12.50");
-        assert_eq!(written("ab {price}", &[("price", price.into())], Language::German), "ab 12,50\u{a0}€");
+        assert_eq!(format_message("from {price}", &[("price", price.into())], Language::English), "from €12.50");
+        assert_eq!(format_message("ab {price}", &[("price", price.into())], Language::German), "ab 12,50\u{a0}€");
     }
 
     #[test]
-    fn what_is_not_a_message_stays_readable() {
+    fn malformed_messages_stay_readable() {
         for broken in ["{seats", "}", "#", "{other}", "{seats, plural, }"] {
-            let said = written(broken, &[("seats", Arg::Number(1))], Language::English);
-            assert!(said.len() <= broken.len(), "{broken}: {said}");
+            let formatted = format_message(broken, &[("seats", Arg::Number(1))], Language::English);
+            assert!(formatted.len() <= broken.len(), "{broken}: {formatted}");
         }
     }
 }

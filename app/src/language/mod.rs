@@ -1,12 +1,11 @@
-//! The languages of the site: which message is said how, in whose numbers, money and dates.
+//! The languages of the site: messages, numbers, money and dates.
 //!
-//! Messages are files (`messages/*.json`, ICU MessageFormat); code names them by key and never holds a
-//! text of its own. The server knows all languages. The browser knows the one of its page: the page
-//! carries the few messages its islands need ([`carried`]), and both sides put them together with the
-//! same code, so that what an island shows is what the server rendered.
+//! Messages are files (`messages/*.json`, ICU MessageFormat). Code names them by key and contains no text of its own.
+//! The server has all languages. The browser has the one of its page, which carries the messages its islands need
+//! ([`carried`]). Both sides format messages with the same code, so an island shows what the server rendered.
 //!
-//! Facts about languages (plural categories, digits, grouping, where the currency stands) are those of
-//! the Unicode CLDR, release 48; `messages/README.md` says which.
+//! Facts about languages (plural categories, digits, grouping, currency placement) are from the Unicode CLDR, release
+//! 48; `messages/README.md` names them.
 
 use std::cell::Cell;
 
@@ -40,10 +39,10 @@ pub use problems::{Hindrance, problem_for_staff, problem_in_words};
 #[cfg(feature = "ssr")]
 pub use text_language::text_language;
 
-/// A language the site speaks.
+/// A language of the site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Language {
-    /// English, for everyone whose language is none of the others.
+    /// English, the default.
     #[default]
     English,
     /// German.
@@ -57,10 +56,10 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them, in the order they are offered.
+    /// All languages, in the order of the chooser.
     pub const ALL: [Self; 5] = [Self::English, Self::German, Self::Spanish, Self::Hindi, Self::Arabic];
 
-    /// The language a tag names (BCP 47): `de`, `de-AT`, `DE`. `None` for any other.
+    /// The language of a tag (BCP 47): `de`, `de-AT`, `DE`. `None` for other languages.
     #[must_use]
     pub fn of_tag(tag: &str) -> Option<Self> {
         let primary = tag.split(['-', '_']).next().unwrap_or_default();
@@ -79,7 +78,7 @@ impl Language {
         }
     }
 
-    /// What it calls itself: the one text that is the same in all of them.
+    /// Its name in itself, the same in every language.
     #[must_use]
     pub const fn own_name(self) -> &'static str {
         match self {
@@ -91,7 +90,7 @@ impl Language {
         }
     }
 
-    /// Which way it is written: the `dir` of a document.
+    /// Its direction: the `dir` of a document.
     #[must_use]
     pub const fn direction(self) -> &'static str {
         if self.is_right_to_left() { "rtl" } else { "ltr" }
@@ -105,7 +104,7 @@ impl Language {
 }
 
 thread_local! {
-    /// A document is rendered by one thread without a pause, and a page in the browser has one language.
+    /// One thread renders a document without interruption, and a page in the browser has one language.
     static CURRENT: Cell<Option<Language>> = const { Cell::new(None) };
 }
 
@@ -119,39 +118,38 @@ pub fn current() -> Language {
     })
 }
 
-/// Renders something in this language.
+/// Renders in this language.
 pub fn speaking<T>(language: Language, render: impl FnOnce() -> T) -> T {
-    /// Puts back what was, even past a panic: the thread renders for others next.
-    struct Before(Option<Language>);
-    impl Drop for Before {
+    /// Restores the previous language, also after a panic: the thread renders for other visitors next.
+    struct Restore(Option<Language>);
+    impl Drop for Restore {
         fn drop(&mut self) {
             CURRENT.set(self.0);
         }
     }
-    let _before = Before(CURRENT.replace(Some(language)));
+    let _before = Restore(CURRENT.replace(Some(language)));
     render()
 }
 
-/// A message in the current language. Called through [`crate::say!`].
+/// A message in the current language. Called by [`crate::say!`].
 #[must_use]
 pub fn say(key: &str, args: &[(&str, Arg<'_>)]) -> String {
     say_in(current(), key, args)
 }
 
-/// A message in a language. One that is missing there is said in English, and one that is nowhere by its
-/// key; a test keeps both from happening.
+/// A message in a language. Falls back to English, then to the key; a test prevents both.
 #[must_use]
 pub fn say_in(language: Language, key: &str, args: &[(&str, Arg<'_>)]) -> String {
     try_in(language, key, args).unwrap_or_else(|| key.to_owned())
 }
 
-/// A message whose key is not known to exist.
+/// A message whose key may not exist.
 fn try_in(language: Language, key: &str, args: &[(&str, Arg<'_>)]) -> Option<String> {
-    known::pattern(language, key, |pattern| message::written(pattern, args, language))
+    known::pattern(language, key, |pattern| message::format_message(pattern, args, language))
 }
 
-/// A message by its key: `say!("cart.seats", count = 3)`; of a language that is not the current one:
-/// `say!(in language, "cart.seats", count = 3)`. Values are numbers, money, or texts ([`language::Arg`]).
+/// A message by its key: `say!("cart.seats", count = 3)`. In another language than the current one: `say!(in language,
+/// "cart.seats", count = 3)`. Values are numbers, money or texts ([`language::Arg`]).
 ///
 /// [`language::Arg`]: crate::language::Arg
 #[macro_export]

@@ -1,16 +1,16 @@
-//! Days and times on the clocks of a theatre, in the way of a language.
+//! Dates and times in a theatre's time zone, formatted by language.
 //!
-//! Names and patterns are messages (`date.*`), so that an island that tells no dates carries none. They
-//! are those of Unicode CLDR 48 (`calendar[type=gregorian]`): abbreviated names, the available formats
-//! `Ed`, `MMMd`, `MMMEd`, `Hm` or `hm`, which the language prefers.
+//! Names and patterns are messages (`date.*`), so that an island without dates carries none. They are from Unicode CLDR
+//! 48 (`calendar[type=gregorian]`): abbreviated names and the available formats `Ed`, `MMMd`, `MMMEd`, `Hm` or `hm`, as
+//! the language prefers.
 
 use super::message::Arg;
 use super::{Language, say_in};
 
-/// Between the names of a list of names.
-const BETWEEN_NAMES: char = '|';
+/// Separates the names in a list of names.
+const NAME_SEPARATOR: char = '|';
 
-/// A day, or a second of it, as clocks and calendars on the wall of some place show it.
+/// A local date and time of day, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
     year: u32,
@@ -22,8 +22,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads `2026-11-21`, `2026-11-21T20:15` or `2026-11-21T20:15:07`; what follows (an offset) is left
-    /// aside. `None` for what is no such text.
+    /// Parses `2026-11-21`, `2026-11-21T20:15` or `2026-11-21T20:15:07`; an offset after it is ignored. `None` for
+    /// other texts.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let part = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok();
@@ -84,7 +84,7 @@ impl Moment {
 
     fn clock(self, language: Language, key: &str) -> String {
         let [hour, minute, second] = [self.hour, self.minute, self.second].map(|part| format!("{part:02}"));
-        // Midnight and noon are twelve on a clock with twelve hours.
+        // Midnight and noon are twelve on a twelve-hour clock.
         let hour_of_twelve = ((self.hour + 11) % 12 + 1).to_string();
         let half = if self.hour < 12 { "am" } else { "pm" };
         let args = [
@@ -97,7 +97,7 @@ impl Moment {
         say_in(language, key, &args)
     }
 
-    /// Sunday is 0. The method of Tomohiko Sakamoto (1992), for the Gregorian calendar.
+    /// 0 for Sunday. The method of Tomohiko Sakamoto (1992), for the Gregorian calendar.
     fn weekday_number(self) -> usize {
         const MONTHS: [u32; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
         let year = if self.month < 3 { self.year.saturating_sub(1) } else { self.year };
@@ -113,9 +113,9 @@ pub fn time_of_day(minutes: u16, language: Language) -> String {
     Moment { year: 1970, month: 1, day: 1, hour, minute, second: 0 }.time(language)
 }
 
-/// One of a list of names in a message.
+/// A name from a list of names in a message.
 fn name(language: Language, key: &str, place: usize) -> String {
-    say_in(language, key, &[]).split(BETWEEN_NAMES).nth(place).unwrap_or_default().to_owned()
+    say_in(language, key, &[]).split(NAME_SEPARATOR).nth(place).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_reads_as_people_write_it() {
+    fn a_moment_is_formatted_by_language() {
         let evening = moment("2026-11-21T20:15:07+01:00");
         assert_eq!(
             Language::ALL.map(|language| evening.in_words(language)),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn midnight_and_noon_are_twelve_where_clocks_have_twelve_hours() {
+    fn midnight_and_noon_are_twelve_on_a_twelve_hour_clock() {
         let time = |text| moment(text).time(Language::Hindi);
         assert_eq!(
             ["2026-01-01T00:05", "2026-01-01T12:05", "2026-01-01T23:59"].map(time),
@@ -155,19 +155,19 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_day_is_that_of_a_moment() {
+    fn a_time_of_day_is_formatted_by_language() {
         let said = Language::ALL.map(|language| time_of_day(17 * 60 + 5, language));
         assert_eq!(said, ["17:05", "17:05", "17:05", "5:05 pm", "5:05 م"]);
     }
 
     #[test]
-    fn weekdays_are_those_of_the_calendar() {
+    fn weekdays_follow_the_gregorian_calendar() {
         let days = ["2026-11-21", "2024-02-29", "2000-01-01", "2026-03-01"];
         assert_eq!(days.map(|day| moment(day).weekday(Language::English)), ["Sat", "Thu", "Sat", "Sun"]);
     }
 
     #[test]
-    fn what_is_no_day_is_refused() {
+    fn texts_that_are_no_date_are_rejected() {
         for text in ["", "2026", "2026-13-01", "2026-00-01", "2026-01-32", "2026-01-01T24:00", "today"] {
             assert_eq!(Moment::parse(text), None, "{text}");
         }

@@ -1,9 +1,8 @@
-//! Numbers, money and clocks in the way of a language. Source: Unicode CLDR 48, `common/main/*.xml`
-//! (`numbers`: symbols, decimal and currency patterns) and ISO 4217 for the digits after the point. Nothing is ever a
-//! float.
+//! Numbers, money and countdowns formatted by language. Source: Unicode CLDR 48, `common/main/*.xml` (`numbers`:
+//! symbols, decimal and currency patterns), and ISO 4217 for minor digits. No floats are used.
 //!
-//! Digits are 0 to 9 in every language, in Arabic too (`latn`, the default of `ar-AE` and `ar-MA`): names of seats and
-//! screens, references, number and date fields have these, and a page mixes no two numbering systems.
+//! Digits are 0 to 9 in every language, also in Arabic (`latn`, the default of `ar-AE` and `ar-MA`): seats, screens,
+//! references, number and date fields use them, and a page does not mix two numbering systems.
 
 use std::fmt::Write as _;
 
@@ -14,18 +13,18 @@ use super::Language;
 /// Right-to-left mark, U+200F, and left-to-right mark, U+200E: CLDR writes them around Arabic amounts.
 const RIGHT_TO_LEFT_MARK: char = '\u{200f}';
 const LEFT_TO_RIGHT_MARK: char = '\u{200e}';
-/// Between an amount and its currency.
+/// Separates an amount and its currency.
 const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// How a language writes numbers.
+/// The number format of a language.
 struct Style {
     decimal: char,
     group: char,
-    /// Digits in a group, the last aside, which has three.
+    /// Digits per group, except the last group, which has three.
     group_size: usize,
-    /// Digits that must stand before the first separator: Spanish writes 1250 and 12.500.
+    /// Digits required before the first separator: Spanish writes 1250 and 12.500.
     least_before_group: usize,
-    /// Whether the currency stands in front.
+    /// Whether the currency comes first.
     currency_first: bool,
 }
 
@@ -92,7 +91,7 @@ pub fn tenths(value: u32, language: Language) -> String {
     format!("{}{}{}", value / 10, style(language).decimal, value % 10)
 }
 
-/// The sign of a currency where people know it; elsewhere its code says more.
+/// The symbol of a currency where people know it; otherwise its code is used.
 fn symbol(money: Money, language: Language) -> Option<&'static str> {
     let arabic = match (language, money.currency.code()) {
         (Language::Arabic, "AED") => "د.إ.\u{200f}",
@@ -124,7 +123,7 @@ fn grouped(out: &mut String, value: u64, style: &Style) {
     let is_grouped = digits.len() >= 3 + style.least_before_group;
     for (place, digit) in digits.bytes().enumerate() {
         let left = digits.len() - place;
-        // The last group has three digits, those before it their own size.
+        // The last group has three digits, the others `group_size`.
         if is_grouped && place > 0 && left >= 3 && (left - 3).is_multiple_of(style.group_size) {
             out.push(style.group);
         }
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_grouped_the_way_of_the_language() {
+    fn numbers_are_grouped_by_language() {
         let all = |value| Language::ALL.map(|language| number(value, language));
         assert_eq!(all(7), ["7"; 5]);
         assert_eq!(all(999), ["999"; 5]);
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn money_has_its_sign_and_its_point_where_the_language_has_them() {
+    fn money_has_symbol_and_decimal_point_by_language() {
         let euros = Language::ALL.map(|language| amount(125_050, "EUR", language));
         assert_eq!(euros, ["€1,250.50", "1.250,50\u{a0}€", "1250,50\u{a0}€", "€1,250.50", "\u{200f}1,250.50\u{a0}€"]);
         assert_eq!(amount(12_500_000, "INR", Hindi), "₹1,25,000.00");
@@ -166,21 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn a_currency_without_a_sign_is_named_by_its_code() {
+    fn a_currency_without_a_symbol_is_named_by_its_code() {
         assert_eq!(amount(12_500, "KWD", English), "12.500\u{a0}KWD");
         assert_eq!(amount(12_500, "KWD", German), "12,500\u{a0}KWD");
         assert_eq!(amount(12_500, "KWD", Arabic), "\u{200f}12.500\u{a0}د.ك.\u{200f}");
     }
 
     #[test]
-    fn no_language_has_digits_of_its_own() {
+    fn every_language_uses_ascii_digits() {
         let written = [number(1_234_567_890, Arabic), amount(1_234_567_890, "EUR", Arabic), tenths(123, Arabic)];
         let are_latin = |text: &String| text.chars().filter(|c| c.is_numeric()).all(|c| c.is_ascii_digit());
         assert!(written.iter().all(are_latin), "{written:?}");
     }
 
     #[test]
-    fn a_countdown_has_two_digits_for_its_seconds() {
+    fn a_countdown_has_two_digits_for_seconds() {
         assert_eq!(clock(4, 9), "4:09");
         assert_eq!([English, German, Arabic].map(|language| tenths(12, language)), ["1.2", "1,2", "1.2"]);
     }

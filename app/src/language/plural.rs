@@ -1,5 +1,5 @@
-//! Which form of a word goes with a number of things. Source: Unicode CLDR 48,
-//! `common/supplemental/plurals.xml`, cardinal rules; for whole numbers, which is all that is counted here.
+//! Plural categories. Source: Unicode CLDR 48, `common/supplemental/plurals.xml`, cardinal rules, for whole numbers
+//! only.
 
 use super::Language;
 
@@ -41,7 +41,7 @@ pub(super) fn category(language: Language, number: i64) -> &'static str {
     }
 }
 
-/// Every category of a language: what each message that counts must offer.
+/// All categories of a language, which every counting message must offer.
 #[cfg(test)]
 pub(super) const fn categories(language: Language) -> &'static [&'static str] {
     match language {

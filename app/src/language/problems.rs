@@ -1,4 +1,4 @@
-//! Problems of the API in the words of the page: programs go by their codes, and so do we.
+//! API problems in the language of the page, by their code.
 
 use domain::api::ProblemView;
 use domain::seats::MAX_SEATS_PER_HOLD;
@@ -7,8 +7,8 @@ use domain::time::MINUTE_MS;
 
 use super::{Arg, Language, current, try_in};
 
-/// What happened and what to do. The API speaks English and knows more of the case than its code says,
-/// so its own sentence is used where that is the language; elsewhere the message of the code.
+/// The problem in words: what happened and what to do. The API's own English sentence knows more of the case than the
+/// code, so English pages use it; others use the message of the code.
 #[must_use]
 pub fn problem_in_words(problem: &ProblemView) -> String {
     let language = current();
@@ -26,12 +26,12 @@ fn known(language: Language, code: &str) -> Option<String> {
     try_in(language, &format!("problem.{code}"), rule(code).as_slice())
 }
 
-/// What stood in the way of somebody who works in a theatre.
+/// A problem for a person who works in a theatre.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hindrance {
     /// In the language of the page.
     pub words: String,
-    /// What the API says of the case, in English, where the words cannot say what to do.
+    /// The API's English detail, where the words cannot say what to do.
     pub detail: Option<String>,
 }
 
@@ -42,15 +42,15 @@ impl From<String> for Hindrance {
 }
 
 impl Hindrance {
-    /// The same, in words of the page's own.
+    /// The same with other words.
     #[must_use]
     pub fn said(self, words: String) -> Self {
         Self { words, ..self }
     }
 }
 
-/// The same for staff, who act on shows, prices, tills and keys: what a buyer is told of a booking that moved on is not
-/// true of those. So many things can be refused there that the words are general, and the detail stands beside them.
+/// The problem for staff, who act on shows, prices, tills and keys: buyer texts about bookings do not fit there. Many
+/// things can be refused, so the words are general and the detail is shown beside them.
 #[must_use]
 pub fn problem_for_staff(problem: &ProblemView) -> Hindrance {
     let language = current();
@@ -65,7 +65,7 @@ pub fn problem_for_staff(problem: &ProblemView) -> Hindrance {
     Hindrance { words: of_code.unwrap_or_else(general), detail }
 }
 
-/// The number in the rule that was broken, where the message of the code tells it.
+/// The number in the violated rule, if the message of the code uses it.
 fn rule(code: &str) -> Option<(&'static str, Arg<'static>)> {
     match code {
         "seat_count" => Some(("most", MAX_SEATS_PER_HOLD.into())),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_told_in_the_language_of_the_page() {
+    fn a_problem_is_in_the_language_of_the_page() {
         let over = problem("hold_expired", "Your hold of C7 is over.");
         assert_eq!(problem_in_words(&over), "Your hold of C7 is over.");
         let german = speaking(Language::German, || problem_in_words(&over));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_of_a_rule_tells_its_number() {
+    fn the_message_of_a_rule_contains_its_number() {
         for code in ["seat_count", "undo_too_late"] {
             for language in Language::ALL {
                 let number = match rule(code) {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn staff_are_told_more_where_the_words_of_a_code_say_too_little() {
+    fn staff_see_the_detail_where_the_message_is_general() {
         let told = |code: &str, status| {
             let problem = ProblemView { status, ..problem(code, "Open the till first.") };
             (problem_for_staff(&problem), speaking(Language::German, || problem_for_staff(&problem)))
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_nobody_knows_is_told_as_trouble_of_ours() {
+    fn an_unknown_code_is_reported_as_an_internal_error() {
         let words = speaking(Language::Spanish, || problem_in_words(&problem("brand_new", "Something in English.")));
         assert!(!words.is_empty() && !words.contains("English"), "{words}");
     }

@@ -1,4 +1,4 @@
-//! The files of messages agree with each other, with their languages, and with the code that uses them.
+//! Tests that the message files agree with each other, with their languages, and with the code that uses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use super::message::{branches, closing};
 use super::{Language, plural, say_in, speaking};
 use crate::{booking_status, seat_map, staff, waiting_room};
 
-/// Keys that are put together at run time: problems by their code.
+/// Prefix of keys composed at run time: problems by their code.
 const BY_CODE: &str = "problem.";
 
-/// Messages that are the same word, or the same signs, in another language as in English.
+/// Messages that are the same in another language as in English.
 const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 11] = [
     ("search.film", &[Language::German]),
     ("search.format", &[Language::German]),
@@ -26,7 +26,7 @@ const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 11] = [
     ("list.minutes", &[Language::Spanish]),
 ];
 
-/// What a message takes: names of values, and for a plural or a select that it is one.
+/// Collects the placeholders of a message, and the choices of its plurals.
 fn placeholders(pattern: &str, found: &mut BTreeSet<String>, plurals: &mut Vec<Vec<String>>) {
     let mut rest = pattern;
     while let Some(at) = rest.find('{') {
@@ -52,7 +52,7 @@ fn placeholders(pattern: &str, found: &mut BTreeSet<String>, plurals: &mut Vec<V
     assert!(!rest.contains('}'), "a brace too many in {pattern}");
 }
 
-/// Source files whose texts are messages.
+/// Collects the source files below a folder.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of sources") {
         let path = entry.expect("an entry").path();
@@ -68,12 +68,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What the keys of messages begin with.
+/// The groups of the message keys.
 fn groups() -> BTreeSet<&'static str> {
     of(Language::English).keys().filter_map(|key| Some(key.split_once('.')?.0)).collect()
 }
 
-/// Every literal that looks like a key of a group there is, by the file it stands in.
+/// Every literal that looks like a message key, with its file.
 fn keys_in_code(folders: &[PathBuf]) -> BTreeMap<String, PathBuf> {
     let groups = groups();
     let is_key = |text: &str| {
@@ -145,12 +145,12 @@ fn every_plural_offers_all_categories_of_its_language_and_no_others() {
 }
 
 #[test]
-fn what_is_not_english_is_translated() {
+fn messages_of_other_languages_are_translated() {
     for language in Language::ALL.into_iter().filter(|language| *language != Language::English) {
         for (key, text) in of(language) {
             let mut names = BTreeSet::new();
             placeholders(text, &mut names, &mut Vec::new());
-            // Without its values, is there any word in it?
+            // Whether any word is left without the values.
             let mut bare = text.clone();
             for name in &names {
                 bare = bare.replace(&format!("{{{}}}", name.trim()), "");
@@ -175,7 +175,7 @@ fn the_code_uses_every_message_and_no_other() {
     }
     let unused: Vec<&String> =
         of(Language::English).keys().filter(|key| !key.starts_with(BY_CODE) && !used.contains_key(*key)).collect();
-    assert_eq!(unused, [""; 0], "nobody says these");
+    assert_eq!(unused, [""; 0], "unused messages");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn messages_of_problems_belong_to_codes_of_the_api() {
 }
 
 #[test]
-fn pages_carry_what_their_islands_say() {
+fn pages_carry_the_messages_of_their_islands() {
     let islands: [(&[&str], &[&str]); 7] = [
         (&["app/src/seat_map", "app/src/checkout"], seat_map::WORDS),
         (&["app/src/booking_status"], booking_status::WORDS),
@@ -209,12 +209,12 @@ fn pages_carry_what_their_islands_say() {
 }
 
 #[test]
-fn a_message_that_is_nowhere_is_said_by_its_key() {
+fn an_unknown_message_is_shown_as_its_key() {
     assert_eq!(say_in(Language::German, "nothing.like_it", &[]), "nothing.like_it");
 }
 
 #[test]
-fn the_language_of_a_document_ends_with_it() {
+fn the_language_is_restored_after_a_document() {
     let inner = speaking(Language::Hindi, || speaking(Language::Arabic, super::current));
     assert_eq!((inner, super::current()), (Language::Arabic, Language::English));
     let panicked = std::panic::catch_unwind(|| speaking(Language::Arabic, || panic!("a page that fails")));
@@ -223,7 +223,7 @@ fn the_language_of_a_document_ends_with_it() {
 }
 
 #[test]
-fn tags_of_regions_are_understood() {
+fn regional_tags_are_parsed() {
     for (tag, language) in [
         ("de-AT", Some(Language::German)),
         ("HI", Some(Language::Hindi)),
@@ -236,7 +236,7 @@ fn tags_of_regions_are_understood() {
 }
 
 #[test]
-fn arabic_counts_in_six_ways() {
+fn arabic_has_six_plural_forms() {
     let said = |count: i64| say_in(Language::Arabic, "cart.seats", &[("count", count.into())]);
     assert_eq!([0, 1, 2, 3, 11, 100].map(said), ["لا مقاعد", "مقعد واحد", "مقعدان", "3 مقاعد", "11 مقعدًا", "100 مقعد"]);
 }

@@ -1,18 +1,18 @@
-//! In which language a text from outside is written, for its `lang`: synopses and taglines are stored without one.
+//! Detects the language of an external text for its `lang`: synopses and taglines are stored without one.
 //!
-//! A script that is mostly that of one language names it; for Latin letters the commonest words do, and where they do not
-//! either, nothing is claimed. Scripts: Unicode 17, `Blocks.txt`.
+//! A script used mostly by one language decides. For Latin letters the commonest words do; if they do not either, there
+//! is no result. Scripts: Unicode 17, `Blocks.txt`.
 
 use std::ops::RangeInclusive;
 
-/// Scripts that mostly one language is written in, by their letters.
+/// Scripts used mostly by one language, with their letters.
 const SCRIPTS: [(&str, &[RangeInclusive<char>]); 11] = [
     ("ar", &['\u{620}'..='\u{64a}', '\u{671}'..='\u{6d3}', '\u{750}'..='\u{77f}']),
     ("bn", &['\u{980}'..='\u{9fe}']),
     ("el", &['\u{370}'..='\u{3ff}', '\u{1f00}'..='\u{1fff}']),
     ("he", &['\u{5d0}'..='\u{5ea}']),
     ("hi", &['\u{900}'..='\u{963}', '\u{970}'..='\u{97f}']),
-    // Before Chinese: Japanese has Chinese characters among its own.
+    // Before Chinese: Japanese texts contain Chinese characters.
     ("ja", &['\u{3041}'..='\u{30ff}']),
     ("ko", &['\u{1100}'..='\u{11ff}', '\u{ac00}'..='\u{d7a3}']),
     ("ru", &['\u{400}'..='\u{52f}']),
@@ -21,7 +21,7 @@ const SCRIPTS: [(&str, &[RangeInclusive<char>]); 11] = [
     ("zh", &['\u{3400}'..='\u{9fff}']),
 ];
 
-/// Words that nearly every text of a language has, and the others mostly do not.
+/// Words found in nearly every text of a language, and mostly not in the others.
 const WORDS: [(&str, &[&str]); 3] = [
     (
         "en",
@@ -36,17 +36,17 @@ const WORDS: [(&str, &[&str]); 3] = [
     ),
     ("es", &["el", "la", "los", "las", "y", "de", "en", "un", "una", "del", "que", "por", "con", "su", "para", "se"]),
 ];
-/// Different words of a language that a text must have.
-const LEAST_WORDS: usize = 2;
+/// Number of different words of a language that a text must contain.
+const MIN_WORDS: usize = 2;
 
-/// Tag (BCP 47) of the language a text is written in; `None` where it does not show.
+/// Tag (BCP 47) of a text's language; `None` if it cannot be detected.
 #[must_use]
 pub fn text_language(text: &str) -> Option<&'static str> {
     let letters = text.chars().filter(|letter| letter.is_alphabetic()).count();
     let of_script = |ranges: &[RangeInclusive<char>]| {
         text.chars().filter(|letter| ranges.iter().any(|range| range.contains(letter))).count()
     };
-    // A quarter is enough: Chinese characters and Latin names stand among the letters of the others.
+    // A quarter is enough: other scripts mix Chinese characters and Latin names.
     let script = SCRIPTS.iter().find(|(_, ranges)| of_script(ranges) * 4 >= letters.max(1));
     script.map(|(tag, _)| *tag).or_else(|| by_words(text))
 }
@@ -57,7 +57,7 @@ fn by_words(text: &str) -> Option<&'static str> {
     let mut known = WORDS.map(|(tag, common)| (common.iter().filter(|word| words.contains(word)).count(), tag));
     known.sort_unstable();
     let [.., (second, _), (most, tag)] = known;
-    (most >= LEAST_WORDS && most > second).then_some(tag)
+    (most >= MIN_WORDS && most > second).then_some(tag)
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_of_one_language_names_it_and_common_words_do() {
+    fn a_language_is_detected_by_script_or_common_words() {
         for (text, tag) in [
             ("A village schoolteacher proves with chalk and patience that her district has been robbed.", Some("en")),
             ("Ein Dorf, in dem die Uhren stehen, und ein Mann, der sie nicht hört.", Some("de")),

@@ -1,4 +1,4 @@
-//! A booking: how it stands (the island), and what it is for.
+//! The page of a booking: its live status (an island), and its show, seats and total.
 
 use domain::api::BookingView;
 use leptos::prelude::*;
@@ -12,11 +12,11 @@ use crate::shell::{Head, Page};
 /// The page of a booking.
 #[derive(Clone, Debug)]
 pub struct Booking {
-    /// The booking, as its owner sees it.
+    /// The booking, for its owner.
     pub booking: BookingView,
-    /// What it is for.
+    /// Its show.
     pub show: ShowFacts,
-    /// Whether the buyer comes from the gateway's page, where a card was given.
+    /// Whether the buyer has just given a card on the gateway's page.
     pub is_submitted: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A booking without its buyer's cookie: opened on any device by the address in a mail; found again by reference and e-mail;
-//! cancelled by an address that is mailed for it. Forms without a script.
+//! Bookings without the buyer's cookie: opened on any device by the address in a mail, found by reference and e-mail,
+//! and cancelled by a mailed address. Forms without a script.
 
 use domain::api::BookingView;
 use leptos::prelude::*;
@@ -11,23 +11,23 @@ use crate::booking_status::{FollowedBooking, standing, tone};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// Longest reference that can be typed, characters: nine, and room for spaces.
+/// Longest typed reference, characters: nine, and some spaces.
 const MAX_REFERENCE_CHARS: u32 = 20;
 
-/// The page that the address in a mail opens.
+/// The page opened by the address in a mail.
 #[derive(Clone, Debug)]
 pub struct MailedBooking {
-    /// The booking, as its buyer sees it.
+    /// The booking, for its buyer.
     pub booking: BookingView,
     /// Its show.
     pub show: ShowFacts,
-    /// Path of its tickets, which opens anywhere.
+    /// Path of its tickets, which opens on any device.
     pub tickets: Option<String>,
-    /// Where the mail that cancels it is asked for, while it can be cancelled.
+    /// Address that requests the cancelling mail, while it can be cancelled.
     pub cancel: Option<String>,
-    /// The buyer's address, all but its ends left out: that mail is on its way.
+    /// The buyer's masked address, if that mail has been requested.
     pub is_mailed_to: Option<String>,
-    /// The refusal of the last try.
+    /// The error of the last attempt.
     pub trouble: Option<String>,
 }
 
@@ -69,16 +69,17 @@ impl Page for MailedBooking {
     }
 }
 
-/// The page that the address of a cancelling mail opens. A mail program that looks ahead cancels nothing.
+/// The page opened by the address in a cancelling mail. Opening it changes nothing, because mail programs prefetch
+/// links.
 #[derive(Clone, Debug)]
 pub struct CancelByMail {
-    /// The booking, as its buyer sees it.
+    /// The booking, for its buyer.
     pub booking: BookingView,
     /// Its show.
     pub show: ShowFacts,
-    /// Where the form goes, while there is something to cancel.
+    /// Address of the form, while there is something to cancel.
     pub action: Option<String>,
-    /// The refusal of the last try.
+    /// The error of the last attempt.
     pub trouble: Option<String>,
 }
 
@@ -114,19 +115,19 @@ impl Page for CancelByMail {
     }
 }
 
-/// The page on which a guest finds a booking again.
+/// The page where a guest finds a booking.
 #[derive(Clone, Debug)]
 pub enum FindBooking {
-    /// Which one?
+    /// The form.
     Ask {
-        /// The reference as it was typed.
+        /// The typed reference.
         reference: String,
-        /// The address likewise.
+        /// The typed address.
         email: String,
-        /// The refusal of the last try.
+        /// The error of the last attempt.
         trouble: Option<String>,
     },
-    /// A mail is on its way, or not: that is not said.
+    /// Confirmation, the same whether or not a mail was sent.
     Sent,
 }
 

@@ -1,4 +1,4 @@
-//! A city: its theatres, and what they show today.
+//! A city: its theatres and today's films.
 
 use leptos::prelude::*;
 
@@ -26,7 +26,7 @@ pub struct City {
     pub theatres: Vec<TheatreCard>,
     /// Films still to start today.
     pub films: Vec<FilmCard>,
-    /// Where the whole week is found.
+    /// Address of the whole week.
     pub week: String,
 }
 

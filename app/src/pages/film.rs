@@ -1,4 +1,4 @@
-//! A film: its poster, what it is about, and where and when it is on.
+//! A film: its poster, description, and show times.
 
 use leptos::prelude::*;
 
@@ -43,7 +43,7 @@ impl Page for Film {
 
     fn view(self) -> AnyView {
         let facts = fact_items(self.facts);
-        // One language for both: a tagline alone is too short to tell it by.
+        // One language for both: a tagline alone is too short for detection.
         let language = foreign(&format!("{} {}", self.tagline, self.synopsis));
         let title_language = foreign(&self.title);
         let text = |class, text: String| {
@@ -78,12 +78,12 @@ impl Page for Film {
     }
 }
 
-/// The tag of the language a text is written in, where that shows and is not the page's.
+/// The tag of a text's language, if detected and different from the page's.
 fn foreign(text: &str) -> Option<&'static str> {
     text_language(text).filter(|tag| *tag != current().tag())
 }
 
-/// Facts as pills, those that are empty left out. One without letters, `12+`, reads from left to right on every page.
+/// Facts as pills, without empty ones. A fact without letters, such as `12+`, reads left to right on every page.
 pub(super) fn fact_items(facts: impl IntoIterator<Item = String>) -> impl IntoView {
     let item = |fact: String| {
         let direction = if fact.chars().any(char::is_alphabetic) { "auto" } else { "ltr" };
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_film_name_their_language_and_read_in_their_own_direction() {
+    fn film_texts_have_their_own_lang_and_direction() {
         let html = render_in(Language::Arabic, |_| String::new(), film());
         assert!(html.contains("<h1><bdi>باب الحديد</bdi></h1>"), "{html}");
         for class in ["tagline", "synopsis"] {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_a_film_draws_nothing() {
+    fn empty_film_facts_are_not_rendered() {
         let html = render(Film { tagline: String::new(), synopsis: String::new(), ..film() });
         assert!(!html.contains("<bdi dir=\"ltr\"></bdi>") && html.matches("<li><bdi dir=").count() == 2, "{html}");
         assert!(!html.contains("tagline") && !html.contains("synopsis"), "{html}");

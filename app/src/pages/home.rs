@@ -1,4 +1,4 @@
-//! The front page: what Rowlock is, the search, tonight's films, the cities.
+//! The front page: an introduction, the search, tonight's films, the cities.
 
 use domain::seats::USUAL_HOLD_MS;
 use domain::time::MINUTE_MS;
@@ -9,7 +9,7 @@ use super::search::SearchForm;
 use crate::say;
 use crate::shell::{Head, Page, Place};
 
-/// How long a seat is held, minutes.
+/// Duration of a hold, minutes.
 const HELD_FOR: i64 = USUAL_HOLD_MS / MINUTE_MS;
 
 /// The front page.
@@ -19,7 +19,7 @@ pub struct Home {
     pub form: SearchForm,
     /// Films that start in the next hours.
     pub films: Vec<FilmCard>,
-    /// All cities: place and what it has ("2 theatres").
+    /// All cities with a note ("2 theatres").
     pub cities: Vec<(Place, String)>,
 }
 

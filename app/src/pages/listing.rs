@@ -1,4 +1,4 @@
-//! What several pages list: film cards, show-time chips, the strip of days.
+//! Lists used by several pages: film cards, show-time chips, the strip of days.
 
 use domain::api::catalogue::Availability;
 use domain::money::Money;
@@ -45,7 +45,7 @@ pub fn film_grid(films: Vec<FilmCard>) -> impl IntoView {
     view! { <ul class="film-grid">{films.into_iter().map(FilmCard::view).collect_view()}</ul> }
 }
 
-/// A film with when it is on, as an article: poster beside title and times.
+/// A film with its times as an article: poster beside title and times.
 pub fn film_times(film: Place, hue: u16, facts: String, times: impl IntoView + 'static) -> impl IntoView {
     view! {
         <article class="film-times">
@@ -61,12 +61,12 @@ pub fn film_times(film: Place, hue: u16, facts: String, times: impl IntoView + '
     }
 }
 
-/// One show one may pick.
+/// A show to choose.
 #[derive(Clone, Debug)]
 pub struct Chip {
     /// Path of its seat map.
     pub href: String,
-    /// Start in the theatre's zone, `20:15`.
+    /// Start in the theatre's time zone, `20:15`.
     pub time: String,
     /// `2D`, `3D`, `IMAX` or `LIVE`.
     pub format: String,
@@ -74,16 +74,16 @@ pub struct Chip {
     pub language: String,
     /// Name of the screen.
     pub screen: String,
-    /// Its cheapest seat.
+    /// Price of its cheapest seat.
     pub from_price: Money,
-    /// How many seats are left.
+    /// Seats left.
     pub left: u32,
-    /// The same in a word.
+    /// Availability as a category.
     pub availability: Availability,
 }
 
 impl Chip {
-    /// As a list item. A sold-out show stays a link: seats come back.
+    /// As a list item. A sold-out show stays a link, because seats can become free.
     pub fn view(self) -> impl IntoView {
         let (state, words) = match self.availability {
             Availability::Available => ("chip chip-available", say!("list.seats_left", seats = self.left)),
@@ -106,24 +106,24 @@ impl Chip {
     }
 }
 
-/// Chips in a row that wraps.
+/// Chips in a wrapping row.
 pub fn chips(shows: Vec<Chip>) -> impl IntoView {
     view! { <ul class="chips">{shows.into_iter().map(Chip::view).collect_view()}</ul> }
 }
 
-/// Chips under the place, or the place and day, they belong to.
+/// Chips grouped by place, or by place and day.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The place, linked.
     pub place: Place,
-    /// What else distinguishes it: an address, or a day.
+    /// An address or a day that distinguishes the group.
     pub note: String,
     /// Its shows.
     pub shows: Vec<Chip>,
 }
 
 impl Group {
-    /// As a section under a heading of the third level.
+    /// As a section with a third-level heading.
     pub fn view(self) -> impl IntoView {
         view! {
             <section class="show-group">
@@ -137,20 +137,20 @@ impl Group {
     }
 }
 
-/// One choice of a strip: a day, or a city.
+/// A choice of a strip: a day or a city.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Large line: `Today`, `Sat`, `Lisbon`.
     pub label: String,
     /// Small line: `21 Nov`; may be empty.
     pub note: String,
-    /// Path of the page with this choice made.
+    /// Path of the page with this choice.
     pub href: String,
-    /// Whether it is made.
+    /// Whether it is the current choice.
     pub current: bool,
 }
 
-/// Choices side by side; on a phone they scroll.
+/// Choices side by side, scrolling on a phone.
 pub fn strip(name: String, choices: Vec<Choice>) -> impl IntoView {
     let items = choices
         .into_iter()
@@ -164,7 +164,7 @@ pub fn strip(name: String, choices: Vec<Choice>) -> impl IntoView {
     view! { <nav class="strip" aria-label=name><ul>{items}</ul></nav> }
 }
 
-/// A designed "nothing": what is missing and the way on.
+/// The empty state of a list: a title, advice and a link.
 pub fn nothing(title: String, advice: String, way_on: Place) -> impl IntoView {
     view! {
         <div class="nothing card">
@@ -175,7 +175,7 @@ pub fn nothing(title: String, advice: String, way_on: Place) -> impl IntoView {
     }
 }
 
-/// Running time as people say it: `1 h 52 min`.
+/// Running time in words: `1 h 52 min`.
 #[must_use]
 pub fn running_time(minutes: u32, language: Language) -> String {
     match (minutes / 60, minutes % 60) {
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_times_read_as_people_say_them() {
+    fn running_times_are_worded_in_hours_and_minutes() {
         assert_eq!(running_time(112, Language::English), "1 h 52 min");
         assert_eq!(running_time(120, Language::English), "2 h");
         assert_eq!(running_time(45, Language::English), "45 min");

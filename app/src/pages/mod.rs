@@ -1,6 +1,6 @@
-//! One module a page: the struct it is made from and its view.
+//! One module per page: the struct with its data, and its view.
 //!
-//! Not here: loading (the server fills the structs) and anything that lives in the browser (islands).
+//! The server loads the data and fills the structs. Islands have their own modules.
 
 pub mod accounts;
 pub mod booking;

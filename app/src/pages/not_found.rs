@@ -1,4 +1,4 @@
-//! The page for what is not there, and for what went wrong: says so, and shows the way on.
+//! The page for unknown addresses and for errors: says so, and links to the front page.
 
 use leptos::prelude::*;
 
@@ -9,27 +9,27 @@ use crate::shell::{Head, Page};
 /// A page that could not be shown.
 #[derive(Clone, Debug)]
 pub struct NotFound {
-    /// What happened, short: "There is nothing here".
+    /// A short title: "There is nothing here".
     pub title: String,
-    /// What to do now, a sentence or two.
+    /// Advice of a sentence or two.
     pub advice: String,
 }
 
 impl NotFound {
-    /// For an address that names nothing.
+    /// For an unknown address.
     #[must_use]
     pub fn nothing_here(language: Language) -> Self {
         Self { title: say!(in language, "lost.title"), advice: say!(in language, "lost.advice") }
     }
 
-    /// For an address whose question cannot be read; `why` is told to those who read English, which it is.
+    /// For an address with an unreadable query. `why` is English and shown on English pages only.
     #[must_use]
     pub fn unreadable(language: Language, why: String) -> Self {
         let advice = if language == Language::English { why } else { say!(in language, "lost.unreadable_advice") };
         Self { title: say!(in language, "lost.unreadable_title"), advice }
     }
 
-    /// For trouble of ours that passes.
+    /// For a temporary error of the server.
     #[must_use]
     pub fn trouble(language: Language) -> Self {
         Self { title: say!(in language, "lost.trouble_title"), advice: say!(in language, "lost.trouble_advice") }

@@ -1,4 +1,4 @@
-//! The page that the mail about an offer of a waiting list opens, on any device.
+//! The page opened by the mail about an offer of a waiting list, on any device.
 
 use domain::api::waiting_list::OfferView;
 use leptos::prelude::*;
@@ -8,20 +8,20 @@ use super::ticket::ShowFacts;
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// An offer, as the holder of its mail sees it.
+/// An offer, for the holder of its mail.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// Seats and places that are held; none when its time is over or it was bought.
+    /// The held seats and places; `None` once it has lapsed or was bought.
     pub offer: Option<OfferView>,
-    /// Until when, on the clocks of the theatre, for people.
+    /// Its end for people, in the theatre's time zone.
     pub until: String,
     /// Its show.
     pub show: ShowFacts,
     /// Path of the show's page.
     pub show_path: String,
-    /// Where the form goes.
+    /// Address of the form.
     pub action: String,
-    /// The refusal of the last try.
+    /// The error of the last attempt.
     pub trouble: Option<String>,
 }
 

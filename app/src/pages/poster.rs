@@ -1,22 +1,22 @@
-//! A poster for every film, drawn from its title and hue: abstract, and always the same for one film.
+//! A poster for every film, generated from its title and hue: abstract, and always the same for one film.
 //!
-//! An inline SVG of flat shapes: nothing to download, no id that could clash with another's, no style
-//! attribute that the content security policy would refuse.
+//! An inline SVG of flat shapes: no download, no id that could collide, no style attribute, which the content security
+//! policy forbids.
 
 use leptos::prelude::*;
 
-/// Width of the drawing in its own units; posters are two by three.
+/// Width of the drawing in its own units. Posters are two by three.
 const WIDTH: i32 = 240;
 /// Height of the drawing.
 const HEIGHT: i32 = 360;
-/// Between the title and the edge it begins at.
+/// Distance of the title from its starting edge.
 const MARGIN: i32 = 18;
-/// Room in a line of the title, Latin letters; those of Chinese, Japanese and Korean take two.
+/// Length of a title line in Latin letters. Chinese, Japanese and Korean letters count twice.
 const LINE_LETTERS: usize = 13;
 /// Most lines of the title.
 const TITLE_LINES: usize = 4;
 
-/// The poster of a film. Decoration: the title stands beside it as text.
+/// The poster of a film. Decorative: the title is beside it as text.
 pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
     let hue = i32::from(hue);
     let mut dice = Dice::of(title);
@@ -35,7 +35,7 @@ pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
     let lines = title_lines(title);
     let first_line = HEIGHT - 22 - 28 * (i32::try_from(lines.len()).unwrap_or(1) - 1);
     let ink = colour(hue, 70, 94);
-    // By the title, not by the page: it stands where it was drawn.
+    // By the title's script, not the page's.
     let (direction, x) = if is_right_to_left(title) { ("rtl", WIDTH - MARGIN) } else { ("ltr", MARGIN) };
     let text = lines
         .into_iter()
@@ -52,7 +52,7 @@ pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
     }
 }
 
-/// Darkens the foot in thin steps so that the title reads on any drawing; a gradient would need an id.
+/// Darkens the bottom in thin steps for the title's contrast; a gradient would need an id.
 fn shade(hue: i32, first_line: i32) -> impl IntoView {
     let step = |number: i32| {
         let top = first_line - 96 + number * 12;
@@ -65,7 +65,7 @@ fn shade(hue: i32, first_line: i32) -> impl IntoView {
 struct Shape {
     path: String,
     fill: String,
-    /// Hundredths.
+    /// Percent.
     opacity: i32,
 }
 
@@ -157,7 +157,7 @@ fn windows(hue: i32, dice: &mut Dice) -> Vec<Shape> {
 fn petals(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     let (x, y) = (WIDTH / 2, 140 + dice.up_to(20));
     let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 50, 19), 100)];
-    // Eight directions in whole numbers: the tips of an octagon with radius 100.
+    // Eight directions in integers: the tips of an octagon with radius 100.
     let tips = [(0, -100), (71, -71), (100, 0), (71, 71), (0, 100), (-71, 71), (-100, 0), (-71, -71)];
     let wide = 30 + dice.up_to(26);
     for ((dx, dy), petal) in tips.into_iter().zip(0..) {
@@ -207,15 +207,15 @@ fn circle(x: i32, y: i32, radius: i32) -> String {
     format!("M{} {y}a{radius} {radius} 0 1 0 {} 0a{radius} {radius} 0 1 0 -{} 0Z", x - radius, 2 * radius, 2 * radius)
 }
 
-/// Yellow-green to cyan glares at the saturation that suits the rest of the wheel, so it gets less.
+/// A colour of the wheel. Yellow-green to cyan would glare at the common saturation, so it gets less.
 fn colour(hue: i32, saturation: i32, lightness: i32) -> String {
     let hue = hue.rem_euclid(360);
     let saturation = if (55..190).contains(&hue) { saturation * 3 / 5 } else { saturation };
     format!("hsl({hue},{saturation}%,{}%)", lightness.clamp(4, 96))
 }
 
-/// True if the first letter with a direction is of a script written from right to left, such as Hebrew or Arabic
-/// (Unicode Standard Annex 9, P2).
+/// Whether the first directional letter is of a right-to-left script, such as Hebrew or Arabic (Unicode Standard Annex
+/// 9, P2).
 fn is_right_to_left(title: &str) -> bool {
     let first = title.chars().find(|letter| letter.is_alphabetic());
     first.is_some_and(
@@ -223,18 +223,18 @@ fn is_right_to_left(title: &str) -> bool {
     )
 }
 
-/// True for a character as wide as two Latin letters; a line may break before it.
+/// Whether a character is as wide as two Latin letters. A line may break before it.
 fn is_wide(letter: char) -> bool {
     matches!(letter, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}'
         | '\u{ff01}'..='\u{ff60}')
 }
 
-/// Room a text takes, Latin letters.
+/// Width of a text in Latin letters.
 fn width(text: &str) -> usize {
     text.chars().map(|letter| if is_wide(letter) { 2 } else { 1 }).sum()
 }
 
-/// The longest start of a text that fits into `room`, a width in Latin letters.
+/// The longest prefix of a text that fits into `room`, a width in Latin letters.
 fn fitting(text: &str, room: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, letter)| {
@@ -244,7 +244,7 @@ fn fitting(text: &str, room: usize) -> &str {
     end.map_or(text, |(end, _)| &text[..end])
 }
 
-/// The words of a title; a long one of wide letters, which has no spaces, in pieces that fill lines.
+/// The words of a title. Long words of wide letters, which have no spaces, are split to fill lines.
 fn words(title: &str) -> impl Iterator<Item = &str> {
     title.split_whitespace().flat_map(|word| {
         let mut rest = word;
@@ -256,7 +256,7 @@ fn words(title: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The title in lines that fit; what is too long ends in an ellipsis.
+/// The title in lines that fit. Overlong titles end with an ellipsis.
 fn title_lines(title: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words(title) {
@@ -282,7 +282,7 @@ fn title_lines(title: &str) -> Vec<String> {
     lines
 }
 
-/// Numbers that follow from a title: FNV-1a for the seed, xorshift for the rest.
+/// A random sequence seeded by a title: FNV-1a for the seed, then xorshift.
 struct Dice(u64);
 
 impl Dice {
@@ -308,14 +308,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_film_keeps_its_poster_and_another_gets_another() {
+    fn a_poster_is_deterministic_and_differs_by_title() {
         let drawn = |title| poster(title, 30).to_html();
         assert_eq!(drawn("The Long Tide"), drawn("The Long Tide"));
         assert_ne!(drawn("The Long Tide"), drawn("Harbour Lights"));
     }
 
     #[test]
-    fn a_title_is_drawn_from_the_side_its_script_begins_at_on_any_page() {
+    fn a_title_is_aligned_by_its_own_script() {
         let drawn = |title| poster(title, 30).to_html();
         let arabic = drawn("باب الحديد 1958");
         assert!(arabic.contains("direction=\"rtl\"") && arabic.contains("x=\"222\""), "{arabic}");
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_wrap_and_hostile_ones_are_only_text() {
+    fn titles_wrap_and_are_escaped() {
         assert_eq!(title_lines("A Quiet Arithmetic of Rain"), ["A Quiet", "Arithmetic of", "Rain"]);
         assert_eq!(title_lines("Donaudampfschifffahrt"), ["Donaudampfsch…"]);
         assert_eq!(title_lines("牯岭街少年杀人事件"), ["牯岭街少年杀", "人事件"]);

@@ -1,4 +1,4 @@
-//! What every problem of the API points at: its code, its status, what it means.
+//! The page to which every API problem links: code, status and meaning.
 
 use leptos::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::shell::{Head, Page};
 /// The page of problems.
 #[derive(Clone, Debug)]
 pub struct Problems {
-    /// One entry a code, in the order of the documentation.
+    /// One entry per code, in the order of the documentation.
     pub entries: Vec<ProblemEntry>,
 }
 
@@ -41,7 +41,7 @@ impl Page for Problems {
         view! {
             <h1>{say!("problems.title")}</h1>
             <p>{say!("problems.intro")}</p>
-            // What the API says of itself is English, for programs and those who write them.
+            // The API describes itself in English, for developers.
             <dl class="problems" lang="en" dir="ltr">{self.entries.into_iter().map(entry).collect_view()}</dl>
         }
         .into_any()

@@ -1,4 +1,4 @@
-//! The search: six fields in a plain form that works anywhere, and what they found.
+//! The search: a plain form of six fields, and its results.
 
 use leptos::prelude::*;
 
@@ -6,21 +6,21 @@ use super::listing::{Group, film_times, nothing};
 use crate::say;
 use crate::shell::{Head, Page, Place};
 
-/// Something one may choose in the form.
+/// An option of the form.
 #[derive(Clone, Debug)]
 pub struct Pick {
-    /// What goes into the address.
+    /// Its value in the address.
     pub value: String,
-    /// What people read.
+    /// Its label.
     pub label: String,
 }
 
-/// The search form with what is chosen in it.
+/// The search form with its chosen values.
 #[derive(Clone, Debug, Default)]
 pub struct SearchForm {
     /// Text.
     pub q: String,
-    /// Chosen city, empty for any; likewise below.
+    /// Chosen city, empty for any; so are the others.
     pub city: String,
     /// Chosen day.
     pub date: String,
@@ -30,15 +30,15 @@ pub struct SearchForm {
     pub language: String,
     /// Chosen format.
     pub format: String,
-    /// Cities there are; likewise below.
+    /// Available cities.
     pub cities: Vec<Pick>,
-    /// Days there are.
+    /// Available days.
     pub dates: Vec<Pick>,
-    /// Theatres there are.
+    /// Available theatres.
     pub theatres: Vec<Pick>,
-    /// Languages there are.
+    /// Available languages.
     pub languages: Vec<Pick>,
-    /// Formats there are.
+    /// Available formats.
     pub formats: Vec<Pick>,
 }
 
@@ -48,7 +48,7 @@ impl SearchForm {
         Some(Place::new(city.label.clone(), format!("/cities/{}", city.value)))
     }
 
-    /// The form. It asks with GET, so that an answer has an address.
+    /// The form. It uses GET, so that results have an address.
     pub fn view(self) -> impl IntoView {
         view! {
             <form class="search-form card" action="/search" method="get" aria-label=say!("search.form")>
@@ -87,7 +87,7 @@ fn choose(name: &'static str, label: String, any: String, chosen: String, picks:
     }
 }
 
-/// What was found of one film.
+/// The results for one film.
 #[derive(Clone, Debug)]
 pub struct FoundFilm {
     /// The film.
@@ -98,20 +98,20 @@ pub struct FoundFilm {
     pub facts: String,
     /// Its first shows by day and theatre.
     pub groups: Vec<Group>,
-    /// Where the others are, if these are not all.
+    /// Link to further shows, if there are any.
     pub rest: Option<Place>,
 }
 
-/// The page of a search.
+/// The page of search results.
 #[derive(Clone, Debug)]
 pub struct Search {
     /// The form as it was sent.
     pub form: SearchForm,
-    /// What was found, by film.
+    /// The results by film.
     pub films: Vec<FoundFilm>,
-    /// How many shows that is.
+    /// Number of shows found.
     pub count: usize,
-    /// Whether there are more than fit.
+    /// Whether there are further results.
     pub more: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A show: what, where and when, rendered here; the seats are the island's.
+//! The page of a show: film, place and time, and the seat map (an island).
 
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
@@ -19,7 +19,7 @@ use crate::shell::{Half, Head, Page, Place};
 pub struct Show {
     /// The show.
     pub id: Uuid,
-    /// Name and address of whoever is signed in, for the form of the buyer.
+    /// Name and e-mail address of the signed-in account, for the buyer's form.
     pub buyer: Option<(String, String)>,
     /// The film: title and path.
     pub film: Place,
@@ -29,9 +29,9 @@ pub struct Show {
     pub screen: String,
     /// The city: name and path.
     pub city: Place,
-    /// When it starts, there: `Sat 21 Nov, 20:15`.
+    /// Start in the theatre's time zone: `Sat 21 Nov, 20:15`.
     pub starts: String,
-    /// The same as RFC 3339, for programs.
+    /// The same in RFC 3339, for programs.
     pub starts_at: String,
     /// `2D`, `3D`, `IMAX`, `LIVE`.
     pub format: String,
@@ -41,15 +41,15 @@ pub struct Show {
     pub rating: String,
     /// Running time, minutes.
     pub running_minutes: u32,
-    /// Whether seats can be bought just now.
+    /// Whether seats are on sale now.
     pub is_on_sale: bool,
-    /// From when they can, where that is to come: `Tue 1 Dec, 10:00`.
+    /// Start of sales, if in the future: `Tue 1 Dec, 10:00`.
     pub opens: Option<String>,
-    /// Whether its organiser paused the sale.
+    /// Whether the organiser paused the sale.
     pub is_paused: bool,
-    /// Whether it will not take place.
+    /// Whether the show was called off.
     pub is_called_off: bool,
-    /// How long what comes back is held for whoever is next in its waiting list, minutes.
+    /// Duration of a waiting list offer, minutes.
     pub offer_minutes: i64,
 }
 
@@ -75,8 +75,8 @@ impl Page for Show {
     fn view(self) -> AnyView {
         let (heading, film) = (heading(&self), self.film.href.clone());
         let seats = if self.is_on_sale {
-            // Outside the island: a browser that runs scripts reads <noscript> differently from one
-            // that does not, and the island must find what the server wrote.
+            // Outside the island: browsers parse <noscript> differently with and without scripts, and the island must
+            // find what the server wrote.
             view! {
                 {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
                 <div id=SHOW hidden data-show=self.id.to_string() data-film=film data-offer-minutes=self.offer_minutes.to_string()></div>
@@ -97,7 +97,7 @@ impl Page for Show {
     }
 }
 
-/// What, where and when.
+/// Film, place, time and facts.
 pub(super) fn heading(show: &Show) -> impl IntoView + use<> {
     let minutes = say!("list.minutes", minutes = show.running_minutes);
     let facts = [show.format.clone(), show.language.clone(), minutes, show.rating.clone()];

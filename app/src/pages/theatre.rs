@@ -37,9 +37,9 @@ pub struct Theatre {
     pub city: Place,
     /// Seven days.
     pub days: Vec<Choice>,
-    /// What is on that day, films in the order of their first show.
+    /// The films of that day in the order of their first show.
     pub films: Vec<FilmTimes>,
-    /// The day after, for when there is nothing.
+    /// Address of the next day, for a day without shows.
     pub next_day: String,
 }
 

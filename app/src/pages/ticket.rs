@@ -1,4 +1,4 @@
-//! Tickets to show at the door, one a seat, on a phone or on paper.
+//! Tickets for the door, one per seat, on a phone or on paper.
 
 use leptos::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::language::listed;
 use crate::say;
 use crate::shell::{Head, Kept, Page};
 
-/// What a booking or a ticket is for.
+/// The show of a booking or ticket.
 #[derive(Clone, Debug)]
 pub struct ShowFacts {
     /// Title of the film.
@@ -19,7 +19,7 @@ pub struct ShowFacts {
     pub address: String,
     /// Screen.
     pub screen: String,
-    /// When it starts, there: `Sat 21 Nov, 20:15`.
+    /// Start in the theatre's time zone: `Sat 21 Nov, 20:15`.
     pub starts: String,
     /// `2D`, `3D`, `IMAX`, `LIVE`, and the language.
     pub format: String,
@@ -47,9 +47,9 @@ pub struct SeatTicket {
     pub label: String,
     /// Its category's name for people.
     pub category: String,
-    /// The QR code: an SVG element made by the server. Trusted: it is put into the page as it is.
+    /// The QR code: an SVG element made by the server. Trusted: inserted without escaping.
     pub qr_svg: String,
-    /// The code in letters, for when a scanner gives up.
+    /// The code in letters, for manual entry.
     pub code: String,
 }
 
@@ -58,7 +58,7 @@ pub struct SeatTicket {
 pub struct GroupTicket {
     /// The seats' names for people, in the order of the room.
     pub labels: Vec<String>,
-    /// The QR code: an SVG element made by the server. Trusted: it is put into the page as it is.
+    /// The QR code: an SVG element made by the server. Trusted: inserted without escaping.
     pub qr_svg: String,
 }
 
@@ -67,19 +67,19 @@ pub struct GroupTicket {
 pub struct Tickets {
     /// Short name of the booking.
     pub reference: String,
-    /// Path of the booking's page, for whoever made it.
+    /// Path of the booking's page, for its owner.
     pub booking: Option<String>,
-    /// Path of the same as a PDF.
+    /// Path of the tickets as PDF.
     pub file: String,
-    /// Path of the show as an entry for the calendar.
+    /// Path of the calendar entry.
     pub calendar: String,
-    /// Who sits there.
+    /// The ticket holder.
     pub holder: String,
-    /// What they are for.
+    /// The show.
     pub show: ShowFacts,
-    /// One code for all of them, when there are several.
+    /// One code for all seats, if there are several.
     pub group: Option<GroupTicket>,
-    /// One a seat, in the order of the room.
+    /// A ticket per seat, in the order of the room.
     pub seats: Vec<SeatTicket>,
 }
 
@@ -108,7 +108,7 @@ impl Page for Tickets {
                     {self.booking.map(|booking| view! { <p class="crumbs"><a href=booking>{say!("ticket.booking")}</a></p> })}
                     <h1>{say!("ticket.heading", tickets = count)}</h1>
                     <p class="quiet tickets-hint">{say!("ticket.hint")}</p>
-                    // Filled in by the script that keeps the page; without it this stays empty.
+                    // Filled in by the script that stores the page for offline use.
                     <p class="tickets-kept" id="ticket-kept" role="status" data-testid="kept" data-words=say!("ticket.kept")></p>
                     <p class="tickets-keep">
                         <a class="button button-quiet" data-testid="ticket-pdf" href=self.file download="tickets.pdf">{say!("ticket.pdf")}</a>
@@ -123,12 +123,12 @@ impl Page for Tickets {
     }
 }
 
-/// Contrast of the white letters with the ground under them, at least: WCAG 2.2, 1.4.3, and a little more, for a browser
-/// rounds colours.
-const LEAST_CONTRAST: f64 = 4.6;
-/// Lightness of the glow in percent, where the letters allow it.
+/// Required contrast of white letters with the background: WCAG 2.2, 1.4.3, and a little more, because browsers round
+/// colours.
+const MIN_CONTRAST: f64 = 4.6;
+/// Highest lightness of the glow, percent.
 const MAX_GLOW_PERCENT: u16 = 44;
-/// How much of the ground the two waves of glow cover where both lie: 1 - (1 - 0.55) (1 - 0.5).
+/// Opacity of both waves of glow where they overlap: 1 - (1 - 0.55) (1 - 0.5).
 const GLOW_SHARE: f64 = 0.775;
 
 /// Hue of the glow on a ticket's top, degrees.
@@ -136,12 +136,12 @@ fn glow_hue(hue: u16) -> u16 {
     (hue + 40) % 360
 }
 
-/// Lightness of the glow, percent: yellow and green are brighter to the eye than blue, so theirs is less.
+/// Lightness of the glow, percent. Yellow and green look brighter than blue, so they get less.
 fn glow_lightness(hue: u16) -> u16 {
-    (0..=MAX_GLOW_PERCENT).rev().find(|percent| contrast(hue, *percent) >= LEAST_CONTRAST).unwrap_or(0)
+    (0..=MAX_GLOW_PERCENT).rev().find(|percent| contrast(hue, *percent) >= MIN_CONTRAST).unwrap_or(0)
 }
 
-/// Contrast of white letters with the ground under the glow of this lightness (WCAG 2.2, relative luminance).
+/// Contrast of white letters with the background under a glow of this lightness (WCAG 2.2, relative luminance).
 fn contrast(hue: u16, percent: u16) -> f64 {
     let ground = hsl(hue, 0.45, 0.26);
     let glow = hsl(glow_hue(hue), 0.6, f64::from(percent) / 100.0);
@@ -161,13 +161,13 @@ fn hsl(hue: u16, saturation: f64, lightness: f64) -> [f64; 3] {
     })
 }
 
-/// The top of a card: the film's colour, its title, when it starts.
+/// The top of a card: the film's colour, title and start.
 fn card_top(hue: u16, film: String, starts: String) -> impl IntoView {
     let ground = format!("hsl({hue} 45% 26%)");
     let glow = format!("hsl({} 60% {}%)", glow_hue(hue), glow_lightness(hue));
     view! {
         <div class="ticket-top">
-            // Colours by attribute: the content security policy refuses style attributes.
+            // Colours as attributes: the content security policy forbids style attributes.
             <svg class="ticket-ground" viewBox="0 0 400 130" preserveAspectRatio="none" aria-hidden="true" focusable="false">
                 <rect width="400" height="130" fill=ground></rect>
                 <path d="M0 96 Q200 20 400 96 V130 H0 Z" fill=glow.clone() opacity="0.55"></path>
@@ -179,7 +179,7 @@ fn card_top(hue: u16, film: String, starts: String) -> impl IntoView {
     }
 }
 
-/// The card of a whole party: in front of the others, one scan for all.
+/// The card of a whole party, before the others: one scan for all.
 fn group_card(group: GroupTicket, show: ShowFacts, reference: String) -> impl IntoView {
     let count = group.labels.len();
     view! {
@@ -197,7 +197,7 @@ fn group_card(group: GroupTicket, show: ShowFacts, reference: String) -> impl In
     }
 }
 
-/// A ticket: the film's colour on top, the seat large, the code where a scanner finds it.
+/// A ticket: the film's colour on top, a large seat name, and the code.
 fn card(
     seat: SeatTicket,
     (number, count): (usize, usize),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn white_letters_on_a_ticket_stand_out_from_every_colour_of_a_film() {
+    fn white_letters_have_enough_contrast_for_every_hue() {
         assert!(contrast(50, MAX_GLOW_PERCENT) < 4.5, "the colour that was too bright");
         for hue in 0..360 {
             let lightness = glow_lightness(hue);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ticket_of_a_party_of_ten_names_every_seat() {
+    fn a_group_ticket_names_every_seat() {
         let labels = ["K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10"];
         let html = render(tickets(&labels));
         assert!(html.contains("<dd>K1, K2, K3, K4, K5, K6, K7, K8, K9 and K10</dd>"), "{html}");

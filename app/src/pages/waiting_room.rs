@@ -1,4 +1,4 @@
-//! The page of a show for those who are in front of it: the waiting room (the island).
+//! The page of a show with a waiting room in front of it (an island).
 
 use leptos::prelude::*;
 
@@ -8,12 +8,12 @@ use crate::say;
 use crate::shell::{Head, Page};
 use crate::waiting_room::{WORDS, WaitingRoom};
 
-/// The page of a show that is entered through its waiting room.
+/// The page of a show behind a waiting room.
 #[derive(Clone, Debug)]
 pub struct InFront {
     /// The show.
     pub show: Show,
-    /// When the room opens, there: `Sat 21 Nov, 10:00`.
+    /// Opening time of the waiting room, local: `Sat 21 Nov, 10:00`.
     pub opens: String,
 }
 

@@ -1,68 +1,67 @@
-//! What a buyer typed into the form of the checkout, kept for this tab: after a reload, or a card that was declined, nobody
-//! types it twice.
+//! The buyer's form of the checkout, stored for this tab so that it survives a reload or a declined card.
 //!
-//! Names and addresses, nothing of a card. It is forgotten when something was bought, and with the tab. Of those who are
-//! signed in only the rest is kept, for the page knows them; and since the next one at this computer may be somebody else,
-//! it is given to their account alone.
+//! Names and addresses only, nothing of a card. Removed after a purchase, and with the tab. For a signed-in buyer only
+//! the other fields are stored, because the page knows the account's. They are restored for the same account only, as
+//! another person may use the computer next.
 
 use domain::api::cancelling::IfLate;
 use serde::{Deserialize, Serialize};
 
-use crate::browser::keep;
+use crate::browser::storage;
 
-/// Under which name.
-const KEPT_AS: &str = "typed-details";
+/// The name in the storage.
+const STORAGE_KEY: &str = "typed-details";
 
-/// The fields, as they were typed.
+/// The fields as typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Typed {
+pub struct BuyerDetails {
     /// Of the buyer.
     pub name: String,
-    /// Likewise.
+    /// Of the buyer.
     pub email: String,
-    /// Whether somebody else will sit there.
+    /// Whether the tickets are for a friend.
     pub for_friend: bool,
-    /// Of them.
+    /// Of the friend.
     pub friend_name: String,
-    /// Likewise.
+    /// Of the friend.
     pub friend_email: String,
-    /// What is to become of money that comes too late.
+    /// The choice for a late payment.
     pub if_late: IfLate,
-    /// The address of the account that was signed in.
+    /// The e-mail address of the signed-in account.
     pub account: Option<String>,
 }
 
-impl Typed {
-    /// What was typed before, if that was kept and can be read, for whoever is signed in by now.
-    pub fn kept_for(account: Option<&str>) -> Option<Self> {
-        let typed: Self = serde_json::from_str(&keep::read_for_tab(KEPT_AS)?).ok()?;
+impl BuyerDetails {
+    /// Loads the stored fields if they are readable and for this account.
+    pub fn load_for(account: Option<&str>) -> Option<Self> {
+        let typed: Self = serde_json::from_str(&storage::read_for_tab(STORAGE_KEY)?).ok()?;
         typed.is_for(account).then_some(typed)
     }
 
-    /// A guest may have signed in since.
+    /// Whether the fields may be shown to this account. A guest may have signed in since.
     fn is_for(&self, account: Option<&str>) -> bool {
         self.account.is_none() || self.account.as_deref() == account
     }
 
-    /// Whether nothing was typed, and so nothing is worth being kept.
+    /// Whether nothing was typed.
     fn is_empty(&self) -> bool {
         *self == Self { account: self.account.clone(), ..Self::default() }
     }
 
-    /// Keeps it.
-    pub fn keep(&self) {
+    /// Stores the fields.
+    pub fn save(&self) {
         if self.is_empty() {
             forget();
         } else if let Ok(text) = serde_json::to_string(self) {
-            keep::write_for_tab(KEPT_AS, &text);
+            storage::write_for_tab(STORAGE_KEY, &text);
         }
     }
 }
 
-/// Forgets all of it.
+/// Removes the stored fields.
 pub fn forget() {
-    keep::forget_for_tab(KEPT_AS);
+    storage::remove_for_tab(STORAGE_KEY);
 }
 
 #[cfg(test)]
@@ -70,22 +69,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_is_kept_with_what_was_typed_and_what_was_kept_before_there_was_one_is_read() {
-        let typed = Typed { for_friend: true, if_late: IfLate::Refund, ..Typed::default() };
+    fn stored_details_include_the_late_choice_and_older_ones_without_it_are_read() {
+        let typed = BuyerDetails { for_friend: true, if_late: IfLate::Refund, ..BuyerDetails::default() };
         let text = serde_json::to_string(&typed).expect("text and choices are JSON");
-        assert_eq!(serde_json::from_str::<Typed>(&text).expect("what was kept"), typed);
-        let earlier: Typed = serde_json::from_str(r#"{"name":"Ana"}"#).expect("what an earlier page kept");
-        assert_eq!(earlier, Typed { name: "Ana".to_owned(), ..Typed::default() });
+        assert_eq!(serde_json::from_str::<BuyerDetails>(&text).expect("stored"), typed);
+        let earlier: BuyerDetails = serde_json::from_str(r#"{"name":"Ana"}"#).expect("stored by an earlier version");
+        assert_eq!(earlier, BuyerDetails { name: "Ana".to_owned(), ..BuyerDetails::default() });
     }
 
     #[test]
-    fn what_somebody_signed_in_has_typed_is_given_to_nobody_else() {
-        let of = |account: Option<&str>| Typed { account: account.map(str::to_owned), ..Typed::default() };
+    fn details_of_an_account_are_restored_for_that_account_only() {
+        let of =
+            |account: Option<&str>| BuyerDetails { account: account.map(str::to_owned), ..BuyerDetails::default() };
         let (guest, ana) = (of(None), of(Some("ana@example.org")));
         assert!(ana.is_for(Some("ana@example.org")));
         assert!(!ana.is_for(Some("ben@example.org")) && !ana.is_for(None));
         assert!(guest.is_for(None) && guest.is_for(Some("ana@example.org")), "a guest who has signed in since");
         assert!(guest.is_empty() && ana.is_empty(), "an account alone is nothing typed");
-        assert!(!Typed { for_friend: true, ..ana }.is_empty());
+        assert!(!BuyerDetails { for_friend: true, ..ana }.is_empty());
     }
 }

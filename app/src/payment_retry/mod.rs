@@ -1,6 +1,6 @@
-//! What a buyer keeps after a payment that failed: the seats they had, and what they typed.
+//! Data that survives a failed payment: the seats, and the buyer's form.
 //!
-//! The seat map, the checkout and the booking page use it, which are in different modules of the browser half.
+//! Shared by the seat map, the checkout and the booking page, which are in different modules of the browser half.
 
 pub mod buyer_details;
 pub mod seats_query;

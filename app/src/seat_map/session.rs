@@ -173,7 +173,7 @@ impl Session {
 
     /// Notifies the visitor's other tabs of a changed hold.
     pub fn notify_tabs(self) {
-        self.tabs.with_value(|tabs| tabs.iter().for_each(|tabs| tabs.tell()));
+        self.tabs.with_value(|tabs| tabs.iter().for_each(|tabs| tabs.notify()));
     }
 
     /// The signal of a seat on screen.

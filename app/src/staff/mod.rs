@@ -1,4 +1,4 @@
-//! The side of people who work in a theatre: pages, which the server renders, and the islands in them.
+//! Theatre staff: pages, rendered on the server, and the islands in them.
 
 pub mod islands;
 #[cfg(feature = "ssr")]

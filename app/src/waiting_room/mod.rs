@@ -1,9 +1,10 @@
-//! The waiting room of a show, live: one island on the page of a show that is entered through one.
+//! The island of a show's waiting room.
 //!
-//! It knows its own place; how the room stands comes over the show's socket, the same frame for everybody, and by asking
-//! now and then where there is no socket. When its turn comes it goes to the door by itself, if somebody is looking.
+//! It knows the visitor's own place. The state of the room arrives over the show's socket, as one frame for all
+//! visitors, and by polling, which also works without a socket. When the visitor is called and the tab is visible, it
+//! enters by itself.
 
-#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
 mod words;
 
@@ -16,51 +17,51 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use crate::browser::calls::{self, Failure};
-use crate::browser::socket::{Happening, Socket};
+use crate::browser::socket::{Socket, SocketEvent};
 use crate::browser::{self, clock, events, ids, is_visible, set_title, socket_origin};
 use crate::language::problem_in_words;
 use crate::say;
 
-/// Groups of messages this island uses; its page carries them.
+/// Groups of messages this island uses. Its page carries them.
 pub const WORDS: &[&str] = &["queue", "problem", "common"];
 
-/// Kind of the one frame read here.
+/// Kind of the only frame read here.
 const QUEUE_KIND: u8 = 5;
-/// Longest pause between two questions, milliseconds…
+/// Longest polling interval, milliseconds…
 const LONGEST_PAUSE_MS: i64 = MINUTE_MS;
 /// …and the shortest while waiting.
 const SHORTEST_PAUSE_MS: i64 = 5 * SECOND_MS;
-/// At opening everybody asks for their place: spread over this long, milliseconds.
+/// At opening all clients read their place: spread over this time, milliseconds.
 const OPENING_SPREAD_MS: u32 = 4_000;
-/// A socket that ended is opened again after this long at most, milliseconds.
+/// Longest pause before a closed socket is reopened, milliseconds.
 const SOCKET_PAUSE_MS: u32 = 20_000;
-/// How often what changes all the time is read aloud, milliseconds: it is told a few times a second, and nobody could
-/// listen to that. A new step is read at once.
-const SPEAK_EVERY_MS: u32 = 30_000;
+/// Interval at which changing text is announced, milliseconds. It changes several times a second, too fast to listen
+/// to. A new state is announced at once.
+const ANNOUNCE_EVERY_MS: u32 = 30_000;
 
-/// Where somebody is who has joined or left: at what is said of it.
-const HEADING: &[&str] = &[".waiting-room h2"];
+/// Focus target after joining or leaving: the heading.
+const FOCUS_TARGETS: &[&str] = &[".waiting-room h2"];
 
-/// What is known in this tab.
+/// The state of this tab.
 #[derive(Clone, Copy)]
 struct Visit {
     show: Uuid,
     view: RwSignal<Option<QueueView>>,
     error: RwSignal<Option<String>>,
     busy: RwSignal<bool>,
-    /// A puzzle is being solved, which joining from a busy network costs.
+    /// Whether a puzzle is being solved, as joining from a busy network requires.
     solving: RwSignal<bool>,
     socket: StoredValue<Option<Socket>, LocalStorage>,
-    /// One intent, however often it has to be sent.
+    /// The idempotency key of the current intent, kept over retries.
     key: StoredValue<Option<String>>,
 }
 
-/// The waiting room of a show.
+/// The island of a show's waiting room.
 #[island]
 pub fn WaitingRoom(
     /// The show.
     show: Uuid,
-    /// When it opens, on the theatre's clocks, in words.
+    /// Opening time in words, in the theatre's time zone.
     opens: String,
 ) -> impl IntoView {
     let visit = Visit {
@@ -76,9 +77,9 @@ pub fn WaitingRoom(
     let left_ms = RwSignal::new(None::<i64>);
     Effect::new(move |_| events::every(1_000, move || left_ms.set(visit.left_ms())));
     let state = Memo::new(move |_| visit.view.with(|view| view.as_ref().map(|view| view.state)));
-    let told = Memo::new(move |_| visit.view.with(|view| view.as_ref().map(|view| words::of(view, &opens))));
-    let title = Memo::new(move |_| told.get().map_or_else(|| say!("queue.loading"), |told| told.title));
-    let spoken = spoken(title, told);
+    let status = Memo::new(move |_| visit.view.with(|view| view.as_ref().map(|view| words::of(view, &opens))));
+    let title = Memo::new(move |_| status.get().map_or_else(|| say!("queue.loading"), |status| status.title));
+    let announcement = announcement(title, status);
     keep_title(state);
     view! {
         <section class="waiting-room card" data-testid="waiting-room" data-state=move || state.get().map(words::name)>
@@ -86,13 +87,13 @@ pub fn WaitingRoom(
                 <div role="status">
                     <h2 data-testid="queue-title" tabindex="-1">{move || title.get()}</h2>
                 </div>
-                <p data-testid="queue-text">{move || told.get().map(|told| told.text)}</p>
-                <p class="visually-hidden" role="status" data-testid="queue-spoken">{move || spoken.get()}</p>
+                <p data-testid="queue-text">{move || status.get().map(|status| status.text)}</p>
+                <p class="visually-hidden" role="status" data-testid="queue-spoken">{move || announcement.get()}</p>
             </div>
             <p class="waiting-room-countdown" role="timer" data-testid="queue-countdown">
                 {move || left_ms.get().filter(|_| state.get() == Some(QueueState::Waiting)).map(words::opens_in)}
             </p>
-            <p class="waiting-room-wait" data-testid="queue-wait">{move || told.get().and_then(|told| told.wait)}</p>
+            <p class="waiting-room-wait" data-testid="queue-wait">{move || status.get().and_then(|status| status.wait)}</p>
             <p role="status" data-testid="queue-solving">{move || visit.solving.get().then(|| say!("queue.solving"))}</p>
             <p class="field-error" role="alert" data-testid="queue-error">{move || visit.error.get()}</p>
             <p class="waiting-room-acts">
@@ -112,25 +113,25 @@ pub fn WaitingRoom(
     }
 }
 
-/// What is read aloud below the heading: when a new step has begun, and every half minute if it is something new by then.
-fn spoken(title: Memo<String>, told: Memo<Option<words::QueueWords>>) -> RwSignal<String> {
-    let spoken = RwSignal::new(String::new());
-    let speak = move || {
-        let words = told.with_untracked(|told| told.as_ref().map(words::QueueWords::aloud)).unwrap_or_default();
-        if spoken.with_untracked(|before| *before != words) {
-            spoken.set(words);
+/// The announced text: updated on a new state, and every half minute if it changed.
+fn announcement(title: Memo<String>, status: Memo<Option<words::QueueWords>>) -> RwSignal<String> {
+    let announcement = RwSignal::new(String::new());
+    let announce = move || {
+        let words =
+            status.with_untracked(|status| status.as_ref().map(words::QueueWords::announced)).unwrap_or_default();
+        if announcement.with_untracked(|before| *before != words) {
+            announcement.set(words);
         }
     };
     Effect::new(move |_| {
         title.track();
-        speak();
+        announce();
     });
-    Effect::new(move |_| events::every(SPEAK_EVERY_MS, speak));
-    spoken
+    Effect::new(move |_| events::every(ANNOUNCE_EVERY_MS, announce));
+    announcement
 }
 
-/// Whoever looks at another tab meanwhile reads in the title of this one that it is their turn: they are let in once they
-/// look, and not before.
+/// Puts the visitor's turn into the page title, for visitors in another tab. They enter only when they return.
 fn keep_title(state: Memo<Option<QueueState>>) {
     Effect::new(move |usual: Option<String>| {
         let usual = usual.unwrap_or_else(browser::title);
@@ -151,11 +152,11 @@ impl Visit {
         self.view.with_untracked(|view| view.as_ref().map(|view| view.state))
     }
 
-    /// Asks how it stands, for as long as the page lives.
+    /// Polls for as long as the page lives.
     fn start(self) {
         spawn_local(async move {
             loop {
-                self.ask().await;
+                self.poll().await;
                 let pause = self.view.with_untracked(|view| {
                     let now = clock::server_now().unwrap_or(Timestamp(0));
                     view.as_ref().map_or(SHORTEST_PAUSE_MS, |view| pause_ms(view, now))
@@ -165,40 +166,41 @@ impl Visit {
             }
         });
         self.listen();
-        // Whoever comes back to the tab is let in at once, if it is their turn.
-        events::on_document("visibilitychange", move |_| self.go_in_if_called());
+        // A visitor who returns to the tab enters at once when called.
+        events::on_document("visibilitychange", move |_| self.enter_if_called());
     }
 
-    async fn ask(self) {
+    async fn poll(self) {
         match calls::get::<QueueView>(&self.path()).await {
             Ok(view) => {
-                // What went wrong at another step is over with it, and so is being cut off.
-                let is_news = self.state() != Some(view.state);
+                // An error of an earlier state is over with that state, and an unreachable server is reachable again.
+                let is_new_state = self.state() != Some(view.state);
                 if self.error.with_untracked(|error| {
-                    error.as_ref().is_some_and(|error| is_news || *error == in_words(&Failure::Unreachable))
+                    error.as_ref().is_some_and(|error| is_new_state || *error == in_words(&Failure::Unreachable))
                 }) {
                     self.error.set(None);
                 }
-                self.learn(view);
+                self.update(view);
             }
-            // Switched off meanwhile: the page of the show is the map, with what its address asks for.
+            // The waiting room was switched off: go to the show's page, which is now the map, with the query of this
+            // address.
             Err(failure) if failure.status() == 404 => {
                 browser::go_to(&format!("/shows/{}{}", self.show, browser::query()));
             }
-            // Without an answer: the next question may get one.
+            // Without an answer the next poll tries again.
             Err(_) => {}
         }
     }
 
-    fn learn(self, view: QueueView) {
+    fn update(self, view: QueueView) {
         if self.view.with_untracked(|known| known.as_ref() != Some(&view)) {
             self.view.set(Some(view));
         }
-        self.go_in_if_called();
+        self.enter_if_called();
     }
 
-    /// How the room stands by now, as everyone is told.
-    fn hear(self, queue: Queue) {
+    /// Takes over the state of the room from a frame.
+    fn apply_frame(self, queue: Queue) {
         let mut has_opened = false;
         self.view.update(|view| {
             let Some(view) = view else { return };
@@ -215,24 +217,24 @@ impl Visit {
             spawn_local(async move {
                 events::after(ids::jitter(OPENING_SPREAD_MS)).await;
                 if self.view.with_untracked(|view| view.as_ref().is_some_and(|view| view.place.is_none())) {
-                    self.ask().await;
+                    self.poll().await;
                 }
             });
         }
-        self.go_in_if_called();
+        self.enter_if_called();
     }
 
     fn listen(self) {
         let address = format!("{}/api/v1/shows/{}/live?sections=0", socket_origin(), self.show);
-        let socket = Socket::open(&address, move |happening| match happening {
-            Happening::Open => {}
-            Happening::Frame(bytes) if bytes.first() == Some(&QUEUE_KIND) => {
+        let socket = Socket::open(&address, move |event| match event {
+            SocketEvent::Open => {}
+            SocketEvent::Frame(bytes) if bytes.first() == Some(&QUEUE_KIND) => {
                 if let Ok(Frame::Queue(queue)) = Frame::decode(&bytes, 0) {
-                    self.hear(queue);
+                    self.apply_frame(queue);
                 }
             }
-            Happening::Frame(_) => {}
-            Happening::End => spawn_local(async move {
+            SocketEvent::Frame(_) => {}
+            SocketEvent::End => spawn_local(async move {
                 events::after(SOCKET_PAUSE_MS / 2 + ids::jitter(SOCKET_PAUSE_MS / 2)).await;
                 self.listen();
             }),
@@ -240,7 +242,7 @@ impl Visit {
         self.socket.set_value(socket);
     }
 
-    /// Milliseconds until it opens.
+    /// Milliseconds until the room opens.
     fn left_ms(self) -> Option<i64> {
         let now = clock::server_now()?;
         let opens_at = self.view.with_untracked(|view| {
@@ -249,20 +251,21 @@ impl Visit {
         Some(opens_at.since(now)).filter(|left| *left > 0)
     }
 
-    /// Nobody is let in whose tab is somewhere in the background: their time inside would run.
-    fn go_in_if_called(self) {
+    /// Enters when called and visible. A visitor in a background tab does not enter, because their time inside would
+    /// start to run.
+    fn enter_if_called(self) {
         if matches!(self.state(), Some(QueueState::Called | QueueState::Late)) && is_visible() {
-            self.come(|| ());
+            self.join_or_enter(|| ());
         }
     }
 
     fn join(self) {
         self.error.set(None);
-        self.come(|| browser::keep_focus(HEADING));
+        self.join_or_enter(|| browser::keep_focus(FOCUS_TARGETS));
     }
 
-    /// Comes to the door: for a ticket, or with it. `then` runs once that is answered, unless by a no.
-    fn come(self, then: fn()) {
+    /// Joins the waiting room, or enters with the ticket. Calls `then` unless refused.
+    fn join_or_enter(self, then: fn()) {
         if self.busy.get_untracked() {
             return;
         }
@@ -277,11 +280,11 @@ impl Visit {
                     self.key.set_value(None);
                     self.busy.set(false);
                     self.error.set(None);
-                    // Late: asked again with the next question, not at once.
+                    // Late: the next poll enters, not this call.
                     if view.state == QueueState::Late {
                         self.view.set(Some(view));
                     } else {
-                        self.learn(view);
+                        self.update(view);
                     }
                     then();
                     return;
@@ -298,15 +301,15 @@ impl Visit {
                 Err(failure) if failure.status() != 404 => self.error.set(Some(in_words(&failure))),
                 _ => {
                     self.error.set(None);
-                    self.ask().await;
-                    browser::keep_focus(HEADING);
+                    self.poll().await;
+                    browser::keep_focus(FOCUS_TARGETS);
                 }
             }
         });
     }
 }
 
-/// How long until it is worth asking again, milliseconds: the further somebody is from their turn, the longer.
+/// The pause before the next poll, milliseconds: longer the further the visitor is from their turn.
 fn pause_ms(view: &QueueView, now: Timestamp) -> i64 {
     match (view.state, view.outlook) {
         (QueueState::Waiting, Some(outlook)) => {
@@ -354,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_long_to_wait_asks_seldom_and_at_opening_soon() {
+    fn the_polling_interval_follows_the_expected_wait() {
         let waiting = view(QueueState::Waiting);
         assert_eq!(pause_ms(&waiting, Timestamp(0)), LONGEST_PAUSE_MS);
         assert_eq!(pause_ms(&waiting, Timestamp(90_000)), 10_000);

@@ -1,4 +1,4 @@
-//! How one stands with a waiting room, in words.
+//! The state of a waiting room visit in words.
 
 use domain::api::waiting_room::{QueueState, QueueView};
 use domain::time::{MINUTE_MS, SECOND_MS};
@@ -8,18 +8,18 @@ use leptos::prelude::*;
 use crate::language::{Arg, clock};
 use crate::say;
 
-/// What is said at one time.
+/// The text of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueueWords {
     pub(super) title: String,
     pub(super) text: String,
-    /// How long it may take.
+    /// The expected wait.
     pub(super) wait: Option<String>,
 }
 
 impl QueueWords {
-    /// What is read aloud of it below its heading.
-    pub(super) fn aloud(&self) -> String {
+    /// The announced text, without the heading.
+    pub(super) fn announced(&self) -> String {
         self.wait.iter().fold(self.text.clone(), |text, wait| format!("{text} {wait}"))
     }
 }
@@ -38,7 +38,7 @@ pub(super) const fn name(state: QueueState) -> &'static str {
     }
 }
 
-/// What goes in front of the page's title, for whoever looks at another tab: that it is their turn.
+/// The text in front of the page title when it is the visitor's turn.
 pub(super) fn headline(state: QueueState) -> Option<String> {
     match state {
         QueueState::Called | QueueState::Late => Some(say!("queue.called_title")),
@@ -49,7 +49,7 @@ pub(super) fn headline(state: QueueState) -> Option<String> {
     }
 }
 
-/// How somebody stands; `opens` is when it opens, in words.
+/// The text of a visit. `opens` is the opening time in words.
 pub(super) fn of(view: &QueueView, opens: &str) -> QueueWords {
     let opens = Arg::Ours(opens);
     let is_open = view.queue.is_open;
@@ -101,13 +101,13 @@ fn wait(outlook: Outlook) -> String {
     }
 }
 
-/// How long until it opens.
+/// The time until opening.
 pub(super) fn opens_in(left_ms: i64) -> String {
     let seconds = left_ms / SECOND_MS;
     say!("queue.opens_in", time = Arg::Ours(&clock(seconds / 60, seconds % 60)))
 }
 
-/// The link that brings the place to another device.
+/// The link that moves the place to another device.
 pub(super) fn link(link: String) -> impl IntoView {
     view! {
         <p class="field waiting-room-link">
@@ -117,7 +117,7 @@ pub(super) fn link(link: String) -> impl IntoView {
     }
 }
 
-/// What anybody needs to check the draw.
+/// The data needed to verify the draw.
 pub(super) fn draw(view: &QueueView) -> impl IntoView + use<> {
     let draw = view.draw.clone();
     let number = view.number.map(|number| (say!("queue.number"), number.to_string()));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_and_a_wait_are_said_as_people_say_them() {
+    fn a_place_and_a_wait_are_worded_as_ranges() {
         let next = of(&at(0, 600), "");
         assert_eq!((next.title.as_str(), next.text.as_str()), ("Your place: 1", "You are next."));
         assert_eq!(next.wait.as_deref(), Some("Less than a minute to go."));
@@ -155,11 +155,11 @@ mod tests {
         assert_eq!(later.wait.as_deref(), Some("Between 5 and 13 minutes to go."));
         let stuck = of(&at(3_000, 0), "");
         assert!(stuck.wait.as_ref().is_some_and(|wait| wait.starts_with("At least 5 minutes to go.")));
-        assert_eq!(stuck.aloud(), format!("{} {}", stuck.text, stuck.wait.expect("a wait")));
+        assert_eq!(stuck.announced(), format!("{} {}", stuck.text, stuck.wait.expect("a wait")));
     }
 
     #[test]
-    fn one_and_none_are_said_as_people_say_them() {
+    fn one_and_zero_have_their_own_wording() {
         let stuck = |place| of(&at(place, 0), "").wait.expect("a wait");
         assert!(stuck(0).starts_with("Nobody is let in just now") && !stuck(0).contains('0'), "{}", stuck(0));
         assert!(stuck(600).starts_with("At least a minute to go."), "{}", stuck(600));
@@ -171,20 +171,20 @@ mod tests {
     }
 
     #[test]
-    fn whoever_looks_at_another_tab_is_told_of_their_turn_and_of_nothing_else() {
-        for (state, told) in [
+    fn the_title_announces_only_the_visitors_turn() {
+        for (state, expected) in [
             (QueueState::Called, Some("It is your turn")),
             (QueueState::Late, Some("It is your turn")),
             (QueueState::Inside, Some("Come in")),
             (QueueState::Waiting, None),
             (QueueState::Over, None),
         ] {
-            assert_eq!(headline(state).as_deref(), told, "{state:?}");
+            assert_eq!(headline(state).as_deref(), expected, "{state:?}");
         }
     }
 
     #[test]
-    fn before_opening_nobody_is_told_a_place() {
+    fn no_place_is_shown_before_the_opening() {
         let early = of(&view(QueueState::Waiting), "Sat 21 Nov, 20:15");
         assert!(early.text.contains("Sat 21 Nov, 20:15") && early.wait.is_none(), "{early:?}");
         assert!(of(&view(QueueState::Outside), "Sat 21 Nov, 20:15").text.contains("Sat 21 Nov, 20:15"));

@@ -1,4 +1,4 @@
-//! One's own page: what one bought, and how one signs in.
+//! The page of an account: bookings, sign-in and password.
 
 use domain::api::accounts::{AccountView, BookingPage, BookingSummary};
 use domain::booking::{BookingState, MoneyState};
@@ -13,15 +13,15 @@ use crate::shell::{Head, Page};
 /// The page of an account.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// Whose it is.
+    /// The account.
     pub account: AccountView,
-    /// A page of their bookings.
+    /// A page of its bookings.
     pub bookings: BookingPage,
-    /// What was done before.
+    /// Confirmation of the last action.
     pub notice: Option<Notice>,
-    /// What stood in the way of changing the password.
+    /// The error of the last password change.
     pub trouble: Option<String>,
-    /// Idempotency key of asking for the mail again.
+    /// Idempotency key for requesting the confirmation mail again.
     pub key: String,
 }
 
@@ -46,7 +46,7 @@ impl Page for Account {
                     {press("/account/logout", None, say!("account.sign_out"), "sign-out")}
                 </header>
                 {notice_view(self.notice)}
-                {(!email_proven).then(|| prove(self.key))}
+                {(!email_proven).then(|| confirm_email_section(self.key))}
                 <section class="account-bookings" aria-labelledby="account-bookings">
                     <h2 id="account-bookings">{say!("account.bookings")}</h2>
                     {bookings_view(self.bookings)}
@@ -73,7 +73,7 @@ impl Page for Account {
     }
 }
 
-fn prove(key: String) -> impl IntoView {
+fn confirm_email_section(key: String) -> impl IntoView {
     view! {
         <section class="card account-card account-prove" data-testid="prove">
             <h2>{say!("account.prove_title")}</h2>
@@ -125,7 +125,7 @@ fn line(booking: BookingSummary) -> impl IntoView {
 pub(crate) fn state_words(booking: &BookingSummary) -> String {
     match (booking.state, booking.money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
-        // Whatever it counted as before.
+        // A bounced refund comes first, whatever the state of the money.
         _ if booking.came_back => say!("account.state_came_back"),
         (_, MoneyState::Refunding) => say!("account.state_refunding"),
         (_, MoneyState::Refunded) => say!("account.state_refunded"),

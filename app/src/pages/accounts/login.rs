@@ -6,16 +6,16 @@ use super::{Notice, email_field, hidden, known_password, notice_view, trouble_vi
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The page to sign in on.
+/// The sign-in page.
 #[derive(Clone, Debug, Default)]
 pub struct Login {
-    /// Where to go then: a path of ours, or empty.
+    /// Path to return to, or empty.
     pub next: String,
-    /// The address as it was typed.
+    /// The typed address.
     pub email: String,
-    /// What was done before.
+    /// Confirmation of the last action.
     pub notice: Option<Notice>,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Pages of accounts: signing in, registering, one's own page, a new password. Plain forms, without a script.
+//! Account pages: sign-in, registration, the account itself, a new password. Plain forms without a script.
 
 mod account;
 mod login;
@@ -18,12 +18,12 @@ use leptos::prelude::*;
 
 use crate::say;
 
-/// What stood in the way, said when the page is read.
+/// The error of the last attempt, announced when the page loads.
 pub(in crate::pages) fn trouble_view(trouble: Option<String>) -> impl IntoView {
     trouble.map(|words| view! { <p class="account-trouble" role="alert" data-testid="account-trouble">{words}</p> })
 }
 
-/// What was done.
+/// Confirmation of the last action.
 fn notice_view(notice: Option<Notice>) -> impl IntoView {
     notice.map(
         |notice| view! { <p class="account-notice" role="status" data-testid="account-notice">{notice.words()}</p> },
@@ -49,7 +49,7 @@ pub(in crate::pages) fn email_field(value: String) -> impl IntoView {
     }
 }
 
-/// A password that is there already.
+/// A field for an existing password.
 fn known_password(name: &'static str, label: String) -> impl IntoView {
     view! {
         <div class="field">
@@ -59,7 +59,7 @@ fn known_password(name: &'static str, label: String) -> impl IntoView {
     }
 }
 
-/// A password that is chosen now.
+/// A field for a new password.
 fn new_password(name: &'static str, label: String) -> impl IntoView {
     view! {
         <div class="field">
@@ -71,7 +71,7 @@ fn new_password(name: &'static str, label: String) -> impl IntoView {
     }
 }
 
-/// Whose password it is, where nobody is asked: for programs that keep passwords. Empty where only a mail knows.
+/// A hidden user name for password managers. Empty where only the mail's recipient is known.
 pub(crate) fn username(email: String) -> impl IntoView {
     view! { <input r#type="text" name="username" autocomplete="username" value=email hidden /> }
 }
@@ -80,7 +80,7 @@ fn hidden(name: &'static str, value: String) -> impl IntoView {
     view! { <input r#type="hidden" name=name value=value /> }
 }
 
-/// A form with one button and no field.
+/// A form with one button and no visible field.
 fn press(action: &'static str, key: Option<String>, label: String, test: &'static str) -> impl IntoView {
     view! {
         <form action=action method="post">

@@ -1,28 +1,28 @@
-//! What a page says after something was done elsewhere. An address names it; it never says it in words.
+//! Confirmations shown after a redirect. The address contains a name, never the text.
 
 use crate::say;
 
-/// What was done.
+/// A confirmed action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A registration; whether there was an account is not told.
+    /// A registration. The same whether or not the account existed.
     Registered,
-    /// The mail with the link is on its way.
+    /// The mail with the link was sent.
     MailSent,
-    /// The address is proven.
+    /// The address was confirmed.
     Proven,
-    /// The password is another one.
+    /// The password was changed.
     PasswordChanged,
-    /// The same, by a mail.
+    /// The password was reset by mail.
     PasswordReset,
-    /// All sessions are over.
+    /// All sessions were ended.
     SignedOutEverywhere,
-    /// A page that is for people who are signed in.
+    /// The requested page needs a signed-in account.
     SignInFirst,
 }
 
 impl Notice {
-    /// As each stands in an address.
+    /// All notices with their names in addresses.
     pub const ALL: [(Self, &str); 7] = [
         (Self::Registered, "registered"),
         (Self::MailSent, "mail-sent"),
@@ -33,7 +33,7 @@ impl Notice {
         (Self::SignInFirst, "sign-in-first"),
     ];
 
-    /// The notice of that name.
+    /// The notice of a name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, name)| *name == text).map(|(notice, _)| notice)
@@ -45,7 +45,7 @@ impl Notice {
         Self::ALL.into_iter().find(|(notice, _)| *notice == self).map_or("", |(_, name)| name)
     }
 
-    /// What it says.
+    /// Its text.
     #[must_use]
     pub fn words(self) -> String {
         match self {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notices_are_known_by_their_names_and_no_other_text_is_shown() {
+    fn notices_are_parsed_by_name_and_other_texts_are_rejected() {
         for (notice, name) in Notice::ALL {
             assert_eq!((Notice::parse(name), notice.as_str()), (Some(notice), name));
         }

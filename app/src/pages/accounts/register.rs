@@ -1,4 +1,4 @@
-//! Making an account.
+//! Registration.
 
 use leptos::prelude::*;
 
@@ -6,18 +6,18 @@ use super::{email_field, hidden, name_field, new_password, trouble_view};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The page to register on.
+/// The registration page.
 #[derive(Clone, Debug, Default)]
 pub struct Register {
-    /// Where to go then: a path of ours, or empty.
+    /// Path to return to, or empty.
     pub next: String,
-    /// What was typed.
+    /// The typed name.
     pub name: String,
-    /// What was typed.
+    /// The typed address.
     pub email: String,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<String>,
-    /// Idempotency key of this form: sent twice it is one registration.
+    /// Idempotency key of the form: sending it twice registers once.
     pub key: String,
 }
 
@@ -49,7 +49,7 @@ impl Page for Register {
     }
 }
 
-/// The page's address, coming back to `next`, a path without `&` or `#`.
+/// Address of the page that returns to `next`, a path without `&` or `#`.
 pub(super) fn path(next: &str) -> String {
     if next.is_empty() { "/register".to_owned() } else { format!("/register?next={next}") }
 }

@@ -1,4 +1,4 @@
-//! Getting back in without a password, and confirming an address.
+//! Password reset by mail, and confirmation of an address.
 
 use leptos::prelude::*;
 
@@ -6,27 +6,27 @@ use super::{email_field, hidden, new_password, trouble_view, username};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The page for a new password, at its three steps.
+/// The password reset page with its three steps.
 #[derive(Clone, Debug)]
 pub enum Reset {
-    /// Which address?
+    /// Asks for the address.
     Ask {
-        /// The address as it was typed.
+        /// The typed address.
         email: String,
-        /// What stood in the way.
+        /// The error of the last attempt.
         trouble: Option<String>,
-        /// Idempotency key of this form.
+        /// Idempotency key of the form.
         key: String,
     },
-    /// A mail is on its way, or not: that is not told.
+    /// Confirmation, the same whether or not a mail was sent.
     Sent,
-    /// Came by the link.
+    /// Asks for the new password, after the link was opened.
     Choose {
         /// The link's token.
         token: String,
-        /// What stood in the way.
+        /// The error of the last attempt.
         trouble: Option<String>,
-        /// Idempotency key of this form.
+        /// Idempotency key of the form.
         key: String,
     },
 }
@@ -79,17 +79,17 @@ impl Page for Reset {
     }
 }
 
-/// The page the link of the other mail leads to. A link that is merely opened, by a mail program that looks ahead for
-/// one, does nothing yet.
+/// The page opened by the link of the confirmation mail. Opening it changes nothing, because mail programs prefetch
+/// links.
 #[derive(Clone, Debug)]
 pub struct ConfirmEmail {
     /// The link's token.
     pub token: String,
-    /// The address of whoever is signed in.
+    /// The e-mail address of the signed-in account.
     pub email: String,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<String>,
-    /// Idempotency key of this form.
+    /// Idempotency key of the form.
     pub key: String,
 }
 

@@ -14,7 +14,7 @@ use super::connection_state::{TRIES_UNTIL_OFFLINE, has_elapsed};
 use super::follower::MapUpdate;
 use super::{http_fallback, map_changes};
 use crate::browser::calls::{self, Failure};
-use crate::browser::socket::{Happening, Socket};
+use crate::browser::socket::{Socket, SocketEvent};
 use crate::browser::{self, clock, events, ids, is_visible, socket_origin};
 use crate::seat_map::large_rooms::counting;
 use crate::seat_map::notices::notice::Notice;
@@ -49,18 +49,18 @@ pub(in crate::seat_map) fn connect(session: Session) {
     let address = format!("{}{}", socket_origin(), session.path(&format!("/live?{}", query.join("&"))));
     let resuming = resume.is_some();
     let socket = Socket::open(&address, move |happening| match happening {
-        Happening::Open => {
+        SocketEvent::Open => {
             if resuming {
                 mark_connected(session);
             }
             // The section may have changed while connecting.
             subscribe_sections(session);
         }
-        Happening::Frame(bytes) => {
+        SocketEvent::Frame(bytes) => {
             session.connection.update_value(|connection| connection.received_at = clock::device_ms());
             handle_frame(session, bytes, clock::monotonic_ms());
         }
-        Happening::End => handle_end(session),
+        SocketEvent::End => handle_end(session),
     });
     session.connection.update_value(|connection| {
         connection.generation += 1;
@@ -190,7 +190,7 @@ fn handle_frame(session: Session, bytes: Vec<u8>, received_at: f64) {
     }
     match news {
         MapUpdate::Snapshot { map, now } => {
-            clock::hear(now, received_at);
+            clock::observe_frame(now, received_at);
             mark_connected(session);
             map_changes::replace_map(session, &map);
         }
@@ -199,7 +199,7 @@ fn handle_frame(session: Session, bytes: Vec<u8>, received_at: f64) {
             map_changes::apply_changes(session, &changes);
         }
         MapUpdate::OwnHold { mine, now } => {
-            clock::hear(now, received_at);
+            clock::observe_frame(now, received_at);
             own_hold::compare_with_live_map(session, mine.as_ref());
         }
         MapUpdate::Areas(left) => session.places_left.set(left),

@@ -13,7 +13,7 @@ use leptos::task::spawn_local;
 use super::cart::Cart;
 use super::offer::{Offer, quantity_of};
 use crate::browser::{self, events};
-use crate::payment_retry::seats_query::{self, Wanted};
+use crate::payment_retry::seats_query::{self, RequestedSeats};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::live::connection;
 use crate::seat_map::loading;
@@ -66,7 +66,7 @@ struct SeatStatus {
 
 /// Offers the seats that the address names, once their states are known.
 pub(in crate::seat_map) fn offer(session: Session) {
-    let wanted = seats_query::wanted_in(&browser::query());
+    let wanted = seats_query::parse(&browser::query());
     if wanted.is_empty() {
         return;
     }
@@ -94,7 +94,13 @@ pub(in crate::seat_map) fn offer(session: Session) {
 }
 
 /// Takes the next step. Subscribes to the seats' signals.
-fn advance(session: Session, state: ReofferState, room: &RoomPlan, wanted: &Wanted, is_waiting: bool) -> ReofferState {
+fn advance(
+    session: Session,
+    state: ReofferState,
+    room: &RoomPlan,
+    wanted: &RequestedSeats,
+    is_waiting: bool,
+) -> ReofferState {
     let seats = &wanted.seats;
     let mut missing: Vec<usize> = seats.iter().filter_map(|seat| room.section_of(*seat)).collect();
     missing.retain(|section| !room.is_loaded(*section));
@@ -108,7 +114,7 @@ fn advance(session: Session, state: ReofferState, room: &RoomPlan, wanted: &Want
     let names: Vec<String> = seats.iter().filter_map(|seat| Some(room.line(*seat)?.label)).collect();
     let areas: Vec<&AreaView> = wanted.places.iter().filter_map(|places| area_of(room, places.area)).collect();
     let names = names.iter().map(String::as_str).chain(areas.iter().map(|area| area.name.as_str()));
-    if !wanted.are_named(names) {
+    if !wanted.has_checksum_of(names) {
         // The show has moved to another room.
         withdraw_offer(session, state);
         return finish();

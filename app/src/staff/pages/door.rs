@@ -1,4 +1,4 @@
-//! The door: whose tickets are looked at, and the scanner, which is an island.
+//! The door pages: the choice of a show, and the ticket scanner, which is an island.
 
 use domain::api::door::DoorShow;
 use leptos::prelude::*;
@@ -13,9 +13,9 @@ use crate::staff::islands::door::{StaffDoor, WORDS};
 /// The shows whose doors are open.
 #[derive(Clone, Debug)]
 pub struct DoorShows {
-    /// Where it is.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// In the order they start.
+    /// In order of their start.
     pub shows: Vec<DoorShow>,
 }
 
@@ -53,7 +53,7 @@ impl Page for DoorShows {
 /// The door of a show.
 #[derive(Clone, Debug)]
 pub struct Door {
-    /// Where it is.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The show.
     pub show: Uuid,
@@ -61,7 +61,7 @@ pub struct Door {
     pub film: String,
     /// Its screen.
     pub screen: String,
-    /// When it starts, on the clocks there: `2026-11-21T20:15:00`.
+    /// Start, local: `2026-11-21T20:15:00`.
     pub starts_local: String,
 }
 
@@ -86,7 +86,7 @@ impl Page for Door {
                 <time datetime=self.starts_local.clone()>{starts(&self.starts_local)}</time>
                 <a href=back>{say!("door.another_show")}</a>
             </p>
-            // Filled in by the script that keeps the page; without it this stays empty.
+            // Filled in by the script that stores the page for offline use.
             <p class="door-kept" id="door-kept" role="status" data-testid="door-kept" data-words=say!("door.kept")></p>
             <StaffDoor theatre=self.desk.theatre.clone() show=self.show />
             <noscript><p class="no-script">{say!("door.no_script")}</p></noscript>

@@ -1,4 +1,4 @@
-//! Fields of forms: what was typed stays in them, and why it was refused stands below.
+//! Form fields that keep the typed value and show why it was refused.
 
 use domain::api::systems::{MAX_REASON_CHARS, one_line};
 use domain::money::{Currency, Money};
@@ -6,44 +6,44 @@ use leptos::prelude::*;
 
 use crate::say;
 
-/// What stands in a field, and what is wrong with it.
+/// The value of a field, and its error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Field {
-    /// As it is kept, or as it was typed.
+    /// The stored or typed value.
     pub value: String,
-    /// Why it was refused; none where it was not.
+    /// Why it was refused; `None` if it was not.
     pub refusal: Option<Refusal>,
 }
 
-/// Why what was typed in a field was refused.
+/// The error of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is no amount of money as this currency writes it.
+    /// Not an amount in this currency.
     NoAmount(Currency),
-    /// It is an amount below the first of these, or above the second.
+    /// An amount below the first or above the second of these.
     AmountBeyond(Money, Money),
-    /// It is no whole number from 0 to this one.
+    /// Not a whole number from 0 to this one.
     NoNumber(u32),
-    /// It is no reason: nothing, or more than a line of so many characters.
+    /// Not a reason: empty, or longer than a line of this many characters.
     NoReason(usize),
-    /// Something else, in the reader's language.
+    /// Another error, in the reader's language.
     Told(String),
 }
 
 impl Field {
-    /// With nothing wrong.
+    /// A field without an error.
     #[must_use]
     pub fn kept(value: impl Into<String>) -> Self {
         Self { value: value.into(), refusal: None }
     }
 
-    /// With an amount of so many minor units, as this currency writes it.
+    /// A field with an amount in minor units, formatted for this currency.
     #[must_use]
     pub fn amount(minor: i64, currency: Currency) -> Self {
         Self::kept(decimal(minor, currency))
     }
 
-    /// With what was typed as a reason: refused where it is none, or too long.
+    /// A field with a typed reason, refused if empty or too long.
     #[must_use]
     pub fn reason(typed: impl Into<String>) -> Self {
         let typed = typed.into();
@@ -51,20 +51,20 @@ impl Field {
         Self { refusal: (!is_one).then_some(Refusal::NoReason(MAX_REASON_CHARS)), value: typed }
     }
 
-    /// As it was typed, and why it was refused.
+    /// A field with the typed value and its error.
     #[must_use]
     pub fn refused(typed: impl Into<String>, refusal: Refusal) -> Self {
         Self { value: typed.into(), refusal: Some(refusal) }
     }
 
-    /// Whether something is wrong with it.
+    /// Whether the field has an error.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         self.refusal.is_some()
     }
 
-    /// For the input of that id: that it is invalid, and the id of what says why; and what stands below it.
-    pub(super) fn told(&self, id: &str) -> (Option<&'static str>, Option<String>, Option<AnyView>) {
+    /// ARIA attributes for the input with this id (`aria-invalid`, `aria-describedby`), and the error below it.
+    pub(super) fn error_attributes(&self, id: &str) -> (Option<&'static str>, Option<String>, Option<AnyView>) {
         let Some(refusal) = &self.refusal else { return (None, None, None) };
         let (error, words) = (format!("{id}-error"), refusal.words());
         let below = view! { <p class="field-error" id=error.clone() data-testid="field-error">{words}</p> };
@@ -86,14 +86,14 @@ impl Refusal {
     }
 }
 
-/// `12.50`, as this currency writes it.
+/// An example amount: `12.50`, formatted for this currency.
 fn example(currency: Currency) -> String {
-    // Twelve and a half, where it has halves.
+    // Twelve and a half, if the currency has fractions.
     let minor = if currency.minor_digits() == 0 { 1_250 } else { 125 * 10_i64.pow(currency.minor_digits() - 1) };
     decimal(minor, currency)
 }
 
-/// `12.50`, as fields have it.
+/// An amount as fields contain it: `12.50`.
 fn decimal(minor: i64, currency: Currency) -> String {
     let digits = currency.minor_digits();
     let unit = 10_i64.pow(digits);
@@ -103,7 +103,7 @@ fn decimal(minor: i64, currency: Currency) -> String {
     format!("{}.{:0width$}", minor / unit, (minor % unit).abs(), width = digits as usize)
 }
 
-/// A sum of money, in a currency that the label names where its code is given.
+/// A field for an amount. The label shows the currency's code if given.
 pub(super) fn amount_field(
     (id, name): (String, String),
     label: String,
@@ -111,7 +111,7 @@ pub(super) fn amount_field(
     field: Field,
     required: bool,
 ) -> AnyView {
-    let (invalid, described_by, below) = field.told(&id);
+    let (invalid, described_by, below) = field.error_attributes(&id);
     let currency = currency.map(|currency| format!(" ({})", currency.code()));
     view! {
         <div class="field">
@@ -126,9 +126,9 @@ pub(super) fn amount_field(
     .into_any()
 }
 
-/// A whole number, under an id that is also its name.
+/// A field for a whole number. The id is also the name.
 pub(super) fn number_field(id: &'static str, label: String, field: Field, required: bool) -> AnyView {
-    let (invalid, described_by, below) = field.told(id);
+    let (invalid, described_by, below) = field.error_attributes(id);
     view! {
         <div class="field">
             <label for=id>{label}</label>
@@ -142,9 +142,9 @@ pub(super) fn number_field(id: &'static str, label: String, field: Field, requir
     .into_any()
 }
 
-/// A day and a time, on the clocks of a theatre.
+/// A field for a date and time, in the theatre's time zone.
 pub(super) fn moment_field(id: &'static str, label: String, field: Field) -> AnyView {
-    let (invalid, described_by, below) = field.told(id);
+    let (invalid, described_by, below) = field.error_attributes(id);
     view! {
         <div class="field">
             <label for=id>{label}</label>
@@ -158,10 +158,10 @@ pub(super) fn moment_field(id: &'static str, label: String, field: Field) -> Any
     .into_any()
 }
 
-/// A line that says why.
+/// A field for a reason of one line.
 pub(super) fn reason_field(id: impl Into<String>, label: String, field: Field, required: bool) -> AnyView {
     let id: String = id.into();
-    let (invalid, described_by, below) = field.told(&id);
+    let (invalid, described_by, below) = field.error_attributes(&id);
     view! {
         <div class="field organiser-reason">
             <label for=id.clone()>{label}</label>
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_stand_in_fields_as_their_currency_writes_them() {
+    fn amounts_in_fields_follow_the_currency() {
         let written = |minor, code| decimal(minor, currency(code));
         assert_eq!(written(1_250, "EUR"), "12.50");
         assert_eq!(written(5, "EUR"), "0.05");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_speaks_of_money_as_people_write_it() {
+    fn a_refusal_contains_formatted_money() {
         let [least, most] = [0, 100_000_000_000].map(|minor| Money::new(minor, currency("INR")));
         let said = speaking(Language::English, || Refusal::AmountBeyond(least, most).words());
         assert!(said.contains("₹0.00") && !said.contains("100000000000"), "{said}");

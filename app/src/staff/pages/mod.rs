@@ -1,5 +1,4 @@
-//! Pages for people who work in a theatre, a file a room, and the frame around all of them: which theatre, which
-//! rooms one may enter.
+//! Pages of theatre staff, one file per section, and the frame around them with the theatre's navigation.
 
 pub mod box_office;
 mod door;
@@ -23,31 +22,31 @@ use leptos::prelude::*;
 
 use crate::say;
 
-/// A room of the staff's side.
+/// A section of the staff pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// The counter.
+    /// The box office.
     BoxOffice,
-    /// Where tickets are looked at.
+    /// Ticket scanning at the door.
     Door,
     /// Films, shows, prices and rooms.
     Shows,
-    /// What was sold.
+    /// Sales reports.
     Reports,
-    /// What was tried in vain and waits for a person.
+    /// Parked effects that wait for a manager.
     Parked,
-    /// What is unusual about how seats are tried for.
+    /// Unusual patterns of holds.
     Unusual,
-    /// Keys and messages for other systems.
+    /// API keys and webhooks for other systems.
     Systems,
-    /// Who works there, and what was done.
+    /// Staff roles and the audit log.
     Team,
-    /// What is written about the theatre.
+    /// Data of the theatre.
     Theatre,
 }
 
 impl Section {
-    /// All of them, in the order of the navigation.
+    /// All sections, in the order of the navigation.
     pub const ALL: [Self; 9] = [
         Self::BoxOffice,
         Self::Door,
@@ -76,7 +75,7 @@ impl Section {
         }
     }
 
-    /// Whom it is for.
+    /// The roles that may open it.
     #[must_use]
     pub const fn roles(self) -> &'static [Role] {
         match self {
@@ -100,34 +99,34 @@ impl Section {
         }
     }
 
-    /// Where it is in a theatre.
+    /// Its address in a theatre.
     #[must_use]
     pub fn href(self, theatre: &str) -> String {
         format!("/staff/{theatre}/{}", self.path())
     }
 
-    /// The rooms for whoever has these roles.
+    /// The sections open to these roles.
     pub fn of(roles: &[Role]) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(move |section| standing(roles, section.roles()) == Standing::May)
     }
 }
 
-/// At which theatre somebody works, as what, and where they are.
+/// The context of a staff page: theatre, roles and current section.
 #[derive(Clone, Debug)]
 pub struct Desk {
     /// Name of the theatre in addresses.
     pub theatre: String,
     /// Its name for people.
     pub name: String,
-    /// What they are in it.
+    /// The account's roles.
     pub roles: Vec<Role>,
-    /// The room they are in.
+    /// The current section.
     pub section: Section,
 }
 
-/// A page of staff: the theatre, the rooms, and what is in this one.
+/// A staff page: navigation of the theatre, title and content.
 pub fn frame(desk: &Desk, title: String, content: impl IntoView) -> AnyView {
-    let rooms = Section::of(&desk.roles).map(|section| {
+    let sections = Section::of(&desk.roles).map(|section| {
         let is_current = (section == desk.section).then_some("page");
         view! { <li><a href=section.href(&desk.theatre) aria-current=is_current data-testid=format!("staff-{}", section.path())>{section.words()}</a></li> }
     });
@@ -135,7 +134,7 @@ pub fn frame(desk: &Desk, title: String, content: impl IntoView) -> AnyView {
         <div class="staff">
             <nav class="staff-rooms" aria-label=say!("staff.rooms")>
                 <a class="staff-theatre" href="/staff"><bdi>{desk.name.clone()}</bdi></a>
-                <ul>{rooms.collect_view()}</ul>
+                <ul>{sections.collect_view()}</ul>
             </nav>
             <header class="staff-head"><h1><bdi>{title}</bdi></h1></header>
             {content.into_any()}
@@ -149,11 +148,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_sees_the_rooms_they_may_enter_and_no_other() {
-        let rooms = |roles: &[Role]| Section::of(roles).collect::<Vec<_>>();
-        assert_eq!(rooms(&[]), []);
-        assert_eq!(rooms(&[Role::BoxOffice]), [Section::BoxOffice, Section::Door]);
-        assert_eq!(rooms(&[Role::Organiser]), [Section::Shows, Section::Reports]);
-        assert_eq!(rooms(&[Role::Manager]), Section::ALL);
+    fn roles_see_only_the_sections_open_to_them() {
+        let sections = |roles: &[Role]| Section::of(roles).collect::<Vec<_>>();
+        assert_eq!(sections(&[]), []);
+        assert_eq!(sections(&[Role::BoxOffice]), [Section::BoxOffice, Section::Door]);
+        assert_eq!(sections(&[Role::Organiser]), [Section::Shows, Section::Reports]);
+        assert_eq!(sections(&[Role::Manager]), Section::ALL);
     }
 }

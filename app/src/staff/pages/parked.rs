@@ -1,5 +1,5 @@
-//! What was to be done for bookings, was tried in vain and waits for a manager. A list, and two plain forms for each
-//! entry, without a script.
+//! Parked effects of bookings, which failed finally and wait for a manager. A list with two plain forms per entry,
+//! without a script.
 
 use domain::api::parked::ParkedView;
 use leptos::prelude::*;
@@ -11,31 +11,31 @@ use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
 
-/// What was typed and refused.
+/// A refused form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParkedForm {
-    /// About which entry.
+    /// The entry.
     pub id: i64,
-    /// Which of its forms, by the last part of its address.
+    /// The form, by the last part of its address.
     pub decision: String,
-    /// Why.
+    /// The typed reason.
     pub reason: Field,
 }
 
-/// The page of what waits for a manager.
+/// The page of parked effects.
 #[derive(Clone, Debug)]
 pub struct ParkedPage {
-    /// Whose.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// The entries, the oldest first; `since` is on the clocks of the theatre.
+    /// The entries, oldest first; `since` is in the theatre's time zone.
     pub parked: Vec<ParkedView>,
-    /// The form that was refused, if one was.
+    /// The refused form, if any.
     pub refused: Option<ParkedForm>,
-    /// Whether something was just decided.
+    /// Whether a decision was just made.
     pub done: bool,
-    /// What stood in the way of what was asked.
+    /// The error of the last attempt.
     pub trouble: Option<Hindrance>,
-    /// Where idempotency keys of the forms begin; each form adds its own name.
+    /// Prefix of the forms' idempotency keys. Each form adds its name.
     pub intent: String,
 }
 
@@ -91,7 +91,7 @@ fn entry(theatre: &str, parked: ParkedView, refused: Option<&ParkedForm>, intent
     .into_any()
 }
 
-/// What is to be done, in the language of the page; what another version of the server does, by its name.
+/// The effect in the language of the page. Effects of another server version are shown by name.
 fn effect_words(effect: &str) -> AnyView {
     let key = match effect {
         "charge" => "parked.charge",
@@ -110,7 +110,7 @@ fn effect_words(effect: &str) -> AnyView {
     say!(key).into_any()
 }
 
-/// What a decision about such an effect is called, and what happens then.
+/// The label of a decision about an effect, and its consequence.
 fn decision_words(decision: &str, effect: &str) -> (String, String) {
     match (decision, effect) {
         ("retry", "refund" | "refund_part") => (say!("parked.retry"), say!("parked.retry_refund_then")),
@@ -118,7 +118,7 @@ fn decision_words(decision: &str, effect: &str) -> (String, String) {
         (_, "compare_ledger") => (say!("parked.settle"), say!("parked.settle_ledger_then")),
         ("retry", _) => (say!("parked.retry"), say!("parked.retry_then")),
         (_, "refund" | "refund_part") => (say!("parked.settle_refund"), say!("parked.settle_refund_then")),
-        // Whoever gives it up for settled sends the money back.
+        // Settling a late payment refunds it.
         (_, "place_late") => (say!("parked.refund"), say!("parked.settle_late_then")),
         _ => (say!("parked.settle"), say!("parked.settle_then")),
     }
@@ -137,7 +137,7 @@ struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// A reason and one button, behind a word that opens it.
+    /// A reason and a button in a disclosure.
     fn view(self) -> impl IntoView + use<> {
         let Self { theatre, id, decision, effect, refused, intent } = self;
         let typed = refused.filter(|form| form.id == id && form.decision == decision);
@@ -163,13 +163,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_undone_after_it_was_done_is_not_said_to_have_been_tried() {
+    fn an_effect_without_attempts_shows_no_attempt_count() {
         let said = |tries: u32| say!("parked.since", time = Arg::Ours("Monday"), tries = tries);
         assert_eq!([0, 1, 40].map(said), ["Since Monday", "Since Monday, tried once", "Since Monday, tried 40 times"]);
     }
 
     #[test]
-    fn whoever_settles_late_money_is_told_that_it_goes_back() {
+    fn settling_a_late_payment_announces_the_refund() {
         let then = |effect: &str| decision_words("settle", effect).1;
         assert!(then("place_late").contains("the money goes back"), "{}", then("place_late"));
         assert!(then("refund").contains("counts as paid back"), "{}", then("refund"));

@@ -1,5 +1,5 @@
-//! Other systems of a theatre: the keys they read with, the addresses they are told at, and how that goes. Plain forms,
-//! each with its reason, without a script.
+//! Other systems of a theatre: API keys, webhook endpoints and their deliveries. Plain forms with a reason each,
+//! without a script.
 
 use domain::api::systems::{
     ApiKeyView, DeliveryState, DeliveryView, EndpointState, EndpointView, MAX_NAME_CHARS, MAX_URL_BYTES, WebhookEvent,
@@ -15,57 +15,56 @@ use crate::staff::islands::in_the_way;
 /// The page of other systems.
 #[derive(Clone, Debug)]
 pub struct Systems {
-    /// Whose.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The keys.
     pub keys: Vec<ApiKeyView>,
-    /// The endpoints, each with what it was told last.
+    /// The endpoints with their last deliveries.
     pub endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
-    /// A secret that was just made: shown here, and never again.
+    /// A secret that was just created. Shown only once.
     pub made: Option<Made>,
-    /// What stands in the forms.
+    /// The values of the forms.
     pub form: SystemsForm,
-    /// What stood in the way of what was asked.
+    /// The error of the last attempt.
     pub trouble: Option<Hindrance>,
-    /// Where idempotency keys of the forms begin; each form adds its own name.
+    /// Prefix of the forms' idempotency keys. Each form adds its name.
     pub intent: String,
 }
 
-/// What stands in the forms.
+/// The values of the forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemsForm {
     /// Name of the key.
     pub key_name: String,
-    /// Whether it reads names and addresses of buyers.
+    /// Whether it may read names and addresses of buyers.
     pub reads_people: bool,
-    /// Why it is made.
+    /// The typed reason.
     pub key_reason: Field,
     /// Address of the endpoint.
     pub url: String,
-    /// What it is not told of.
+    /// Events it does not receive.
     pub unticked: Vec<WebhookEvent>,
-    /// Why it is made.
+    /// The typed reason.
     pub webhook_reason: Field,
-    /// An act on what is there already that was refused: its name, which is the last part of its form's key, and why it
-    /// was asked for.
+    /// A refused action on an existing entry: the name of its form, which ends the form's key, and the typed reason.
     pub act: Option<(String, Field)>,
 }
 
-/// What every form begins with.
+/// Values shared by all forms.
 #[derive(Clone, Copy)]
-struct Given<'a> {
-    /// Where its idempotency key begins.
+struct FormContext<'a> {
+    /// Prefix of the idempotency keys.
     intent: &'a str,
-    /// What was typed and refused.
+    /// The refused values.
     form: &'a SystemsForm,
 }
 
-/// A secret that was just made.
+/// A secret that was just created.
 #[derive(Clone, Debug)]
 pub enum Made {
-    /// A key to read with.
+    /// An API key.
     Key(String),
-    /// What webhooks are signed with.
+    /// A webhook signing secret.
     Secret(String),
 }
 
@@ -80,7 +79,7 @@ impl Page for Systems {
         let trouble = trouble.map(|words| {
             view! { <p class="account-trouble" role="alert" data-testid="systems-trouble">{in_the_way(words)}</p> }
         });
-        let given = Given { intent: &intent, form: &form };
+        let context = FormContext { intent: &intent, form: &form };
         let content = view! {
             <div class="systems">
                 {trouble}
@@ -88,14 +87,14 @@ impl Page for Systems {
                 <section class="card systems-part" aria-labelledby="systems-keys">
                     <h2 id="systems-keys">{say!("systems.keys")}</h2>
                     <p class="quiet">{say!("systems.keys_lead")}</p>
-                    {keys_view(&base, keys, given)}
-                    {new_key(&base, given)}
+                    {keys_view(&base, keys, context)}
+                    {new_key(&base, context)}
                 </section>
                 <section class="card systems-part" aria-labelledby="systems-webhooks">
                     <h2 id="systems-webhooks">{say!("systems.webhooks")}</h2>
                     <p class="quiet">{say!("systems.webhooks_lead")}</p>
-                    {endpoints.into_iter().map(|(endpoint, told)| endpoint_view(&base, endpoint, told, given)).collect_view()}
-                    {new_endpoint(&base, given)}
+                    {endpoints.into_iter().map(|(endpoint, deliveries)| endpoint_view(&base, endpoint, deliveries, context)).collect_view()}
+                    {new_endpoint(&base, context)}
                 </section>
             </div>
         };
@@ -117,7 +116,7 @@ fn made_view(made: Made) -> AnyView {
     .into_any()
 }
 
-/// When something was, in the reader's words; UTC, for it is about machines.
+/// A time in the reader's language, in UTC because it concerns machines.
 fn when(at: &str) -> String {
     Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
 }
@@ -126,16 +125,16 @@ fn hidden(name: &'static str, value: String) -> impl IntoView {
     view! { <input r#type="hidden" name=name value=value /> }
 }
 
-/// A form with a reason and one button, behind a word that opens it.
+/// A form with a reason and a button in a disclosure.
 fn act(
-    given: Given<'_>,
+    context: FormContext<'_>,
     action: String,
     name: &str,
     label: String,
     test: &'static str,
     state: Option<EndpointState>,
 ) -> AnyView {
-    let (is_refused, reason) = match &given.form.act {
+    let (is_refused, reason) = match &context.form.act {
         Some((known, reason)) if known == name => (true, reason.clone()),
         _ => (false, Field::default()),
     };
@@ -143,7 +142,7 @@ fn act(
         <details class="systems-act" open=is_refused>
             <summary data-testid=test>{label.clone()}</summary>
             <form action=action method="post" class="systems-form">
-                {hidden("key", format!("{}/{name}", given.intent))}
+                {hidden("key", format!("{}/{name}", context.intent))}
                 {state.map(|state| hidden("state", state.as_str().to_owned()))}
                 {fields::reason_field(format!("reason-{name}"), say!("systems.reason"), reason, true)}
                 <button class="button button-quiet" r#type="submit">{label}</button>
@@ -153,7 +152,7 @@ fn act(
     .into_any()
 }
 
-fn keys_view(base: &str, keys: Vec<ApiKeyView>, given: Given<'_>) -> AnyView {
+fn keys_view(base: &str, keys: Vec<ApiKeyView>, context: FormContext<'_>) -> AnyView {
     if keys.is_empty() {
         return view! { <p class="quiet">{say!("systems.no_keys")}</p> }.into_any();
     }
@@ -166,7 +165,7 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, given: Given<'_>) -> AnyView {
         let scope = if key.reads_people { say!("systems.reads_people") } else { say!("systems.reads") };
         let revoke = key.revoked_at.is_none().then(|| {
             let (action, name) = (format!("{base}/keys/{}/revoke", key.id), format!("revoke-{}", key.id));
-            act(given, action, &name, say!("systems.revoke"), "revoke-key", None)
+            act(context, action, &name, say!("systems.revoke"), "revoke-key", None)
         });
         view! {
             <li class="systems-line" data-testid="api-key">
@@ -181,8 +180,8 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, given: Given<'_>) -> AnyView {
     view! { <ul class="systems-list">{keys.into_iter().map(line).collect_view()}</ul> }.into_any()
 }
 
-fn new_key(base: &str, given: Given<'_>) -> AnyView {
-    let Given { intent, form } = given;
+fn new_key(base: &str, context: FormContext<'_>) -> AnyView {
+    let FormContext { intent, form } = context;
     view! {
         <form class="systems-form" action=format!("{base}/keys") method="post">
             <h3>{say!("systems.new_key")}</h3>
@@ -213,8 +212,8 @@ fn event_words(event: WebhookEvent) -> String {
     }
 }
 
-fn new_endpoint(base: &str, given: Given<'_>) -> AnyView {
-    let Given { intent, form } = given;
+fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
+    let FormContext { intent, form } = context;
     let events = WebhookEvent::ALL.map(|event| {
         let is_ticked = !form.unticked.contains(&event);
         view! {
@@ -244,7 +243,12 @@ fn new_endpoint(base: &str, given: Given<'_>) -> AnyView {
     .into_any()
 }
 
-fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, given: Given<'_>) -> AnyView {
+fn endpoint_view(
+    base: &str,
+    endpoint: EndpointView,
+    deliveries: Vec<DeliveryView>,
+    context: FormContext<'_>,
+) -> AnyView {
     let path = format!("{base}/webhooks/{}", endpoint.id);
     let state = match endpoint.state {
         EndpointState::On => say!("systems.is_on"),
@@ -259,7 +263,7 @@ fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, gi
     });
     let switch = |to: EndpointState, label: String, test| {
         let name = format!("{}-{}", to.as_str(), endpoint.id);
-        act(given, format!("{path}/state"), &name, label, test, Some(to))
+        act(context, format!("{path}/state"), &name, label, test, Some(to))
     };
     let is_on = endpoint.state == EndpointState::On;
     let turn = if is_on {
@@ -279,18 +283,18 @@ fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, gi
             {old}
             <div class="systems-acts">
                 {turn}
-                {act(given, format!("{path}/secret"), &secret_name, say!("systems.new_secret"), "webhook-secret", None)}
+                {act(context, format!("{path}/secret"), &secret_name, say!("systems.new_secret"), "webhook-secret", None)}
                 {switch(EndpointState::Removed, say!("systems.remove"), "webhook-remove")}
             </div>
-            {log(&path, told, is_on, given)}
+            {log(&path, deliveries, is_on, context)}
         </article>
     }
     .into_any()
 }
 
-/// What an endpoint was told, and how that went.
-fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, given: Given<'_>) -> AnyView {
-    if told.is_empty() {
+/// The delivery log of an endpoint.
+fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: FormContext<'_>) -> AnyView {
+    if deliveries.is_empty() {
         return view! { <p class="quiet">{say!("systems.told_nothing")}</p> }.into_any();
     }
     let row = |delivery: DeliveryView| {
@@ -302,7 +306,7 @@ fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, given: Given<'_>) 
         let replay = (can_replay && delivery.state != DeliveryState::Waiting).then(|| {
             let (action, name) =
                 (format!("{path}/deliveries/{}/replay", delivery.id), format!("replay-{}", delivery.id));
-            act(given, action, &name, say!("systems.replay"), "replay", None)
+            act(context, action, &name, say!("systems.replay"), "replay", None)
         });
         let status = delivery.last_status.map(|status| status.to_string()).unwrap_or_default();
         view! {
@@ -331,7 +335,7 @@ fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, given: Given<'_>) 
                         <td></td>
                     </tr>
                 </thead>
-                <tbody>{told.into_iter().map(row).collect_view()}</tbody>
+                <tbody>{deliveries.into_iter().map(row).collect_view()}</tbody>
             </table>
         </div>
     }

@@ -1,4 +1,4 @@
-//! Who works in a theatre, as what, and what was done there. Plain forms, each with its reason, without a script.
+//! The staff of a theatre, their roles, and the audit log. Plain forms with a reason each, without a script.
 
 use domain::api::accounts::{AuditView, StaffView, THEATRE_ACTS};
 use domain::person::MAX_EMAIL_BYTES;
@@ -11,37 +11,37 @@ use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
 
-/// The page of who works here.
+/// The page of a theatre's staff.
 #[derive(Clone, Debug)]
 pub struct Team {
-    /// Whose.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// Everybody, by name.
+    /// All staff, by name.
     pub people: Vec<StaffView>,
-    /// What was typed and refused.
+    /// The refused form values.
     pub form: TeamForm,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Hindrance>,
-    /// Where idempotency keys of the forms begin; each form adds its own name.
+    /// Prefix of the forms' idempotency keys. Each form adds its name.
     pub intent: String,
 }
 
-/// What stands in the forms.
+/// The values of the forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TeamForm {
-    /// Address of whoever is to work here.
+    /// E-mail address of the new member.
     pub email: String,
-    /// As what.
+    /// The role to grant.
     pub role: Option<Role>,
-    /// Why.
+    /// The typed reason.
     pub reason: Field,
-    /// A role that was not taken: its form's name, and why it was to be.
+    /// A refused revocation: its form's name, and the typed reason.
     pub taken: Option<(String, Field)>,
 }
 
-/// The name of the form that takes a role.
+/// The name of the form that revokes a role.
 #[must_use]
 pub fn take_form(email: &str, role: Role) -> String {
     format!("take-{}-{email}", role.as_str())
@@ -90,10 +90,11 @@ fn hidden(name: &'static str, value: String) -> impl IntoView {
     view! { <input r#type="hidden" name=name value=value /> }
 }
 
-/// Somebody, with a form to take each of their roles.
+/// A member, with a form to revoke each role.
 fn line(base: &str, number: usize, person: StaffView, form: &TeamForm, intent: &str) -> AnyView {
     let StaffView { name, email, roles, .. } = person;
-    let acts = roles.into_iter().map(|role| take(base, number, (&name, &email), role, form, intent)).collect_view();
+    let acts =
+        roles.into_iter().map(|role| revoke_form(base, number, (&name, &email), role, form, intent)).collect_view();
     view! {
         <li class="systems-line" data-testid="team-person">
             <div>
@@ -106,7 +107,14 @@ fn line(base: &str, number: usize, person: StaffView, form: &TeamForm, intent: &
     .into_any()
 }
 
-fn take(base: &str, number: usize, (name, email): (&str, &str), role: Role, form: &TeamForm, intent: &str) -> AnyView {
+fn revoke_form(
+    base: &str,
+    number: usize,
+    (name, email): (&str, &str),
+    role: Role,
+    form: &TeamForm,
+    intent: &str,
+) -> AnyView {
     let form_name = take_form(email, role);
     let (is_refused, reason) = match &form.taken {
         Some((known, reason)) if *known == form_name => (true, reason.clone()),
@@ -157,16 +165,16 @@ fn newcomer(base: &str, form: TeamForm, intent: &str) -> AnyView {
     .into_any()
 }
 
-/// The page of what was done.
+/// The page of the audit log.
 #[derive(Clone, Debug)]
 pub struct Acts {
-    /// Whose.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// The newest first, each with its time on the clocks of the theatre, `2026-12-07T19:42:07`.
+    /// The entries, newest first, with their local time, `2026-12-07T19:42:07`.
     pub lines: Vec<(AuditView, String)>,
-    /// Whether these are not the newest.
+    /// Whether this is a page of older entries.
     pub is_later_page: bool,
-    /// The number before which older ones follow.
+    /// The number before which older entries follow.
     pub before: Option<i64>,
 }
 
@@ -235,7 +243,7 @@ fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
     .into_any()
 }
 
-/// To what it was done, by its name where it has one; a booking leads to its page. The theatre is on the page already.
+/// The subject of an entry, by name if it has one. A booking links to its page; the theatre itself is omitted.
 fn subject(theatre: &str, line: &AuditView) -> AnyView {
     if let Some(reference) = line.subject.strip_prefix("booking ") {
         let href = format!("/staff/{theatre}/box-office/bookings?reference={reference}");
@@ -251,7 +259,7 @@ fn subject(theatre: &str, line: &AuditView) -> AnyView {
     }
 }
 
-/// An act in the language of the page; one of another version of the server by its name.
+/// An act in the language of the page. Acts of another server version are shown by name.
 fn act_words(act: &str) -> AnyView {
     match ACTS.iter().find(|(known, _)| *known == act) {
         Some((_, key)) => say!(key).into_any(),
@@ -259,7 +267,7 @@ fn act_words(act: &str) -> AnyView {
     }
 }
 
-/// Every act there is in a theatre, and the message that names it.
+/// All acts in a theatre, with the message of each.
 const ACTS: [(&str, &str); THEATRE_ACTS.len()] = [
     ("role_given", "acts.role_given"),
     ("role_taken", "acts.role_taken"),
@@ -320,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_act_in_a_theatre_has_words() {
+    fn every_audited_act_has_a_message() {
         assert_eq!(ACTS.map(|(act, _)| act), THEATRE_ACTS);
     }
 }

@@ -1,4 +1,4 @@
-//! What is written about a theatre, and one more of them. Plain forms.
+//! The forms of a theatre's data and of a new theatre.
 
 use domain::api::catalogue::CityView;
 use domain::api::theatres::ManagedTheatre;
@@ -14,17 +14,17 @@ use crate::staff::islands::in_the_way;
 /// The page of one theatre.
 #[derive(Clone, Debug)]
 pub struct TheatrePage {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// What is written about it, or was typed to be.
+    /// Its stored or typed data.
     pub theatre: ManagedTheatre,
-    /// Why it is changed, as far as that was typed.
+    /// The typed reason.
     pub reason: String,
     /// Idempotency key of the change.
     pub key: String,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Hindrance>,
 }
 
@@ -59,41 +59,41 @@ fn trouble_view(hindrance: Hindrance) -> impl IntoView {
     view! { <p class="account-trouble" role="alert" data-testid="theatre-trouble">{in_the_way(hindrance)}</p> }
 }
 
-/// The form of a new theatre, as it was sent: also what says nothing, since another city was chosen.
+/// The form of a new theatre as it was sent. Fields for a new city may be empty.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct NewTheatreForm {
     /// Idempotency key.
     pub key: String,
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its street address.
     pub address: String,
-    /// What it sells in.
+    /// Its currency.
     pub currency: String,
-    /// The city, of those that are there; empty for a new one.
+    /// An existing city, or empty for a new one.
     #[serde(default)]
     pub city: String,
     /// Name of a new city.
     #[serde(default)]
     pub city_name: String,
-    /// Its country.
+    /// Country of a new city.
     #[serde(default)]
     pub country: String,
-    /// Its time zone.
+    /// Time zone of a new city.
     #[serde(default)]
     pub time_zone: String,
-    /// Why.
+    /// The typed reason.
     pub reason: String,
 }
 
-/// One more theatre, as whoever manages all of them writes it down.
+/// The form of a new theatre, for accounts that manage all of them.
 #[derive(Clone, Debug)]
 pub struct NewTheatre {
-    /// Cities that are there.
+    /// Existing cities.
     pub cities: Vec<CityView>,
     /// Idempotency key.
     pub key: String,
-    /// What was typed and refused, and why.
+    /// The refused form with its error.
     pub refused: Option<(NewTheatreForm, Hindrance)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is unusual about how seats of a theatre are tried for. A list, and a plain form for each entry, without a script.
+//! Unusual patterns of holds in a theatre's shows. A list with a plain form per entry, without a script.
 
 use domain::api::fairness::UnusualView;
 use domain::api::systems::MAX_REASON_CHARS;
@@ -11,16 +11,16 @@ use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
 
-/// The page of what is unusual.
+/// The page of unusual patterns.
 #[derive(Clone, Debug)]
 pub struct Unusual {
-    /// Whose.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// What was seen: first what nobody put aside.
+    /// The patterns, those that are not dismissed first.
     pub flags: Vec<UnusualView>,
-    /// What stood in the way of what was asked.
+    /// The error of the last attempt.
     pub trouble: Option<Hindrance>,
-    /// Where idempotency keys of the forms begin; each form adds its own name.
+    /// Prefix of the forms' idempotency keys. Each form adds its name.
     pub intent: String,
 }
 
@@ -46,7 +46,7 @@ impl Page for Unusual {
     }
 }
 
-/// When something was, in the reader's words; UTC, for it may be about shows of several halls and days.
+/// A time in the reader's language, in UTC because it may concern shows of several halls and days.
 fn when(at: &str) -> String {
     Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
 }
@@ -119,7 +119,7 @@ fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
     .into_any()
 }
 
-/// A form with a reason and one button, behind a word that opens it.
+/// A form with a reason and a button in a disclosure.
 fn dismiss(action: String, id: &str, intent: &str) -> AnyView {
     let field = format!("reason-{id}");
     view! {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::listed::List;
 use super::queue::Queue;
-use crate::browser::keep;
+use crate::browser::storage;
 
 const DEVICE: &str = "rowlock-door-device";
 
@@ -18,12 +18,12 @@ fn of_show(what: &str, show: Uuid) -> String {
 }
 
 fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
-    serde_json::from_str(&keep::read(name)?).ok()
+    serde_json::from_str(&storage::read(name)?).ok()
 }
 
 /// Keeps it; `false` where there is no room left: then it lasts as long as the page.
 fn write(name: &str, what: &impl Serialize) -> bool {
-    serde_json::to_string(what).is_ok_and(|text| keep::write(name, &text))
+    serde_json::to_string(what).is_ok_and(|text| storage::write(name, &text))
 }
 
 /// What this device is called.
@@ -58,13 +58,13 @@ pub fn keep_here(show: Uuid, here: &[&str]) {
 
 /// Forgets the list, and what was done since.
 pub fn forget_list(show: Uuid) {
-    keep::forget(&of_show("list", show));
-    keep::forget(&of_show("here", show));
+    storage::remove(&of_show("list", show));
+    storage::remove(&of_show("here", show));
 }
 
 /// Forgets the lists of all other shows: they would fill the device one after another. Their queues stay.
 pub fn forget_other_lists(show: Uuid) {
-    keep::names().iter().filter(|name| is_list_of_another(name, show)).for_each(|name| keep::forget(name));
+    storage::names().iter().filter(|name| is_list_of_another(name, show)).for_each(|name| storage::remove(name));
 }
 
 fn is_list_of_another(name: &str, show: Uuid) -> bool {
@@ -81,7 +81,7 @@ pub fn queue(show: Uuid) -> Queue {
 /// Keeps that; `false` where it is not kept.
 pub fn keep_queue(show: Uuid, queue: &Queue) -> bool {
     if queue.is_empty() {
-        keep::forget(&of_show("queue", show));
+        storage::remove(&of_show("queue", show));
         return true;
     }
     write(&of_show("queue", show), queue)

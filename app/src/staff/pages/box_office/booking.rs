@@ -1,4 +1,4 @@
-//! A booking at the counter: what it is, its tickets on paper, and the ways back.
+//! A booking at the box office: its data, printed tickets, exchange and refund.
 
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
@@ -16,21 +16,21 @@ use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// What was typed to take back a booking, or seats of it.
+/// A refused form of a cancellation or refund.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakeBackForm {
-    /// Which form it is, by the last part of its address; empty for none.
+    /// The form, by the last part of its address; empty for none.
     pub act: String,
-    /// Why.
+    /// The typed reason.
     pub reason: Field,
-    /// Seats that are ticked, by their index.
+    /// Ticked seats, by their index.
     pub seats: Vec<u32>,
-    /// Account of the manager who was chosen to stand for it; empty for none.
+    /// Account of the approving manager; empty for none.
     pub manager: String,
 }
 
 impl TakeBackForm {
-    /// The reason typed in this one of the forms.
+    /// The reason typed in this form.
     fn reason_of(&self, act: &str) -> Field {
         if self.act == act { self.reason.clone() } else { Field::default() }
     }
@@ -39,21 +39,21 @@ impl TakeBackForm {
 /// The page of a booking.
 #[derive(Clone, Debug)]
 pub struct CounterBookingPage {
-    /// Where, and who.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The booking.
     pub booking: CounterBooking,
-    /// The one its money pays for now, if it was exchanged or its money came late.
+    /// The booking its money was moved to, by an exchange or after a late payment.
     pub moved_to: Option<CounterBooking>,
-    /// When it starts, in the reader's language.
+    /// Start of the show, in the reader's language.
     pub starts: String,
-    /// Who can stand for a refund.
+    /// Managers who can approve a refund.
     pub managers: Vec<ManagerView>,
-    /// What was typed and refused.
+    /// The refused form values.
     pub form: TakeBackForm,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Hindrance>,
-    /// Idempotency key of whatever is sent from here.
+    /// Idempotency key of the page's forms.
     pub key: String,
 }
 
@@ -75,7 +75,7 @@ impl Page for CounterBookingPage {
                 <span>{self.starts}", "<bdi>{booking.screen.clone()}</bdi></span>
             </p>
             {trouble_view(self.trouble)}
-            {came_back(&self.desk, &booking, self.moved_to.as_ref())}
+            {bounced_notice(&self.desk, &booking, self.moved_to.as_ref())}
             {facts(&booking, self.moved_to.as_ref(), &counter)}
             <div class="counter-acts">
                 {is_sold.then(|| print(&base, &self.key))}
@@ -96,7 +96,7 @@ impl Page for CounterBookingPage {
     }
 }
 
-/// Its refunds, and those of the booking its money pays for now.
+/// Its refunds, and those of the booking its money was moved to.
 fn refunds<'a>(
     booking: &'a CounterBooking,
     moved_to: Option<&'a CounterBooking>,
@@ -104,17 +104,17 @@ fn refunds<'a>(
     booking.refunds.iter().chain(moved_to.into_iter().flat_map(|next| &next.refunds))
 }
 
-/// That money which went back did not arrive, and who decides what becomes of it; nothing where all did.
-fn came_back(
+/// A notice about bounced refunds, and who decides about them. `None` if there are none.
+fn bounced_notice(
     desk: &Desk,
     booking: &CounterBooking,
     moved_to: Option<&CounterBooking>,
 ) -> Option<impl IntoView + use<>> {
-    let lost: Vec<String> = refunds(booking, moved_to)
+    let bounced: Vec<String> = refunds(booking, moved_to)
         .filter(|refund| refund.came_back)
         .map(|refund| say!("box_office.came_back_notice", amount = refund.amount))
         .collect();
-    if lost.is_empty() {
+    if bounced.is_empty() {
         return None;
     }
     let room = Section::Parked;
@@ -125,16 +125,16 @@ fn came_back(
     } else {
         say!("box_office.came_back_manager", page = Arg::Ours(&say!("parked.title"))).into_any()
     };
-    let lost = lost.into_iter().map(|words| view! { <p>{words}</p> }).collect_view();
-    Some(view! { <div class="account-trouble" role="status" data-testid="came-back">{lost}<p>{next}</p></div> })
+    let bounced = bounced.into_iter().map(|words| view! { <p>{words}</p> }).collect_view();
+    Some(view! { <div class="account-trouble" role="status" data-testid="came-back">{bounced}<p>{next}</p></div> })
 }
 
-/// What it is and how its money stands: what went back with an exchange is a refund of the new booking.
+/// The booking's data. The refund of an exchange belongs to the new booking.
 fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &str) -> impl IntoView + use<> {
-    let has_come_back = booking.refunds.iter().any(|refund| refund.number == 0 && refund.came_back);
+    let has_bounced = booking.refunds.iter().any(|refund| refund.number == 0 && refund.came_back);
     let state = match (booking.state, booking.money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
-        _ if has_come_back => say!("box_office.came_back"),
+        _ if has_bounced => say!("box_office.came_back"),
         (_, MoneyState::Refunding) => say!("account.state_refunding"),
         (_, MoneyState::Refunded) => say!("account.state_refunded"),
         (_, MoneyState::Moved) => say!("account.state_moved"),
@@ -155,24 +155,24 @@ fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &
     let name = (!booking.name.is_empty()).then(|| {
         view! { <div><dt>{say!("box_office.name")}</dt><dd><bdi>{booking.name.clone()}</bdi></dd></div> }
     });
-    let way_on = moved_to.map(|next| {
+    let moved_link = moved_to.map(|next| {
         let href = format!("{counter}/bookings/{}", next.id);
         view! { " · "<a href=href data-testid="moved-to">{next.reference.clone()}</a> }
     });
-    let went_back = refunds(booking, moved_to).map(went_back).collect_view();
+    let refund_line = refunds(booking, moved_to).map(refund_line).collect_view();
     view! {
         <dl class="card counter-sums" data-testid="booking" data-state=booking.state.as_str() data-money=booking.money.as_str()>
             <div><dt>{say!("box_office.seats")}</dt><dd>{what}</dd></div>
             {name}
-            <div><dt>{say!("box_office.stands")}</dt><dd>{state}{way_on}</dd></div>
+            <div><dt>{say!("box_office.stands")}</dt><dd>{state}{moved_link}</dd></div>
             <div><dt>{say!("box_office.paid")}</dt><dd>{paid}</dd></div>
             <div><dt>{say!("booking.total")}</dt><dd>{money(booking.total, current())}</dd></div>
-            {went_back}
+            {refund_line}
         </dl>
     }
 }
 
-fn went_back(refund: &RefundView) -> impl IntoView + use<> {
+fn refund_line(refund: &RefundView) -> impl IntoView + use<> {
     let words = match (refund.came_back, refund.settled) {
         (true, _) => say!("box_office.came_back"),
         (false, true) => say!("account.state_refunded"),
@@ -214,7 +214,7 @@ fn pay_out(base: &str, booking: &CounterBooking, form: &TakeBackForm, key: &str)
     }
 }
 
-/// With several seats one chooses which; none chosen is all of them.
+/// The refund form. With several seats, some can be chosen; none chosen means all.
 fn refund(
     base: &str,
     booking: &CounterBooking,
@@ -270,18 +270,18 @@ fn refund(
     .into_any()
 }
 
-/// Tickets on paper, one after the other.
+/// The page of tickets to print.
 #[derive(Clone, Debug)]
 pub struct PrintPage {
-    /// Where, and who.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// Name of the booking for people.
+    /// Reference of the booking.
     pub reference: String,
     /// Path of the booking's page.
     pub booking: String,
-    /// What they are for.
+    /// The show.
     pub show: ShowFacts,
-    /// One a seat or place.
+    /// A ticket per seat or place.
     pub tickets: Vec<SeatTicket>,
 }
 

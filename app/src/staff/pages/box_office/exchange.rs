@@ -1,4 +1,4 @@
-//! A booking is exchanged for another show: the shows to come that have seats left.
+//! The exchange of a booking: upcoming shows with seats left.
 
 use domain::api::box_office::{CounterBooking, CounterShow};
 use leptos::prelude::*;
@@ -10,18 +10,18 @@ use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
 
-/// The shows of a day a booking may be exchanged for.
+/// The shows of a day for which a booking can be exchanged.
 #[derive(Clone, Debug)]
 pub struct ExchangePage {
-    /// Where, and who.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The booking.
     pub booking: CounterBooking,
-    /// When it starts, in the reader's language.
+    /// Start of its show, in the reader's language.
     pub starts: String,
-    /// The days to come, as far as they have names here.
+    /// The next days, as far as they have a short name.
     pub days: Vec<Choice>,
-    /// The day that is looked at, `YYYY-MM-DD`.
+    /// The chosen day, `YYYY-MM-DD`.
     pub date: String,
     /// Its shows.
     pub shows: Vec<CounterShow>,

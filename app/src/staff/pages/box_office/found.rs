@@ -1,4 +1,4 @@
-//! Bookings of somebody, found by a part of their name or address.
+//! Bookings found by a part of a name or address.
 
 use domain::api::box_office::{FoundBooking, MAX_FOUND};
 use leptos::prelude::*;
@@ -10,16 +10,16 @@ use crate::pages::accounts::state_words;
 use crate::say;
 use crate::shell::{Half, Head, Page};
 
-/// What was found.
+/// The search results.
 #[derive(Clone, Debug)]
 pub struct FoundPage {
-    /// Where, and who.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// What was looked for.
+    /// The search text.
     pub asked: String,
-    /// The day the seller came from, `YYYY-MM-DD`; empty for today.
+    /// The day to return to, `YYYY-MM-DD`; empty for today.
     pub date: String,
-    /// The newest first.
+    /// The bookings, newest first.
     pub found: Vec<FoundBooking>,
 }
 

@@ -1,6 +1,6 @@
-//! Pages of the box office: the day with its shows and tills, a show to sell from, a booking, tickets on paper.
+//! Box office pages: the day with shows and tills, the sale of a show, a booking, printed tickets.
 //!
-//! Tills and bookings are plain forms, which work without a script; the map is an island.
+//! Tills and bookings are plain forms that work without a script; the map is an island.
 
 mod booking;
 mod exchange;
@@ -26,32 +26,32 @@ use crate::shell::{Half, Head, Page};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
 use crate::staff::islands::in_the_way;
 
-/// The day at the counter.
+/// The page of a day.
 #[derive(Clone, Debug)]
 pub struct CounterPage {
-    /// Where, and who.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// The day that was asked for, `YYYY-MM-DD`; empty for today, whichever that is by then.
+    /// The requested day, `YYYY-MM-DD`; empty for the current day.
     pub date: String,
-    /// The days to come, as far as they have names here.
+    /// The next days, as far as they have a short name.
     pub days: Vec<Choice>,
-    /// The day that is shown, `YYYY-MM-DD`.
+    /// The shown day, `YYYY-MM-DD`.
     pub shown: String,
     /// Its shows.
     pub shows: Vec<CounterShow>,
-    /// The caller's open till; its times are those of the theatre's clocks.
+    /// The seller's open till. Its times are local.
     pub till: Option<TillView>,
-    /// Their last till, if somebody else counted it.
+    /// The seller's last till, if a manager counted it.
     pub counted_for_me: Option<TillView>,
-    /// For managers: tills since the last day was closed.
+    /// For managers: tills since the last day close.
     pub tills: Vec<TillView>,
-    /// For managers: the last day that was closed.
+    /// For managers: the last day close.
     pub last_close: Option<DayView>,
-    /// The form that was refused, as it was typed.
+    /// The refused form.
     pub refused: Option<CounterForm>,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Hindrance>,
-    /// Idempotency key of whatever is sent from here.
+    /// Idempotency key of the page's forms.
     pub key: String,
 }
 
@@ -66,7 +66,7 @@ impl Page for CounterPage {
         let base = format!("/staff/{}/box-office", self.desk.theatre);
         let own = self.till.as_ref().map(|till| till.id);
         let from = DayForm { base: &base, key: &self.key, date: &self.date };
-        // A day that has no name here was looked up, and may be looked up from again.
+        // A day outside the strip was looked up, so the form for another day stays open.
         let is_looked_up = self.days.iter().all(|day| !day.current);
         let content = view! {
             {trouble_view(self.trouble)}
@@ -75,7 +75,7 @@ impl Page for CounterPage {
                 <section class="counter-day-shows" aria-labelledby="counter-shows">
                     <h2 id="counter-shows">{say!("box_office.shows")}</h2>
                     {strip(say!("list.day"), self.days)}
-                    {look_at(&base, self.shown, is_looked_up)}
+                    {day_form(&base, self.shown, is_looked_up)}
                     <StaffShows theatre=self.desk.theatre.clone() date=self.date.clone() shows=self.shows exchange=None />
                 </section>
                 <section class="counter-day-till" aria-labelledby="counter-till">
@@ -92,20 +92,20 @@ impl Page for CounterPage {
     }
 }
 
-/// Where a form of the day stands: what comes after it shows the same day.
+/// Values shared by the forms of a day's page. The next page shows the same day.
 #[derive(Clone, Copy, Debug)]
 struct DayForm<'a> {
     /// Address of the box office.
     base: &'a str,
-    /// Idempotency key of whatever is sent.
+    /// Idempotency key.
     key: &'a str,
-    /// The day that was asked for; empty for today.
+    /// The requested day; empty for today.
     date: &'a str,
 }
 
 impl DayForm<'_> {
-    /// What every form that does something sends along.
-    fn sent(self) -> impl IntoView + use<> {
+    /// Hidden inputs of every form that changes something.
+    fn hidden_inputs(self) -> impl IntoView + use<> {
         view! { {hidden("key", self.key)} {self.day()} }
     }
 
@@ -114,8 +114,8 @@ impl DayForm<'_> {
     }
 }
 
-/// Any day at all.
-fn look_at(base: &str, shown: String, open: bool) -> impl IntoView + use<> {
+/// A form to choose any day.
+fn day_form(base: &str, shown: String, open: bool) -> impl IntoView + use<> {
     view! {
         <details class="counter-look" open=open>
             <summary>{say!("box_office.other_day")}</summary>
@@ -130,7 +130,7 @@ fn look_at(base: &str, shown: String, open: bool) -> impl IntoView + use<> {
     }
 }
 
-/// Looks for bookings by their reference or by whose they are; people at a counter know one or the other.
+/// A form to find bookings by reference, name or address.
 fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
     let date = (!date.is_empty()).then(|| hidden("date", date));
     view! {
@@ -148,7 +148,7 @@ fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
     }
 }
 
-/// What stood in the way, said when the page is read.
+/// The error of the last attempt, announced when the page loads.
 fn trouble_view(trouble: Option<Hindrance>) -> impl IntoView {
     trouble.map(|words| view! { <p class="account-trouble" role="alert" data-testid="trouble">{in_the_way(words)}</p> })
 }

@@ -1,4 +1,4 @@
-//! A show at the counter: its map, to sell from; from five minutes before the start, to see whose the seats are.
+//! A show at the box office: its map for selling, and from five minutes before the start for looking up who has a seat.
 
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
@@ -11,35 +11,35 @@ use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::islands::box_office::{Exchanging, StaffCounter, WORDS};
 
-/// How a show stands at the counter.
+/// The sales state of a show at the box office.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sale {
-    /// It can be sold at this moment.
+    /// On sale.
     Open,
-    /// It is sold no more, and people come to it: staff see whose the seats are.
+    /// No longer on sale; staff can look up who has a seat.
     Closed,
-    /// It is over, or was called off.
+    /// Over or called off.
     Over,
 }
 
 /// The page of a show at the counter.
 #[derive(Clone, Debug)]
 pub struct SalePage {
-    /// Where, and who.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The show.
     pub show: Uuid,
     /// Title of the film.
     pub film: String,
-    /// When and where in the house: `Sat 21 Nov, 20:15, Screen 1`.
+    /// Start and screen: `Sat 21 Nov, 20:15, Screen 1`.
     pub when: String,
-    /// Its day, `YYYY-MM-DD`; empty where that is today, whichever that is by then.
+    /// Its day, `YYYY-MM-DD`; empty for the current day.
     pub date: String,
-    /// How it stands at this moment.
+    /// Its sales state.
     pub sale: Sale,
-    /// The booking whose seats are exchanged, if one is.
+    /// The booking being exchanged, if any.
     pub exchange: Option<Exchanging>,
-    /// Whether the caller's till is open.
+    /// Whether the seller's till is open.
     pub has_till: bool,
 }
 
@@ -69,8 +69,8 @@ impl Page for SalePage {
         let why = is_closed.then(|| {
             view! { <p data-testid="not-on-sale">{say!("box_office.not_on_sale", minutes = minutes)}</p> }
         });
-        let still = is_closed.then(|| still(&base, &self.date));
-        let day = of_day(&base, &self.date);
+        let remaining_actions = is_closed.then(|| remaining_actions(&base, &self.date));
+        let day = day_path(&base, &self.date);
         let content = view! {
             <p class="crumbs"><a href=day.clone() data-testid="back">{say!("box_office.shows")}</a><span>{self.when}</span></p>
             {(!self.has_till).then(|| view! {
@@ -80,14 +80,14 @@ impl Page for SalePage {
             })}
             {why}
             {map}
-            {still}
+            {remaining_actions}
         };
         frame(&self.desk, self.film, content)
     }
 }
 
-/// What can be done for those who stand at the counter although nothing is sold any more.
-fn still(base: &str, date: &str) -> impl IntoView + use<> {
+/// The actions left when the show is no longer on sale.
+fn remaining_actions(base: &str, date: &str) -> impl IntoView + use<> {
     view! {
         <div class="counter-day-shows">
             <h2>{say!("box_office.still")}</h2>
@@ -96,12 +96,12 @@ fn still(base: &str, date: &str) -> impl IntoView + use<> {
                 <li>{say!("box_office.still_exchange")}</li>
             </ul>
             {find(base, date, "")}
-            <p><a class="button" href=of_day(base, date) data-testid="sell-another">{say!("box_office.still_sell")}</a></p>
+            <p><a class="button" href=day_path(base, date) data-testid="sell-another">{say!("box_office.still_sell")}</a></p>
         </div>
     }
 }
 
-/// The page of a day.
-fn of_day(base: &str, date: &str) -> String {
+/// Address of a day's page.
+fn day_path(base: &str, date: &str) -> String {
     if date.is_empty() { base.to_owned() } else { format!("{base}?date={date}") }
 }

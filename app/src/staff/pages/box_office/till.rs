@@ -1,4 +1,4 @@
-//! The till of a shift, and the day of a manager.
+//! The till of a shift, and the manager's overview of the day.
 
 use domain::api::box_office::{DayView, TillRow, TillView};
 use domain::money::Money;
@@ -13,49 +13,49 @@ use crate::language::{current, money};
 use crate::pages::accounts::username;
 use crate::say;
 
-/// What is asked of a till by a form, or of all tills of a day.
+/// An action on a till, or on all tills of a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TillAct {
-    /// It is opened with its float.
+    /// Opens it with its float.
     Open,
-    /// Cash goes to the safe.
+    /// Moves cash to the safe.
     Drop,
-    /// It is counted and closed.
+    /// Counts and closes it.
     CashUp,
-    /// It is counted and closed by a manager, in place of whose it is.
+    /// A manager counts and closes another seller's till.
     CashUpFor(Uuid),
-    /// The day is closed.
+    /// Closes the day.
     CloseDay,
 }
 
-/// What stands in such a form.
+/// The values of a till form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TillForm {
-    /// The sum; empty where none is asked for.
+    /// The amount; empty if the form has none.
     pub amount: Field,
-    /// The reason; empty where none is asked for.
+    /// The reason; empty if the form has none.
     pub reason: Field,
 }
 
 impl TillForm {
-    /// Whether something is wrong with one of the fields.
+    /// Whether a field has an error.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         self.amount.is_refused() || self.reason.is_refused()
     }
 }
 
-/// What is wrong with what was typed for a new PIN. The fields have no value: neither PIN nor password comes back.
+/// The errors of a PIN form. Its fields have no value: PIN and password are never sent back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinForm {
     /// The new PIN.
     pub pin: Field,
-    /// The password of whoever sets it.
+    /// The manager's password.
     pub password: Field,
 }
 
 impl PinForm {
-    /// Whether something is wrong with one of the fields.
+    /// Whether a field has an error.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         self.pin.is_refused() || self.password.is_refused()
@@ -65,16 +65,16 @@ impl PinForm {
 /// A form of the day's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CounterForm {
-    /// Of a till, or of the day.
+    /// A till form or the day's close.
     Till(TillAct, TillForm),
-    /// Of a manager's PIN.
+    /// A manager's PIN.
     Pin(PinForm),
 }
 
-/// The form that was refused, as it was typed.
+/// The refused form with its values.
 type Refused<'a> = Option<&'a CounterForm>;
 
-/// Whether it was this one, and what stands in it.
+/// Whether the refused form is this one, and its values.
 fn form_of(act: TillAct, refused: Refused<'_>) -> (bool, TillForm) {
     match refused {
         Some(CounterForm::Till(known, form)) if *known == act => (true, form.clone()),
@@ -86,7 +86,7 @@ fn sum_field(id: &str, label: String, field: Field) -> AnyView {
     amount_field((id.to_owned(), "amount".to_owned()), label, None, field, true)
 }
 
-/// No till is open: say what is in it. Somebody else may have counted the last one.
+/// The form that opens a till. Shows the last till if a manager counted it.
 pub(super) fn opening(
     from: DayForm<'_>,
     counted_for_me: Option<TillView>,
@@ -98,7 +98,7 @@ pub(super) fn opening(
             <div class="card counter-till" data-testid="counted-for-me">{in_place(&till)}{sums(&till)}</div>
         })}
         <form class="card counter-form" action=format!("{}/till/open", from.base) method="post">
-            {from.sent()}
+            {from.hidden_inputs()}
             <p class="quiet">{say!("box_office.till_closed")}</p>
             {sum_field("float", say!("box_office.float"), form.amount)}
             <button class="button" type="submit" data-testid="open-till">{say!("box_office.open_till")}</button>
@@ -106,7 +106,7 @@ pub(super) fn opening(
     }
 }
 
-/// The open till: its sums, its ledger, what goes to the safe, and its end.
+/// The open till: sums, ledger, drop and cash-up.
 pub(super) fn open(from: DayForm<'_>, till: TillView, refused: Refused<'_>) -> impl IntoView + use<> {
     let rows = till.rows.clone();
     let (is_drop_refused, drop) = form_of(TillAct::Drop, refused);
@@ -117,7 +117,7 @@ pub(super) fn open(from: DayForm<'_>, till: TillView, refused: Refused<'_>) -> i
             <details open=is_drop_refused>
                 <summary>{say!("box_office.drop")}</summary>
                 <form class="counter-form" action=format!("{}/till/drop", from.base) method="post">
-                    {from.sent()}
+                    {from.hidden_inputs()}
                     {sum_field("drop", say!("box_office.drop_amount"), drop.amount)}
                     {reason_field("drop-reason", say!("box_office.reason"), drop.reason, true)}
                     <button class="button button-quiet" type="submit" data-testid="drop">{say!("box_office.drop_now")}</button>
@@ -126,7 +126,7 @@ pub(super) fn open(from: DayForm<'_>, till: TillView, refused: Refused<'_>) -> i
             <details open=is_count_refused>
                 <summary data-testid="cash-up-open">{say!("box_office.cash_up")}</summary>
                 <form class="counter-form" action=format!("{}/till/cash-up", from.base) method="post">
-                    {from.sent()}
+                    {from.hidden_inputs()}
                     {sum_field("counted", say!("box_office.counted_cash"), count.amount)}
                     {reason_field("cash-up-reason", say!("box_office.difference_reason"), count.reason, false)}
                     <button class="button" type="submit" data-testid="cash-up">{say!("box_office.cash_up_now")}</button>
@@ -160,7 +160,7 @@ fn sums(till: &TillView) -> impl IntoView + use<> {
     }
 }
 
-/// Who counted it in place of whose it was, when and why.
+/// Who counted the till for its seller, when and why.
 fn in_place(till: &TillView) -> Option<impl IntoView + use<>> {
     let (by, why) = till.counted_by.as_ref().zip(till.counted_why.as_ref())?;
     let time = till.closed_at.clone().unwrap_or_default();
@@ -195,7 +195,7 @@ fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
     }
 }
 
-/// Somebody went without counting their till: a manager counts it.
+/// The form with which a manager counts a till whose seller has left.
 fn counting_for(from: DayForm<'_>, till: &TillView, refused: Refused<'_>) -> impl IntoView + use<> {
     let id = till.id;
     let (is_refused, form) = form_of(TillAct::CashUpFor(id), refused);
@@ -203,7 +203,7 @@ fn counting_for(from: DayForm<'_>, till: &TillView, refused: Refused<'_>) -> imp
         <details open=is_refused>
             <summary data-testid="cash-up-for-open">{say!("box_office.cash_up_for", name = &till.person)}</summary>
             <form class="counter-form" action=format!("{}/tills/{id}/cash-up", from.base) method="post">
-                {from.sent()}
+                {from.hidden_inputs()}
                 <p class="quiet small">{say!("box_office.cash_up_for_hint")}</p>
                 {sum_field(&format!("counted-{id}"), say!("box_office.counted_cash"), form.amount)}
                 {reason_field(format!("reason-{id}"), say!("box_office.cash_up_for_reason"), form.reason, true)}
@@ -215,7 +215,7 @@ fn counting_for(from: DayForm<'_>, till: &TillView, refused: Refused<'_>) -> imp
     }
 }
 
-/// For managers: every till of the day, those that are open and not their own to be counted, the day's end, and their PIN.
+/// For managers: all tills of the day, the count of others' open tills, the day close, and the manager's PIN.
 pub(super) fn day(
     from: DayForm<'_>,
     own: Option<Uuid>,
@@ -247,7 +247,7 @@ pub(super) fn day(
             <ul class="counter-tills">{list.collect_view()}</ul>
             {can_close.then(|| view! {
                 <form class="card counter-form" action=format!("{}/day-close", from.base) method="post">
-                    {from.sent()}
+                    {from.hidden_inputs()}
                     {reason_field("day-reason", say!("box_office.day_word"), form.reason, true)}
                     <button class="button" type="submit" data-testid="close-day">{say!("box_office.close_day")}</button>
                 </form>
@@ -257,27 +257,27 @@ pub(super) fn day(
     }
 }
 
-/// For managers: their own PIN. What is wrong with it stands where it was said what one is.
+/// For managers: their own PIN. An error replaces the hint.
 fn pin(from: DayForm<'_>, refused: Refused<'_>) -> impl IntoView + use<> {
     let (is_refused, form) = match refused {
         Some(CounterForm::Pin(form)) => (true, form.clone()),
         _ => (false, PinForm::default()),
     };
-    let (pin_invalid, pin_error, below_pin) = form.pin.told("pin");
-    let (password_invalid, password_error, below_password) = form.password.told("pin-password");
-    let pin_told_by = pin_error.unwrap_or_else(|| "pin-hint".to_owned());
+    let (pin_invalid, pin_error, below_pin) = form.pin.error_attributes("pin");
+    let (password_invalid, password_error, below_password) = form.password.error_attributes("pin-password");
+    let pin_described_by = pin_error.unwrap_or_else(|| "pin-hint".to_owned());
     let hint =
         below_pin.is_none().then(|| view! { <p class="quiet small" id="pin-hint">{say!("box_office.pin_hint")}</p> });
     view! {
         <details class="card" open=is_refused>
             <summary>{say!("box_office.pin_title")}</summary>
             <form class="counter-form" action=format!("{}/pin", from.base) method="post">
-                {from.sent()}
+                {from.hidden_inputs()}
                 {username(String::new())}
                 <div class="field">
                     <label for="pin">{say!("box_office.pin")}</label>
                     <input id="pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required
-                        minlength="6" maxlength="12" aria-invalid=pin_invalid aria-describedby=pin_told_by />
+                        minlength="6" maxlength="12" aria-invalid=pin_invalid aria-describedby=pin_described_by />
                     {below_pin}
                     {hint}
                 </div>

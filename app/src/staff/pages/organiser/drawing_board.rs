@@ -1,4 +1,4 @@
-//! The drawing board, on a page of its own; a room that is too large for it is shown as it is.
+//! The layout editor's page. A room too large for it is shown read-only.
 
 use domain::layout::editing::MAX_EDITED_SEATS;
 use leptos::prelude::*;
@@ -9,27 +9,27 @@ use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::islands::organiser::{StaffLayoutEditor, WORDS, too_large};
 
-/// The page of a room that is drawn.
+/// The page of the layout editor.
 #[derive(Clone, Debug)]
 pub struct DrawingBoard {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// The room it begins with; an empty one without.
+    /// The room to start with; `None` for an empty one.
     pub room: Option<DrawnRoom>,
-    /// Screens it may be given to, id and name; those that have the room first.
+    /// Screens that can get the layout, id and name; those with this room first.
     pub screens: Vec<(String, String)>,
 }
 
-/// A room as it is.
+/// A stored room.
 #[derive(Clone, Debug)]
 pub struct DrawnRoom {
     /// The room.
     pub id: Uuid,
     /// Its name.
     pub name: String,
-    /// Its drawing.
+    /// Its preview.
     pub preview: Preview,
-    /// Seats that are sold in shows to come, by index.
+    /// Seats sold in upcoming shows, by index.
     pub sold: Vec<u32>,
 }
 

@@ -1,54 +1,54 @@
-//! What the browser keeps for this site, past a reload: texts by name, on this device or for this tab alone.
+//! The browser's storage for this site, which survives a reload: texts by name, on this device or for this tab.
 //!
-//! By the methods' names, as `web-sys` would: three calls need no more of it.
+//! Methods are called by name: three calls need no bindings of `web-sys`.
 
 use wasm_bindgen::{JsCast, JsValue};
 
-/// Where something is kept.
+/// The kind of storage.
 #[derive(Clone, Copy)]
 enum Store {
-    /// On this device, until it is forgotten.
+    /// On this device, until removed.
     Device,
     /// For this tab, until it is closed.
     Tab,
 }
 
-/// The text kept under a name.
+/// Reads a text of the device.
 #[must_use]
 pub fn read(name: &str) -> Option<String> {
     call(Store::Device, "getItem", &[name])?.as_string()
 }
 
-/// Keeps a text under a name; `false` when there is no room left, or the browser keeps nothing.
+/// Writes a text on the device. `false` if there is no space or the browser stores nothing.
 pub fn write(name: &str, text: &str) -> bool {
     call(Store::Device, "setItem", &[name, text]).is_some()
 }
 
-/// Forgets what is kept under a name.
-pub fn forget(name: &str) {
+/// Removes a text of the device.
+pub fn remove(name: &str) {
     let _ = call(Store::Device, "removeItem", &[name]);
 }
 
-/// The text kept under a name for this tab.
+/// Reads a text of this tab.
 #[must_use]
 pub fn read_for_tab(name: &str) -> Option<String> {
     call(Store::Tab, "getItem", &[name])?.as_string()
 }
 
-/// Keeps a text under a name until the tab is closed, where the browser keeps anything.
+/// Writes a text for this tab, if the browser stores anything.
 pub fn write_for_tab(name: &str, text: &str) {
     let _ = call(Store::Tab, "setItem", &[name, text]);
 }
 
-/// Forgets what is kept under a name for this tab.
-pub fn forget_for_tab(name: &str) {
+/// Removes a text of this tab.
+pub fn remove_for_tab(name: &str) {
     let _ = call(Store::Tab, "removeItem", &[name]);
 }
 
-/// The names under which something is kept.
+/// The names of all texts on the device.
 #[must_use]
 pub fn names() -> Vec<String> {
-    // A number that is given as a text is read as the number; behind the last name there is none.
+    // A number passed as text is read as a number. Beyond the last name there is none.
     (0_u32..).map_while(|number| call(Store::Device, "key", &[&number.to_string()])?.as_string()).collect()
 }
 
@@ -57,7 +57,7 @@ fn call(store: Store, method: &str, texts: &[&str]) -> Option<JsValue> {
         Store::Device => "localStorage",
         Store::Tab => "sessionStorage",
     };
-    // Asking for it throws where people have forbidden it.
+    // Access throws if the user forbids it.
     let storage = js_sys::Reflect::get(&super::window(), &store.into()).ok()?;
     let method = js_sys::Reflect::get(&storage, &method.into()).ok()?.dyn_into::<js_sys::Function>().ok()?;
     let texts: js_sys::Array = texts.iter().map(|text| JsValue::from_str(text)).collect();
