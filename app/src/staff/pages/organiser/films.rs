@@ -1,4 +1,4 @@
-//! Films, and one more.
+//! The list of films, and the form of a new one.
 
 use domain::api::organiser::FilmChoice;
 use leptos::prelude::*;
@@ -9,12 +9,12 @@ use super::{Desk, Tab, Trouble, field, head, hidden, page};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// What stands in the fields of a new one.
+/// The values of the form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilmForm {
     /// Its title.
     pub title: String,
-    /// How long it runs, minutes.
+    /// Running time, minutes.
     pub running_minutes: Field,
     /// Its genre.
     pub genre: String,
@@ -22,26 +22,26 @@ pub struct FilmForm {
     pub rating: String,
     /// A line about it.
     pub tagline: String,
-    /// What it is about.
+    /// A paragraph about it.
     pub synopsis: String,
-    /// Why it is added.
+    /// The typed reason.
     pub reason: Field,
 }
 
-/// The page.
+/// The page of films.
 #[derive(Clone, Debug)]
 pub struct Films {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// All films, by title.
     pub films: Vec<FilmChoice>,
-    /// What stands in the fields.
+    /// The values of the form.
     pub form: FilmForm,
     /// Idempotency key.
     pub key: String,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 

@@ -1,4 +1,4 @@
-//! What is told about the file of a room, in the reader's language.
+//! Import findings of a room file, in the reader's language.
 
 use domain::layout::import::Finding;
 use leptos::prelude::*;
@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use crate::say;
 use crate::staff::islands::organiser::words;
 
-/// Findings as a list; nothing for none.
+/// Findings as a list; `None` without any.
 pub(super) fn list(findings: Vec<Finding>) -> Option<impl IntoView> {
     let can_be_mended = findings.iter().any(|finding| finding.kind.can_be_mended());
     let advice = can_be_mended.then(|| view! { <p>{say!("organiser.finding_mend")}</p> });

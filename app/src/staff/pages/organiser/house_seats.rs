@@ -1,5 +1,5 @@
-//! The seats of a screen that the house keeps in every show planned there. A plain form: the room is boxes to tick, and
-//! names may be written down as well.
+//! The house seats of a screen, kept off sale in every show planned there. A plain form: seats as checkboxes, and a
+//! text field for names.
 
 use std::collections::BTreeMap;
 
@@ -14,37 +14,37 @@ use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::house_seats::{HouseRow, StaffHouseSeats, WORDS};
 
-/// What was chosen and refused.
+/// A refused choice.
 #[derive(Clone, Debug, Default)]
 pub struct HouseChoice {
-    /// Seats that were ticked.
+    /// Ticked seats.
     pub ticked: Vec<String>,
-    /// Names as they were written down.
+    /// The typed names.
     pub names: String,
-    /// Why.
+    /// The typed reason.
     pub reason: Field,
-    /// Of all of these, those the room has not.
+    /// Those of them that the room does not have.
     pub unknown: Vec<String>,
-    /// Whether this came from the form that forgets seats of a room before; else from the one that chooses.
+    /// Whether it came from the form that removes seats of a previous room, not from the form that chooses seats.
     pub forgets: bool,
 }
 
-/// The page.
+/// The page of house seats.
 #[derive(Clone, Debug)]
 pub struct HouseSeatsPage {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// What is kept.
+    /// The stored house seats.
     pub standing: StandingSeats,
-    /// The rows of the room; none of one that is too large.
+    /// The rows of the room; empty if it is too large.
     pub rows: Vec<HouseRow>,
-    /// What was chosen and refused.
+    /// The refused choice.
     pub choice: HouseChoice,
-    /// Idempotency key of the next act.
+    /// Idempotency key of the next action.
     pub key: String,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 
@@ -71,10 +71,11 @@ impl Page for HouseSeatsPage {
             view! { <p class="account-trouble" role="alert" data-testid="house-unknown">{say!("house.unknown", seats = Arg::Ours(&names))}</p> }
         });
         let layout = standing.layout.to_string();
-        // What one form sent stands in no other.
-        let (forgetting, choice) =
+        // The values of one form are not shown in the other.
+        let (removal_reason, choice) =
             if choice.forgets { (choice.reason, HouseChoice::default()) } else { (Field::default(), choice) };
-        let gone = (!standing.gone.is_empty()).then(|| gone(&standing.gone, &action, &key, &layout, forgetting));
+        let missing_seats =
+            (!standing.gone.is_empty()).then(|| missing_seats(&standing.gone, &action, &key, &layout, removal_reason));
         let marks: Vec<_> = standing.seats.iter().filter_map(|kept| Some((kept.seat?, kept.reason.clone()))).collect();
         let plan = if rows.is_empty() {
             view! { <p class="quiet organiser-wide">{say!("house.too_large")}</p> }.into_any()
@@ -92,7 +93,7 @@ impl Page for HouseSeatsPage {
             <p class="crumbs"><a href=format!("{base}/screens")>{say!("organiser.screens")}</a>" · "<a href=room>{say!("organiser.see_room")}</a></p>
             <p class="quiet">{say!("house.lead")}</p>
             {unknown}
-            {gone}
+            {missing_seats}
             {kept(&standing.seats)}
             <form class="organiser-form card organiser-card" action=action method="post">
                 {hidden("key", key)}
@@ -113,7 +114,7 @@ impl Page for HouseSeatsPage {
     }
 }
 
-/// What is kept, by reason and by who said so.
+/// The house seats, grouped by reason and account.
 fn kept(seats: &[StandingSeat]) -> impl IntoView + use<> {
     let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for seat in seats {
@@ -134,8 +135,14 @@ fn kept(seats: &[StandingSeat]) -> impl IntoView + use<> {
     }
 }
 
-/// Seats of the room before that this one has not, with the way to forget them.
-fn gone(seats: &[StandingSeat], action: &str, key: &str, layout: &str, reason: Field) -> impl IntoView + use<> {
+/// House seats of a previous room that this room does not have, with a form to remove them.
+fn missing_seats(
+    seats: &[StandingSeat],
+    action: &str,
+    key: &str,
+    layout: &str,
+    reason: Field,
+) -> impl IntoView + use<> {
     let fields: Vec<_> = seats.iter().map(|seat| hidden("seat", seat.label.clone())).collect();
     let lines = seats.iter().map(|seat| {
         view! { <li><bdi>{seat.label.clone()}</bdi>": "<bdi>{seat.reason.clone()}</bdi></li> }

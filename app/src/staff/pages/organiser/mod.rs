@@ -1,5 +1,5 @@
-//! Pages of organisers: the programme, planning, single shows, screens and their rooms, prices, films. Plain forms,
-//! which work without a script; a small one reads the file of a room.
+//! Pages of organisers: programme, planning, shows, screens and rooms, prices, films. Plain forms that work without a
+//! script; a small script reads a room file.
 
 mod drawing_board;
 mod films;
@@ -37,16 +37,16 @@ use crate::say;
 use crate::shell::{Half, Head};
 use crate::staff::islands::in_the_way;
 
-/// What stood in the way of a form, said when its page is read.
+/// The error of a form, announced when the page loads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
-    /// In a sentence.
+    /// The error in words.
     pub words: Hindrance,
-    /// Everything that is wrong with a file.
+    /// All findings about a file.
     pub findings: Vec<Finding>,
 }
 
-/// The pages of this room.
+/// The organiser's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tab {
     Programme,
@@ -85,7 +85,7 @@ fn head(title: String) -> Head {
     Head { title, private: true, half: Half::Staff, ..Head::default() }
 }
 
-/// A page of this room in the frame of all rooms.
+/// An organiser page within the staff frame.
 fn page(desk: &Desk, tab: Tab, title: String, done: bool, trouble: Option<Trouble>, content: AnyView) -> AnyView {
     let theatre = desk.theatre.clone();
     let tabs = Tab::ALL.map(|other| {
@@ -115,7 +115,7 @@ fn hidden(name: &'static str, value: String) -> impl IntoView {
     view! { <input r#type="hidden" name=name value=value /> }
 }
 
-/// A field with its label.
+/// A labelled input.
 fn field(name: &'static str, kind: &'static str, label: String, value: String, required: bool) -> impl IntoView {
     view! {
         <div class="field">
@@ -125,7 +125,7 @@ fn field(name: &'static str, kind: &'static str, label: String, value: String, r
     }
 }
 
-/// One of several, as forms send it: value and words.
+/// A labelled select of values and their words.
 fn choice(name: &'static str, label: String, options: Vec<(String, String)>, chosen: &str) -> impl IntoView + use<> {
     let options = options.into_iter().map(|(value, words)| {
         let is_chosen = value == chosen;
@@ -161,7 +161,7 @@ fn sales_choices() -> Vec<(String, String)> {
     [Sales::Planned, Sales::Open, Sales::Paused].map(|sales| (sales.as_str().to_owned(), sales_words(sales))).to_vec()
 }
 
-/// A time on the clocks there, in the reader's way.
+/// A local time in the reader's format.
 fn when(local: &str) -> String {
     Moment::parse(local).map_or_else(|| local.to_owned(), |moment| moment.in_words(language::current()))
 }

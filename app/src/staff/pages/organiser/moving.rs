@@ -1,4 +1,4 @@
-//! A show on another screen: what it would mean, and that it is to be.
+//! Moving a show to another screen: a preview of the effects, and the form.
 
 use domain::api::moving::{MoveLine, MovePreview, MoveState, MoveView};
 use domain::api::organiser::{OrganisedShow, ScreenView};
@@ -10,20 +10,20 @@ use super::{Desk, Tab, Trouble, choice, head, hidden, page, when};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The page: nothing is done yet.
+/// The preview page. Nothing has changed yet.
 #[derive(Clone, Debug)]
 pub struct MovePage {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The show.
     pub show: OrganisedShow,
-    /// What it would mean; nothing where it cannot be.
+    /// The effects; `None` if the move is impossible.
     pub preview: Option<MovePreview>,
-    /// Why it is moved, as far as that was typed.
+    /// The typed reason.
     pub reason: Field,
     /// Idempotency key of the move.
     pub key: String,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 
@@ -37,22 +37,22 @@ impl Page for MovePage {
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
         let back = format!("{}, {}", show.title, when(&show.starts_local));
         let facts = format!("{} · {} · {}", show.screen_name, show.language, show.format);
-        let meaning = preview.map(|preview| meaning(preview, &base, reason, key));
+        let preview_section = preview.map(|preview| preview_section(preview, &base, reason, key));
         let content = view! {
             <div class="organiser-facts">
                 <p><a href=base.clone()><bdi>{back}</bdi></a>" · "<bdi>{facts}</bdi></p>
             </div>
-            {meaning}
+            {preview_section}
         };
         page(&desk, Tab::Programme, say!("organiser.move_title"), false, trouble, content.into_any())
     }
 }
 
-fn meaning(preview: MovePreview, base: &str, reason: Field, key: String) -> impl IntoView + use<> {
+fn preview_section(preview: MovePreview, base: &str, reason: Field, key: String) -> impl IntoView + use<> {
     let MovePreview { same, offered, refunded, open, house_seats_lost, more, .. } = preview;
     let is_asked = offered.bookings > 0;
     let until = when(&preview.answer_until);
-    let lines = (!preview.lines.is_empty()).then(|| who(preview.lines, more));
+    let lines = (!preview.lines.is_empty()).then(|| affected_bookings(preview.lines, more));
     view! {
         <section class="card organiser-card" aria-labelledby="move" data-testid="move-preview">
             <h2 id="move">{say!("organiser.move_to", screen = &preview.screen_name)}" "{say!("organiser.seats", count = preview.seats)}</h2>
@@ -80,8 +80,8 @@ fn meaning(preview: MovePreview, base: &str, reason: Field, key: String) -> impl
     }
 }
 
-/// Those who would not keep their places.
-fn who(lines: Vec<MoveLine>, more: u32) -> impl IntoView {
+/// The bookings that would not keep their seats.
+fn affected_bookings(lines: Vec<MoveLine>, more: u32) -> impl IntoView {
     let rows = lines.into_iter().map(|line| {
         let then = if line.after.is_empty() { say!("organiser.move_money_back") } else { line.after.join(", ") };
         view! {
@@ -111,7 +111,7 @@ fn who(lines: Vec<MoveLine>, more: u32) -> impl IntoView {
     }
 }
 
-/// How the last move of a show stands.
+/// The progress of a show's last move.
 pub(super) fn progress(moved: MoveView) -> impl IntoView {
     let MoveView { from, to, reason, state, same, offered, unanswered, refunded, answer_until } = moved;
     let words = match state {
@@ -140,8 +140,8 @@ pub(super) fn progress(moved: MoveView) -> impl IntoView {
     }
 }
 
-/// The way to a move: which of the other screens.
-pub(super) fn way(base: &str, screens: &[ScreenView], current: &str) -> Option<impl IntoView + use<>> {
+/// The form that chooses the other screen.
+pub(super) fn move_form(base: &str, screens: &[ScreenView], current: &str) -> Option<impl IntoView + use<>> {
     let others = screens.iter().filter(|screen| screen.id != current);
     let others: Vec<(String, String)> = others.map(|screen| (screen.id.clone(), screen.name.clone())).collect();
     let first = others.first()?.0.clone();

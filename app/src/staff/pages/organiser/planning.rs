@@ -1,4 +1,4 @@
-//! Weeks of shows by a pattern.
+//! Planning weeks of shows by a pattern.
 
 use domain::api::organiser::{FilmChoice, ScreenView};
 use domain::pricing::Format;
@@ -13,12 +13,12 @@ use crate::language::{self, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// A Monday, from which the days of the week have their names.
+/// A Monday, from which the weekdays' names are derived.
 const SOME_MONDAY: &str = "2024-01-0";
-/// Days of the week as fields are called, Monday first.
+/// Field names of the weekdays, Monday first.
 pub(super) const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// What stands in the fields.
+/// The values of the form.
 #[derive(Clone, Debug)]
 pub struct PlanningForm {
     /// Slug of the screen.
@@ -29,36 +29,36 @@ pub struct PlanningForm {
     pub language: String,
     /// Format.
     pub format: String,
-    /// The first day.
+    /// First day.
     pub from: String,
-    /// How many weeks.
+    /// Number of weeks.
     pub weeks: String,
-    /// Times of each day of the week, Monday first: `17:00, 20:15`.
+    /// Times of each weekday, Monday first: `17:00, 20:15`.
     pub times: [String; 7],
     /// Minutes between two shows.
     pub cleaning: String,
-    /// Whether a time that the clocks jump over is moved.
+    /// Whether a time skipped by a clock change is moved.
     pub moves: bool,
-    /// Whether the shows are sold, as the API spells it.
+    /// Sales state, as the API spells it.
     pub sales: String,
-    /// From when.
+    /// Start of sales.
     pub sales_from: String,
-    /// How long seats are held, seconds.
+    /// Duration of a hold, seconds.
     pub hold_seconds: String,
-    /// Seats one person may have.
+    /// Seats per person.
     pub per_person: String,
-    /// Whether it is an on-sale day.
+    /// Whether it is an on-sale day with a rush.
     pub flash: bool,
-    /// Whether guests prove their address by a code.
+    /// Whether guests must confirm their address by a code.
     pub email_code: bool,
-    /// Seats one card may pay for; empty: any number.
+    /// Seats per card; empty for no limit.
     pub per_instrument: String,
-    /// Why they are planned.
+    /// The typed reason.
     pub reason: Field,
 }
 
 impl PlanningForm {
-    /// An empty one for a week from that day.
+    /// An empty form for a week from this day.
     #[must_use]
     pub fn from_day(from: String) -> Self {
         Self {
@@ -83,22 +83,22 @@ impl PlanningForm {
     }
 }
 
-/// The page.
+/// The planning page.
 #[derive(Clone, Debug)]
 pub struct Planning {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// Screens to choose from.
+    /// Available screens.
     pub screens: Vec<ScreenView>,
-    /// Films to choose from.
+    /// Available films.
     pub films: Vec<FilmChoice>,
     /// Whether the theatre has prices.
     pub has_prices: bool,
-    /// What stands in the fields.
+    /// The values of the form.
     pub form: PlanningForm,
     /// Idempotency key.
     pub key: String,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 

@@ -1,5 +1,5 @@
-//! A room as its seats will stand on the map, drawn by the server: one path a category, so that an arena is a page
-//! like any other; with rows and numbers where there is space for them.
+//! A drawing of a room's seats, made by the server. One path per category keeps an arena's page small; rows and numbers
+//! are shown if there is space.
 
 use std::fmt::Write;
 
@@ -9,19 +9,19 @@ use leptos::prelude::*;
 
 use crate::say;
 
-/// Categories share so many colours.
+/// Number of category colours.
 const COLOURS: usize = 8;
-/// How far a row's letter stands from its first seat, plan units.
+/// Distance of a row's letter from its first seat, plan units.
 const LETTER_DISTANCE: i32 = 20;
-/// Characters of a number that a dot has room for at the usual size.
-const FITS: usize = 3;
+/// Characters of a seat number that fit into a dot at the normal size.
+const MAX_NUMBER_CHARS: usize = 3;
 
-/// A room to be drawn.
+/// A room to draw.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// Its sections, and its rows where it is small.
+    /// Its sections, and its rows if it is small.
     pub plan: PlanView,
-    /// Where every seat is.
+    /// The positions of its seats.
     pub dots: Vec<Dot>,
 }
 
@@ -45,7 +45,7 @@ impl Preview {
             let next = row.x.get(1).copied().unwrap_or(at_x + 1);
             let letter = if next >= at_x { at_x - LETTER_DISTANCE } else { at_x + LETTER_DISTANCE };
             let seats = row.numbers.iter().zip(row.x.iter().zip(&row.y)).map(|(number, (x, y))| {
-                let is_long = number.chars().count() > FITS;
+                let is_long = number.chars().count() > MAX_NUMBER_CHARS;
                 view! { <text class="preview-number" class:preview-number-long=is_long x=*x y=*y>{number.clone()}</text> }
             });
             view! {
@@ -68,7 +68,7 @@ impl Preview {
     }
 }
 
-/// The seats of each colour: a dot is a line of no length with round ends.
+/// A path per colour: each dot is a line of zero length with round ends.
 fn paths(dots: &[Dot]) -> Vec<String> {
     let mut paths = vec![String::new(); COLOURS];
     for dot in dots {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_seat_is_a_dot_of_its_categorys_colour() {
+    fn every_seat_is_a_dot_in_the_path_of_its_category() {
         let dot = |x, category| Dot { x, y: 7, category };
         let paths = paths(&[dot(10, 0), dot(30, 9), dot(50, 1)]);
         assert_eq!((paths[0].as_str(), paths[1].as_str()), ("M10 7h0", "M30 7h0M50 7h0"));

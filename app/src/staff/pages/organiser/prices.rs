@@ -1,4 +1,4 @@
-//! What a theatre asks for its seats.
+//! The prices of a theatre.
 
 use domain::money::Currency;
 use domain::pricing::{Format, MATINEE_BEFORE_MINUTE};
@@ -11,40 +11,40 @@ use crate::language::{Arg, current, time_of_day};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The price of a category, as it stands in its field.
+/// The price of a category in its field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceLine {
-    /// The name prices go by.
+    /// Its key.
     pub category: String,
-    /// The name for people.
+    /// Its name for people.
     pub label: String,
-    /// Its price; empty where it has none.
+    /// Its price; empty without one.
     pub amount: Field,
-    /// Whether a room has it. Another has no name for people; its price is kept and not shown.
+    /// Whether a room has this category. Others have no name for people; their price is kept but not shown.
     pub is_in_a_room: bool,
 }
 
-/// What stands in the fields.
+/// The values of the form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceForm {
-    /// Which version of the tariff is changed.
+    /// Version of the tariff being changed.
     pub version: String,
-    /// Every category of the theatre's rooms and of the tariff.
+    /// All categories of the theatre's rooms and of the tariff.
     pub lines: Vec<PriceLine>,
     /// Percent on Saturday and Sunday.
     pub weekend: Field,
     /// Percent before 17:00.
     pub matinee: Field,
-    /// Percent from then on.
+    /// Percent from 17:00.
     pub prime: Field,
-    /// What is added for a format; empty where nothing is.
+    /// Surcharge per format; empty for none.
     pub surcharges: Vec<(Format, Field)>,
-    /// Why.
+    /// The typed reason.
     pub reason: Field,
 }
 
 impl PriceForm {
-    /// Whether something is wrong with one of the fields.
+    /// Whether a field has an error.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         let others = [&self.weekend, &self.matinee, &self.prime, &self.reason];
@@ -54,20 +54,20 @@ impl PriceForm {
     }
 }
 
-/// The page.
+/// The page of prices.
 #[derive(Clone, Debug)]
 pub struct Prices {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// What stands in the fields.
+    /// The values of the form.
     pub form: PriceForm,
     /// The theatre's currency.
     pub currency: Currency,
     /// Idempotency key.
     pub key: String,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 
@@ -116,7 +116,7 @@ impl Page for Prices {
     }
 }
 
-/// A field for the price of each category. Their ids are numbers: names may hold what no id may.
+/// A field per category. The ids are numbers, because category names may contain characters that ids may not.
 pub(super) fn price_fields(lines: Vec<PriceLine>, currency: Currency) -> Vec<AnyView> {
     let fields = lines.into_iter().enumerate().map(|(number, line)| {
         let name = format!("price:{}", line.category);

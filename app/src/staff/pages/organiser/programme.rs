@@ -1,4 +1,4 @@
-//! Seven days of a theatre: what is planned, sold and called off.
+//! Seven days of a theatre: planned, open and called-off shows.
 
 use domain::api::organiser::OrganisedShow;
 use leptos::prelude::*;
@@ -8,20 +8,20 @@ use crate::language::{self, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The page.
+/// The page of the programme.
 #[derive(Clone, Debug)]
 pub struct Programme {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// The first day, `2026-12-07`.
+    /// First day, `2026-12-07`.
     pub from: String,
-    /// Seven days before.
+    /// Seven days earlier.
     pub before: String,
-    /// Seven days after.
+    /// Seven days later.
     pub after: String,
-    /// Shows in the order of their start.
+    /// Shows in order of their start.
     pub shows: Vec<OrganisedShow>,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
 }
 

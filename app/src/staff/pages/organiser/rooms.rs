@@ -1,4 +1,4 @@
-//! Screens, and the rooms they have or may get.
+//! Screens, their rooms, and the import of rooms.
 
 use domain::api::organiser::{LayoutView, ScreenView};
 use leptos::prelude::*;
@@ -10,31 +10,31 @@ use crate::language::Arg;
 use crate::shell::{Head, Page};
 use crate::{say, site};
 
-/// What stands in the form of a room that comes in; a file that was read is chosen again.
+/// The values of the import form. A file must be chosen again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportForm {
-    /// Its name.
+    /// Name of the room.
     pub name: String,
-    /// Its text.
+    /// The pasted text.
     pub pasted: String,
-    /// Whether it is mended.
+    /// Whether findings are corrected automatically.
     pub mend: bool,
 }
 
-/// The screens of a theatre, and the way a room comes in.
+/// The screens of a theatre, and the import of a room.
 #[derive(Clone, Debug)]
 pub struct Screens {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The screens.
     pub screens: Vec<ScreenView>,
-    /// What stands in the form of a room.
+    /// The values of the import form.
     pub form: ImportForm,
     /// Idempotency key of the import.
     pub key: String,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 
@@ -48,9 +48,9 @@ impl Page for Screens {
         let screens = self.screens.into_iter().map(|screen| {
             let room = format!("/staff/{theatre}/layouts/{}", screen.layout);
             let house = format!("/staff/{theatre}/screens/{}/house-seats", screen.id);
-            let gone = screen.house_seats_gone.join(", ");
-            let gone = (!gone.is_empty()).then(|| {
-                view! { <span class="account-trouble small" data-testid="screen-gone">{say!("house.gone", seats = Arg::Ours(&gone))}</span> }
+            let missing = screen.house_seats_gone.join(", ");
+            let missing = (!missing.is_empty()).then(|| {
+                view! { <span class="account-trouble small" data-testid="screen-gone">{say!("house.gone", seats = Arg::Ours(&missing))}</span> }
             });
             view! {
                 <li class="card organiser-screen" data-testid="screen">
@@ -61,7 +61,7 @@ impl Page for Screens {
                         <a href=room>{say!("organiser.see_room")}</a>
                         <a href=house data-testid="house-seats">{say!("house.count", count = screen.house_seats)}</a>
                     </span>
-                    {gone}
+                    {missing}
                 </li>
             }
         });
@@ -96,37 +96,37 @@ impl Page for Screens {
     }
 }
 
-/// What stands in the forms that give a room to a screen.
+/// The values of the forms that assign a room to a screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GiveForm {
     /// Name of a new screen.
     pub name: String,
-    /// Why it is made.
+    /// The typed reason for the new screen.
     pub new_reason: Field,
-    /// Slug of a screen that is there.
+    /// Slug of an existing screen.
     pub screen: String,
-    /// Why it gets the room.
+    /// The typed reason for the assignment.
     pub reason: Field,
 }
 
-/// A room: what it looks like, what is worth knowing about it, and which screen may have it.
+/// A room: drawing, facts, and its assignment to a screen.
 #[derive(Clone, Debug)]
 pub struct RoomPage {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// Its facts.
     pub layout: LayoutView,
     /// Its drawing.
     pub preview: Preview,
-    /// Screens it may be given to; none for a room that was not imported here.
+    /// Screens it may be assigned to; none for a room that was not imported here.
     pub screens: Vec<ScreenView>,
-    /// Whether it may be given to a screen.
+    /// Whether it may be assigned to a screen.
     pub is_own: bool,
-    /// What stands in the forms that give it.
+    /// The values of the forms.
     pub form: GiveForm,
-    /// Idempotency key of the next act.
+    /// Idempotency key of the next action.
     pub key: String,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 
@@ -160,14 +160,20 @@ impl Page for RoomPage {
                 <a class="button button-quiet" href=format!("{file}?form=seating_plan") download>{say!("organiser.export_plan")}</a>
                 <a class="button button-quiet" href=format!("{file}?form=own") download>{say!("organiser.export_own")}</a>
             </p>
-            {self.is_own.then(|| give(&theatre, id.to_string(), self.screens, self.form, self.key))}
+            {self.is_own.then(|| assign_forms(&theatre, id.to_string(), self.screens, self.form, self.key))}
         };
         page(&self.desk, Tab::Screens, layout.name, false, self.trouble, content.into_any())
     }
 }
 
-/// Forms that give the room to a new screen or to one that is there.
-fn give(theatre: &str, layout: String, screens: Vec<ScreenView>, form: GiveForm, key: String) -> impl IntoView + use<> {
+/// Forms that assign the room to a new or an existing screen.
+fn assign_forms(
+    theatre: &str,
+    layout: String,
+    screens: Vec<ScreenView>,
+    form: GiveForm,
+    key: String,
+) -> impl IntoView + use<> {
     let GiveForm { name, new_reason, screen, reason } = form;
     let (new, other) = (format!("/staff/{theatre}/screens"), format!("/staff/{theatre}/screens/layout"));
     let known: Vec<(String, String)> = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();

@@ -1,4 +1,4 @@
-//! One show: how it is sold, what it costs, and that it will not take place.
+//! One show: its sales terms and prices, defective seats, a move, and calling it off.
 
 use domain::api::moving::MoveState;
 use domain::api::organiser::{CancellationView, OrganisedShow, ScreenView};
@@ -17,48 +17,48 @@ use super::{
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// What stands in the fields of its forms.
+/// The values of its forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShowForm {
-    /// Which version of its terms is changed.
+    /// Version of the terms being changed.
     pub version: String,
-    /// Whether it is sold, as the API spells it.
+    /// Sales state, as the API spells it.
     pub sales: String,
-    /// From when, on the clocks of its theatre.
+    /// Start of sales, local.
     pub sales_from: String,
-    /// How long seats are held, seconds.
+    /// Duration of a hold, seconds.
     pub hold_seconds: Field,
-    /// Seats one person may have.
+    /// Seats per person.
     pub per_person: Field,
-    /// Seats one card may pay for; empty: any number.
+    /// Seats per card; empty for no limit.
     pub per_instrument: Field,
-    /// Whether it is an on-sale day.
+    /// Whether it is an on-sale day with a rush.
     pub flash: bool,
-    /// Whether guests prove their address by a code.
+    /// Whether guests must confirm their address by a code.
     pub email_code: bool,
-    /// What each category costs.
+    /// Price of each category.
     pub prices: Vec<PriceLine>,
-    /// Why they are changed.
+    /// The typed reason for the change.
     pub reason: Field,
-    /// Why it is called off.
+    /// The typed reason for calling it off.
     pub cancel_reason: Field,
-    /// Seats nobody is to sit on.
+    /// The form of defective seats.
     pub defects: DefectForm,
 }
 
-/// What stands in the form of defective seats.
+/// The values of the form of defective seats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefectForm {
-    /// Their names, as they were typed.
+    /// The typed seat names.
     pub seats: String,
-    /// Whether in every planned show of the screen.
+    /// Whether for all planned shows of the screen.
     pub all_shows: bool,
-    /// Why.
+    /// The typed reason.
     pub reason: Field,
 }
 
 impl ShowForm {
-    /// Whether something is wrong with one of the fields.
+    /// Whether a field has an error.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         let others = [&self.hold_seconds, &self.per_person, &self.per_instrument, &self.reason, &self.cancel_reason];
@@ -66,28 +66,28 @@ impl ShowForm {
     }
 }
 
-/// The page.
+/// The page of a show.
 #[derive(Clone, Debug)]
 pub struct ShowPage {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The show.
     pub show: OrganisedShow,
-    /// What its seats cost, minor units, by the names people know its categories by.
+    /// Prices in minor units, by category name.
     pub prices: Vec<(String, i64)>,
-    /// What stands in the fields.
+    /// The values of the forms.
     pub form: ShowForm,
     /// The screens of its theatre.
     pub screens: Vec<ScreenView>,
     /// Currency of its prices.
     pub currency: Currency,
-    /// Whether it has begun.
+    /// Whether it has started.
     pub is_over: bool,
-    /// Idempotency key of the next act.
+    /// Idempotency key of the next action.
     pub key: String,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 
@@ -113,11 +113,11 @@ impl Page for ShowPage {
         let moved = show.moved.clone().map(moving::progress);
         let (sold, seats, customers) = (show.sold, show.seats, format!("/shows/{}", show.id));
         let when = when(&show.starts_local);
-        let way = moving::way(&base, &screens, &show.screen);
+        let move_form = moving::move_form(&base, &screens, &show.screen);
         let forms = (is_on && !is_over && !is_moving).then(|| {
-            let cancel = cancelling(&base, show.sold, form.cancel_reason.clone(), &key);
-            let defects = defective(&base, form.defects.clone(), &key);
-            view! { <div class="organiser-cards">{selling(&base, form, currency, &key)}{way}{defects}{cancel}</div> }
+            let cancel = call_off_form(&base, show.sold, form.cancel_reason.clone(), &key);
+            let defects = defects_form(&base, form.defects.clone(), &key);
+            view! { <div class="organiser-cards">{terms_form(&base, form, currency, &key)}{move_form}{defects}{cancel}</div> }
         });
         let content = view! {
             <div class="organiser-facts">
@@ -135,13 +135,13 @@ impl Page for ShowPage {
     }
 }
 
-fn progress(undoing: CancellationView) -> impl IntoView {
-    let CancellationView { reason, undone, left, refunds_open, refunds_at_counter, finished } = undoing;
+fn progress(cancellation: CancellationView) -> impl IntoView {
+    let CancellationView { reason, undone, left, refunds_open, refunds_at_counter, finished } = cancellation;
     let at_counter = (refunds_at_counter > 0).then(|| say!("organiser.refunds_at_counter", count = refunds_at_counter));
-    let is_through = finished && refunds_open == 0;
-    let words = if is_through { say!("organiser.undone_all") } else { say!("organiser.undoing") };
+    let is_complete = finished && refunds_open == 0;
+    let words = if is_complete { say!("organiser.undone_all") } else { say!("organiser.undoing") };
     view! {
-        <section class="card organiser-card" role="status" data-testid="undoing" data-finished=is_through.then_some("true")>
+        <section class="card organiser-card" role="status" data-testid="undoing" data-finished=is_complete.then_some("true")>
             <h2>{words}</h2>
             <p class="quiet"><bdi>{reason}</bdi></p>
             <progress max=undone + left value=undone aria-label=say!("organiser.undoing")></progress>
@@ -152,8 +152,8 @@ fn progress(undoing: CancellationView) -> impl IntoView {
     }
 }
 
-/// How it is sold, to be changed.
-fn selling(base: &str, form: ShowForm, currency: Currency, key: &str) -> impl IntoView + use<> {
+/// The form of its sales terms.
+fn terms_form(base: &str, form: ShowForm, currency: Currency, key: &str) -> impl IntoView + use<> {
     let ShowForm { version, sales, sales_from, hold_seconds, per_person, per_instrument, .. } = form;
     view! {
         <form class="organiser-form card organiser-card" action=format!("{base}/terms") method="post" aria-labelledby="terms">
@@ -178,8 +178,8 @@ fn selling(base: &str, form: ShowForm, currency: Currency, key: &str) -> impl In
     }
 }
 
-/// Seats nobody is to sit on.
-fn defective(base: &str, form: DefectForm, key: &str) -> impl IntoView + use<> {
+/// The form of defective seats.
+fn defects_form(base: &str, form: DefectForm, key: &str) -> impl IntoView + use<> {
     let DefectForm { seats, all_shows, reason } = form;
     view! {
         <form class="organiser-form card organiser-card" action=format!("{base}/defective-seats") method="post" aria-labelledby="defects">
@@ -197,8 +197,8 @@ fn defective(base: &str, form: DefectForm, key: &str) -> impl IntoView + use<> {
     }
 }
 
-/// That it will not take place.
-fn cancelling(base: &str, sold: u32, reason: Field, key: &str) -> impl IntoView + use<> {
+/// The form that calls it off.
+fn call_off_form(base: &str, sold: u32, reason: Field, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="organiser-form card organiser-card organiser-danger" action=format!("{base}/cancel") method="post" aria-labelledby="cancel">
             <h2 id="cancel" class="organiser-wide">{say!("organiser.cancel_title")}</h2>

@@ -1,5 +1,5 @@
-//! The waiting room of a show: whether there is one, how it stands, what is published of its draw; and that it is
-//! switched on, changed, or switched off. The figures renew themselves where no form is in their way.
+//! The waiting room of a show: its state, the published draw, and forms to switch it on, change it or switch it off.
+//! The figures refresh automatically on pages without a form.
 
 use domain::api::waiting_room::DrawView;
 use domain::time::MINUTE_MS;
@@ -14,84 +14,84 @@ use crate::language::{self, Arg, number};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// People a second that a form begins with: a room of some hundred seats is full within half a minute.
-const FIRST_PACE: u32 = 10;
-/// An instant to the second, as fields have it: `2026-12-01T10:00` is so much of it.
-const TO_THE_MINUTE: usize = 16;
+/// Initial value for people per second: it fills a room of some hundred seats within half a minute.
+const DEFAULT_PACE: u32 = 10;
+/// Length of a time to the minute, as fields have it: `2026-12-01T10:00`.
+const MINUTE_CHARS: usize = 16;
 
-/// The page.
+/// The page of a show's waiting room.
 #[derive(Clone, Debug)]
 pub struct WaitingRoomPage {
-    /// Who, where.
+    /// Theatre, roles and section.
     pub desk: Desk,
     /// The show.
     pub show: Uuid,
-    /// What is shown.
+    /// Title of its film.
     pub title: String,
-    /// When it starts, there.
+    /// Start of the show, local.
     pub starts_local: String,
-    /// Its room, if one is on.
+    /// Its waiting room, if switched on.
     pub room: Option<RoomStands>,
-    /// What is asked for.
+    /// The requested part of the page.
     pub part: RoomPart,
-    /// Whether booking is closed: there is nothing to decide any more.
+    /// Whether booking is closed, so that nothing can be changed.
     pub is_closed: bool,
-    /// An opening to begin with, to the minute: when sales begin, if they are to. May be empty.
+    /// Suggested opening time to the minute: the start of sales, if in the future. May be empty.
     pub suggested: String,
-    /// Idempotency key of the next act.
+    /// Idempotency key of the next action.
     pub key: String,
-    /// Whether something was just done.
+    /// Whether a change was just made.
     pub done: bool,
-    /// What stood in the way.
+    /// The error of the last attempt.
     pub trouble: Option<Trouble>,
 }
 
-/// How a room stands.
+/// The state of a waiting room.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoomStands {
-    /// When it opens, there, to the second.
+    /// Opening time, local, to the second.
     pub opens_local: String,
-    /// Whether that stays.
+    /// Whether the opening time can no longer change.
     pub is_settled: bool,
-    /// Whether seats can be taken: else nobody is called to them.
+    /// Whether seats are on sale. Otherwise no one is called.
     pub is_on_sale: bool,
-    /// As everybody is told.
+    /// The queue, as visitors see it.
     pub queue: Queue,
-    /// People inside, or called and on their way.
+    /// People inside, and people called but not inside yet.
     pub inside: u64,
-    /// How many they may be; `None` before it has opened.
+    /// Most people inside; `None` before the opening.
     pub limit: Option<u64>,
-    /// What is published of its draw.
+    /// The published data of its draw.
     pub draw: DrawView,
-    /// Names the room as it is shown here.
+    /// Identifies the state shown here, for the version check of a change.
     pub seen: String,
 }
 
-/// What somebody looks at. Without a room it is the form that switches one on.
+/// A part of the page. Without a waiting room it is the form that switches one on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoomPart {
-    /// How it stands.
+    /// The figures.
     Figures {
-        /// Whether the page stays as it is until somebody asks again.
+        /// Whether automatic refresh is switched off.
         is_still: bool,
     },
-    /// What may be decided; with what was typed, when it stood in the way of itself.
+    /// The form of its terms, with the refused values, if any.
     Terms(Option<RoomForm>),
-    /// That it is to be switched off.
+    /// The form that switches it off.
     End {
-        /// Why, as it was written.
+        /// The typed reason.
         reason: Field,
     },
 }
 
-/// The fields of a form as somebody filled them in.
+/// The values of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomForm {
-    /// When it opens, on the clocks there, to the minute.
+    /// Opening time, local, to the minute.
     pub opens: Field,
-    /// People a second.
+    /// People per second.
     pub per_second: Field,
-    /// Why.
+    /// The typed reason.
     pub reason: Field,
 }
 
@@ -110,7 +110,7 @@ impl Page for WaitingRoomPage {
             }
             (None, RoomPart::Terms(Some(form))) => off(&here, form, key),
             (None, _) => {
-                let (opens, per_second) = (Field::kept(suggested), Field::kept(FIRST_PACE.to_string()));
+                let (opens, per_second) = (Field::kept(suggested), Field::kept(DEFAULT_PACE.to_string()));
                 let form = RoomForm { opens, per_second, reason: Field::default() };
                 off(&here, form, key)
             }
@@ -135,7 +135,7 @@ impl Page for WaitingRoomPage {
 }
 
 fn minute(local: &str) -> &str {
-    local.get(..TO_THE_MINUTE).unwrap_or(local)
+    local.get(..MINUTE_CHARS).unwrap_or(local)
 }
 
 fn count(number: u64) -> i64 {
@@ -183,7 +183,7 @@ fn change(here: &str, room: &RoomStands, form: RoomForm, key: String) -> AnyView
 }
 
 fn pace(field: Field) -> impl IntoView {
-    let (invalid, described_by, below) = field.told("per_second");
+    let (invalid, described_by, below) = field.error_attributes("per_second");
     view! {
         <div class="field">
             <label for="per_second">{say!("waiting_room.pace")}</label>
@@ -196,7 +196,7 @@ fn pace(field: Field) -> impl IntoView {
     }
 }
 
-/// What switching it off means for those in front of it.
+/// The form that switches it off, with the effects on visitors.
 fn end(here: &str, room: RoomStands, reason: Field, key: String) -> AnyView {
     let waiting = count(waiting(&room.queue));
     view! {
@@ -223,12 +223,12 @@ fn end(here: &str, room: RoomStands, reason: Field, key: String) -> AnyView {
     .into_any()
 }
 
-/// People in line: those who have a place that was not called, and did not leave.
+/// People waiting: those with a place who were neither called nor left.
 const fn waiting(queue: &Queue) -> u64 {
     queue.joined.saturating_sub(queue.called).saturating_sub(queue.gone)
 }
 
-/// How it stands in a word, for tests, and in a sentence.
+/// The state as a name for tests, and as a sentence.
 fn state_of(room: &RoomStands, is_closed: bool) -> (&'static str, String) {
     let opens = when(&room.opens_local);
     let opens = Arg::Ours(&opens);
@@ -264,19 +264,19 @@ fn figures(here: &str, show: Uuid, room: RoomStands, is_closed: bool, is_still: 
             </div>
         }
     });
-    let ways = (!is_closed).then(|| ways(here, is_still));
+    let links = (!is_closed).then(|| links(here, is_still));
     view! {
         <p class="organiser-state" data-testid="room-state" data-state=state>{words}</p>
         <dl class="reports-totals">{lines.into_iter().collect_view()}</dl>
         <p class="quiet">{bound}" "{say!("waiting_room.gone_hint")}</p>
-        {ways}
+        {links}
         {published(show, room.draw)}
     }
     .into_any()
 }
 
-/// What may be done about it; and whether the figures go on by themselves, which hinders who reads slowly.
-fn ways(here: &str, is_still: bool) -> impl IntoView + use<> {
+/// Links to the forms, and to switch the automatic refresh on or off, which disturbs slow readers.
+fn links(here: &str, is_still: bool) -> impl IntoView + use<> {
     let renewing = if is_still {
         view! { <a class="button button-quiet" href=here.to_owned() data-testid="room-renew">{say!("waiting_room.renew")}</a> }
             .into_any()
@@ -284,9 +284,9 @@ fn ways(here: &str, is_still: bool) -> impl IntoView + use<> {
         view! { <a class="button button-quiet" href=format!("{here}?still=true") data-testid="room-still">{say!("waiting_room.still")}</a> }
             .into_any()
     };
-    let told = if is_still { say!("waiting_room.stands_still") } else { say!("waiting_room.renews") };
+    let refresh_words = if is_still { say!("waiting_room.stands_still") } else { say!("waiting_room.renews") };
     view! {
-        <p class="quiet">{told}</p>
+        <p class="quiet">{refresh_words}</p>
         <div class="organiser-ways">
             {renewing}
             <a class="button button-quiet" href=format!("{here}/terms") data-testid="to-room-terms">{say!("waiting_room.change")}</a>
@@ -295,7 +295,7 @@ fn ways(here: &str, is_still: bool) -> impl IntoView + use<> {
     }
 }
 
-/// What everybody can check, before it opens and after.
+/// The published draw, which visitors can verify before and after the opening.
 fn published(show: Uuid, draw: DrawView) -> impl IntoView {
     let people = draw
         .people
@@ -339,14 +339,14 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_has_a_place_that_was_not_called_and_did_not_leave() {
+    fn waiting_people_have_a_place_and_were_not_called_and_did_not_leave() {
         let queue = Queue { joined: 500, called: 120, gone: 30, ..Queue::default() };
         assert_eq!(waiting(&queue), 350);
         assert_eq!(waiting(&Queue { joined: 3, called: 2, gone: 5, ..queue }), 0, "figures of different moments");
     }
 
     #[test]
-    fn a_room_says_why_it_calls_nobody() {
+    fn a_room_reports_its_state() {
         let open = Queue { is_open: true, ..Queue::default() };
         let state = |room: &RoomStands| state_of(room, false).0;
         assert_eq!(state(&room(Queue::default())), "early");

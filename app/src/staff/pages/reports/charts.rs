@@ -1,4 +1,4 @@
-//! Columns over days: a drawing with a name and a description, and the same numbers in a table.
+//! Column charts over days: a drawing with title and description, and a table of the same numbers.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use crate::say;
 const STEP: i64 = 12;
 /// Height of the longest column.
 const HEIGHT: i64 = 140;
-/// Room for the names of days below.
+/// Space for the day labels below.
 const FOOT: i64 = 22;
-/// Least width, so that a report of a few days is not blown up.
+/// Smallest width, so that a report of few days is not enlarged.
 const MIN_WIDTH: i64 = 360;
 
-/// A day of a chart: up what came, down what went.
+/// A day of a chart, with a value up and a value down.
 pub(super) struct Column {
     /// The day.
     pub day: String,
-    /// What the column says when one points at it.
+    /// Tooltip of the column.
     pub words: String,
     pub up: i64,
     pub down: i64,
 }
 
-/// A drawing of columns, one a day.
+/// A chart with one column per day.
 pub(super) fn columns(id: &'static str, title: String, description: String, columns: &[Column]) -> AnyView {
     let most_up = columns.iter().map(|column| column.up).max().unwrap_or(0).max(0);
     let most_down = columns.iter().map(|column| column.down).max().unwrap_or(0).max(0);
-    // A column of one is seen beside one of a million.
+    // Small columns stay visible beside large ones.
     let whole = (most_up + most_down).max(1);
     let tall = |value: i64| scaled(value, whole);
     let axis = tall(most_up);
@@ -57,7 +57,7 @@ pub(super) fn columns(id: &'static str, title: String, description: String, colu
     let name = |column: Option<&Column>| column.map(|column| day_words(&column.day)).unwrap_or_default();
     let (first, last) = (name(columns.first()), name(columns.last().filter(|_| count > 1)));
     let foot = height - 6;
-    // Children are made before the attributes of what they are in.
+    // Leptos evaluates children before the attributes of their parent.
     let (title_id, description_id) = (format!("{id}-name"), format!("{id}-description"));
     let (named_by, described_by) = (title_id.clone(), description_id.clone());
     view! {
@@ -74,7 +74,7 @@ pub(super) fn columns(id: &'static str, title: String, description: String, colu
     .into_any()
 }
 
-/// A value's height; what there is at all can be seen.
+/// Height of a value. Positive values are at least one unit high.
 fn scaled(value: i64, whole: i64) -> i64 {
     if value <= 0 {
         return 0;
@@ -83,7 +83,7 @@ fn scaled(value: i64, whole: i64) -> i64 {
     i64::try_from(height).unwrap_or(HEIGHT).clamp(1, HEIGHT)
 }
 
-/// Tickets by the day they were sold.
+/// Tickets by day of sale.
 pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> AnyView {
     if sales.by_day.is_empty() {
         return nothing();
@@ -137,7 +137,7 @@ pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> AnyView {
     .into_any()
 }
 
-/// The numbers of a drawing: there for everybody, and out of the way until wanted.
+/// A table of a chart's numbers, in a disclosure.
 pub(super) fn numbers(caption: String, table: AnyView) -> AnyView {
     let label = caption.clone();
     view! {
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_column_has_the_height_and_the_smallest_can_be_seen() {
+    fn columns_are_scaled_to_the_height_and_small_ones_stay_visible() {
         assert_eq!([0, 1, 500_000, 1_000_000].map(|value| scaled(value, 1_000_000)), [0, 1, 70, 140]);
         assert_eq!(scaled(i64::MAX, i64::MAX), HEIGHT);
         assert_eq!(scaled(-5, 10), 0);

@@ -1,5 +1,5 @@
-//! What a theatre sold: over time, by channel, category, film and show, how full a room was, how far people came, and
-//! what was taken and given back. Charts are drawings of the server, each with its numbers in a table beside it.
+//! Sales reports of a theatre: over time, by channel, category, film and show, occupancy, funnel, takings and refunds.
+//! The server draws the charts, each with a table of its numbers.
 
 mod charts;
 mod money;
@@ -22,34 +22,34 @@ use crate::staff::islands::in_the_way;
 /// The page of reports.
 #[derive(Clone, Debug)]
 pub struct Reports {
-    /// Whose.
+    /// Theatre, roles and section.
     pub desk: Desk,
-    /// The days as they stand in the form.
+    /// First day in the form.
     pub from: String,
-    /// The last of them.
+    /// Last day in the form.
     pub to: String,
-    /// The screens of the theatre.
+    /// The theatre's screens.
     pub screens: Vec<ReportScreen>,
-    /// The id of the one all of it is about; none for all of them.
+    /// Id of the chosen screen; `None` for all.
     pub screen: Option<String>,
-    /// What there is to tell, or why there is nothing.
+    /// The figures, or why there are none.
     pub figures: Result<Box<Figures>, Hindrance>,
 }
 
-/// All of it.
+/// All figures of a report.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// Every day of the report, `2026-11-21`.
     pub calendar: Vec<String>,
-    /// What was sold.
+    /// Sales.
     pub sales: SalesReport,
-    /// How far people came.
+    /// The funnel from hold to ticket.
     pub funnel: FunnelReport,
-    /// What was taken and given back.
+    /// Takings and refunds.
     pub takings: TakingsReport,
-    /// How full a room was; none where there is more than one, or none at all.
+    /// Occupancy of a room; `None` unless exactly one is chosen.
     pub occupancy: Option<OccupancyReport>,
-    /// The room, if there was a show in it.
+    /// The room, if it had a show.
     pub room: Option<RoomDrawing>,
 }
 
@@ -74,11 +74,11 @@ impl Page for Reports {
     }
 }
 
-/// What the page is about.
+/// The subject of the report.
 struct About {
     theatre: String,
     has_screens: bool,
-    /// The screen all of it is about; none for all of them.
+    /// The chosen screen; `None` for all.
     screen: Option<ReportScreen>,
 }
 
@@ -158,7 +158,7 @@ fn figures_view(about: &About, figures: Figures) -> AnyView {
     .into_any()
 }
 
-/// How often each seat was sold: of one room, for those of several have no seats in common.
+/// Sales per seat, for one room only: several rooms have no seats in common.
 fn seats_section(
     about: &About,
     days: &ReportDays,
@@ -193,16 +193,16 @@ fn section(id: &'static str, title: String, content: AnyView, file: AnyView) -> 
     .into_any()
 }
 
-/// The same as a file; said in full to those who hear one link after another.
+/// A link to the same numbers as CSV.
 fn csv_link(theatre: &str, table: &str, days: &ReportDays, screen: Option<&ReportScreen>) -> AnyView {
-    // Ids of screens come from operators: whatever is in one stays in its place of the address.
+    // Ids of screens come from operators, so they are encoded.
     let screen = screen.map(|screen| format!("&screen={}", percent_encoded(&screen.id))).unwrap_or_default();
     let href = format!("/api/v1/theatres/{theatre}/reports/csv/{table}?from={}&to={}{screen}", days.from, days.to);
     view! { <a class="reports-file" href=href download="" data-testid=format!("csv-{table}")>{say!("reports.csv")}</a> }
         .into_any()
 }
 
-/// Whatever is not unreserved (RFC 3986, 2.3) in hex.
+/// Percent-encodes all but unreserved characters (RFC 3986, 2.3).
 fn percent_encoded(text: &str) -> String {
     let byte = |byte: u8| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -214,7 +214,7 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// Channels we know have a name; a new one is told as it is stored.
+/// The name of a channel. Unknown channels are shown as stored.
 fn channel_words(channel: &str) -> String {
     match channel {
         "online" => say!("reports.channel_online"),
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_an_id_stays_in_its_place_of_an_address() {
+    fn ids_are_percent_encoded_in_addresses() {
         assert_eq!(percent_encoded("screen-1"), "screen-1");
         assert_eq!(percent_encoded("a&b=c#ü"), "a%26b%3Dc%23%C3%BC");
     }

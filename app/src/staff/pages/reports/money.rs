@@ -1,4 +1,4 @@
-//! What was taken and given back, by day.
+//! Takings and refunds by day.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::day_words;
 use crate::language::{self, money};
 use crate::say;
 
-/// An amount as people write it; one of no currency we know is told in minor units.
+/// A formatted amount. Unknown currencies are shown in minor units.
 pub(super) fn amount(minor: i64, currency: &str) -> String {
     match Currency::parse(currency) {
         Some(currency) => money(Money::new(minor, currency), language::current()),
@@ -20,7 +20,7 @@ pub(super) fn amount(minor: i64, currency: &str) -> String {
     }
 }
 
-/// A chart for each currency, and one table.
+/// A chart per currency, and one table.
 pub(super) fn view(calendar: &[String], takings: &TakingsReport) -> AnyView {
     if takings.lines.is_empty() {
         return charts::nothing();
@@ -46,7 +46,7 @@ pub(super) fn view(calendar: &[String], takings: &TakingsReport) -> AnyView {
             back = &amount(total.refunded_minor, &total.currency),
             net = &amount(total.net_minor, &total.currency)
         );
-        // One currency, nearly always; ids of further drawings differ.
+        // Nearly always there is one currency; further drawings need another id.
         let id = if place == 0 { "chart-takings" } else { "chart-takings-other" };
         view! {
             {(place < 2).then(|| charts::columns(id, say!("reports.takings"), described.clone(), &drawn))}
@@ -77,7 +77,7 @@ pub(super) fn view(calendar: &[String], takings: &TakingsReport) -> AnyView {
     .into_any()
 }
 
-/// Ways of the counter have names here; gateways are called what they are called.
+/// The name of a payment method. Gateways keep their own name.
 fn way_words(way: &str) -> String {
     let means = match Means::of_settled(way) {
         Some(Means::Cash) => say!("box_office.cash"),

@@ -1,8 +1,7 @@
-//! How often each seat of a room was sold, drawn where the seats are.
+//! Sales per seat, drawn at the seats' positions.
 //!
-//! A dot a seat; the more often it was sold, the larger and the stronger its colour, in five steps: who sees no colour
-//! sees the size. One path a step keeps the drawing of an arena small. The table beside it tells rows; the file tells
-//! every seat.
+//! A dot per seat. The more often it was sold, the larger and stronger it is, in five steps, so that size shows it
+//! without colour. One path per step keeps an arena's drawing small. The table lists rows, the CSV file all seats.
 
 use domain::api::reports::OccupancyReport;
 use domain::layout::FocusKind;
@@ -11,23 +10,23 @@ use leptos::prelude::*;
 use super::charts::{nothing, numbers, whole};
 use crate::say;
 
-/// Steps of a seat that was sold at all; 0 is one that never was.
+/// Steps for sold seats. 0 is a seat that was never sold.
 const STEPS: u32 = 5;
-/// Rows told in the table; those of an arena are in the file.
+/// Most rows in the table; the file has all.
 const MAX_ROWS: usize = 200;
 
-/// A room as it is drawn.
+/// A room to draw.
 #[derive(Clone, Debug, Default)]
 pub struct RoomDrawing {
     /// Plan units.
     pub width: i32,
     /// Plan units.
     pub height: i32,
-    /// What everyone looks at.
+    /// Screen or stage.
     pub focus: FocusKind,
     /// Its centre and width, plan units.
     pub focus_at: [i32; 3],
-    /// Where each seat is, and how often it was sold, by its index.
+    /// Position and number of sales of each seat, by its index.
     pub seats: Vec<((i32, i32), u32)>,
     /// The rows.
     pub rows: Vec<RoomRow>,
@@ -36,15 +35,15 @@ pub struct RoomDrawing {
 /// A row of a room.
 #[derive(Clone, Debug)]
 pub struct RoomRow {
-    /// Its name: section and letter.
+    /// Section and letter.
     pub label: String,
-    /// Its seats.
+    /// Number of seats.
     pub seats: u32,
-    /// How often seats of it were sold, together.
+    /// Number of sales of all its seats.
     pub sold: u32,
 }
 
-/// The step of a seat that was sold so often in so many shows: 0 for never, 5 for (nearly) always.
+/// The step of a seat sold this often in this many shows: 0 for never, 5 for (nearly) always.
 fn step_of(sold: u32, shows: u32) -> u32 {
     if sold == 0 {
         return 0;
@@ -52,13 +51,13 @@ fn step_of(sold: u32, shows: u32) -> u32 {
     (u64::from(sold) * u64::from(STEPS)).div_ceil(u64::from(shows.max(1))).clamp(1, u64::from(STEPS)) as u32
 }
 
-/// The seats of a step as one path: lines of no length, which are dots with round ends.
+/// The seats of a step as one path: lines of zero length, drawn as dots by round ends.
 fn path_of(room: &RoomDrawing, shows: u32, step: u32) -> String {
     use std::fmt::Write;
     let mut path = String::new();
     for ((x, y), sold) in &room.seats {
         if step_of(*sold, shows) == step {
-            // Writing to a text never fails.
+            // Writing to a string never fails.
             let _ = write!(path, "M{x} {y}h0");
         }
     }
@@ -158,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seat_is_drawn_in_the_step_of_how_often_it_was_sold() {
+    fn a_seat_is_drawn_in_the_step_of_its_sales() {
         assert_eq!([0, 1, 2, 3, 5, 10].map(|sold| step_of(sold, 10)), [0, 1, 1, 2, 3, 5]);
         assert_eq!((step_of(1, 1), step_of(1, 1_000), step_of(7, 0)), (5, 1, 5));
         let room = RoomDrawing { seats: vec![((10, 20), 0), ((30, 20), 2), ((50, 20), 0)], ..RoomDrawing::default() };

@@ -1,4 +1,4 @@
-//! Tables with bars in them: what was sold under a name, how far people came, and the sums on top.
+//! Tables with bars: sales by name, the funnel, and the totals.
 
 use domain::api::reports::{FunnelReport, SalesReport, Sold, SoldLine, SoldShow, TakingsReport};
 use leptos::prelude::*;
@@ -8,12 +8,12 @@ use super::money::amount;
 use crate::language::{self, Moment};
 use crate::say;
 
-/// Rows of a table on the page; the file has them all.
+/// Most rows on the page; the file has all.
 const MAX_ROWS: usize = 60;
 /// Length of the longest bar, in units of its drawing.
 const BAR: i64 = 100;
 
-/// A bar beside its number, which says the same: nobody need hear it.
+/// A bar beside its number. Hidden from screen readers, because the number says the same.
 fn bar(value: i64, most: i64) -> AnyView {
     let long = i64::try_from(i128::from(value.max(0)) * i128::from(BAR) / i128::from(most.max(1))).unwrap_or(BAR);
     view! {
@@ -24,7 +24,7 @@ fn bar(value: i64, most: i64) -> AnyView {
     .into_any()
 }
 
-/// The sums of a report, one card each.
+/// The totals of a report, one card each.
 pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> AnyView {
     let tickets: i64 = sales.totals.iter().map(|sold| sold.tickets).sum();
     let bookings: i64 = sales.totals.iter().map(|sold| sold.bookings).sum();
@@ -50,7 +50,7 @@ pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> AnyView {
     .into_any()
 }
 
-/// Where there is no money at all.
+/// Shown if there are no amounts.
 const NONE: &str = "–";
 
 fn listed(amounts: impl Iterator<Item = String>) -> String {
@@ -58,13 +58,13 @@ fn listed(amounts: impl Iterator<Item = String>) -> String {
     if all.is_empty() { NONE.to_owned() } else { all.join(" · ") }
 }
 
-/// What was sold under each name.
+/// Sales by name.
 pub(super) fn sold(title: &str, lines: &[SoldLine]) -> AnyView {
     let name = |line: &SoldLine| view! { <bdi>{line.name.clone()}</bdi> }.into_any();
     with_bars(title, lines, say!("reports.name"), name, |line| &line.sold)
 }
 
-/// What was sold of each show.
+/// Sales by show.
 pub(super) fn shows(title: &str, shows: &[SoldShow]) -> AnyView {
     let name = |show: &SoldShow| {
         let starts = Moment::parse(&show.starts_local);
@@ -78,7 +78,7 @@ pub(super) fn shows(title: &str, shows: &[SoldShow]) -> AnyView {
     with_bars(title, shows, say!("reports.show_column"), name, |show| &show.sold)
 }
 
-/// A table of lines, each with its name under `column` and a bar for its tickets. `title` names it among the others.
+/// A table with a name column and a bar for the tickets of each line. `title` labels the table.
 fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> AnyView, sold: fn(&L) -> &Sold) -> AnyView {
     if lines.is_empty() {
         return nothing();
@@ -99,7 +99,7 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> AnyVie
     let left = lines.len().checked_sub(MAX_ROWS).filter(|left| *left > 0);
     let label = title.to_owned();
     view! {
-        // Wider than a tablet, it scrolls: by the keyboard too.
+        // Wider than a tablet, so it scrolls, also by keyboard.
         <div class="reports-scroll" tabindex="0" role="group" aria-label=label>
             <table class="reports-table">
                 <thead>
@@ -118,7 +118,7 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> AnyVie
     .into_any()
 }
 
-/// From the hold to the ticket, and where the others were lost.
+/// The funnel from hold to ticket, and why the others were lost.
 pub(super) fn funnel(report: &FunnelReport) -> AnyView {
     if report.holds == 0 && report.checked_out == 0 {
         return nothing();
