@@ -1,7 +1,7 @@
 //! The user interface: pages rendered on the server, and islands that run in the browser.
 //!
 //! A page is a plain struct with all its data ([`Page`]); the server fills it and calls [`render`]. This crate loads no
-//! data and knows neither Postgres, Redis nor axum. Pages compile for the server only, islands for both.
+//! data and depends on neither Postgres, Redis nor axum. Pages compile for the server only, islands for both.
 //!
 //! | module | content |
 //! |---|---|

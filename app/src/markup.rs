@@ -15,7 +15,7 @@ const OURS: [char; 2] = ['\u{2068}', '\u{2069}'];
 /// The document as sent to a visitor.
 ///
 /// Placeholders are removed, or written as comments inside islands. Characters that override, embed or isolate a
-/// direction are removed whatever their source: elements around names isolate them.
+/// direction are removed regardless of their source: elements around names isolate them.
 pub fn delivered(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;

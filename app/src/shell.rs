@@ -82,7 +82,7 @@ pub struct Head {
     pub title: String,
     /// One sentence for search engines and previews.
     pub description: String,
-    /// Whether the page has an island and needs the browser half.
+    /// True if the page has an island and needs the browser half.
     pub live: bool,
     /// Groups of messages that its islands use. The page carries them.
     pub words: &'static [&'static str],
@@ -92,9 +92,9 @@ pub struct Head {
     pub city: Option<Place>,
     /// Text in the header's search field.
     pub query: String,
-    /// Whether search engines must not index it: bookings, tickets, errors.
+    /// True if search engines must not index it: bookings, tickets, errors.
     pub private: bool,
-    /// Whether the page is stored for offline use.
+    /// The offline storage of the page, if it has one.
     pub kept: Option<Kept>,
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::FollowedBooking;
-use super::asking::error_in_words;
+use super::booking_action::error_in_words;
 use crate::browser::{self, calls, ids};
 use crate::payment_retry::buyer_details::BuyerDetails;
 use crate::say;

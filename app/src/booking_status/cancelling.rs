@@ -10,7 +10,7 @@ use domain::seats::SeatIndex;
 use leptos::prelude::*;
 
 use super::FollowedBooking;
-use super::asking::BookingAction;
+use super::booking_action::BookingAction;
 use crate::browser;
 use crate::language::{current, money};
 use crate::say;
@@ -122,7 +122,7 @@ fn seats(choice: Choice) -> impl IntoView {
 struct CancelledPart {
     seats: Vec<SeatLine>,
     places: Vec<PlaceLine>,
-    /// Whether the whole booking is cancelled.
+    /// True if the whole booking is cancelled.
     is_all: bool,
 }
 
@@ -190,7 +190,7 @@ mod tests {
     use domain::api::{BookingState, MoneyState};
     use domain::money::Currency;
 
-    use super::super::asking::error_in_words;
+    use super::super::booking_action::error_in_words;
     use super::super::tests::followed;
     use super::*;
     use crate::browser::calls::Failure;

@@ -6,7 +6,7 @@
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
 mod another_card;
-mod asking;
+mod booking_action;
 mod cancelling;
 mod seat_offer;
 mod wording;
@@ -81,7 +81,7 @@ pub struct FollowedBooking {
     /// Its seats, still held for another card.
     #[serde(default)]
     pub kept_hold: Option<KeptHold>,
-    /// Whether the buyer has just given a card on the gateway's page, so that the answer is pending. From the page's
+    /// True if the buyer has just given a card on the gateway's page, so that the answer is pending. From the page's
     /// address, not from the API.
     #[serde(default)]
     pub is_submitted: bool,
@@ -230,7 +230,7 @@ fn time_in_words(step: &StepView) -> String {
     Moment::parse(&step.at_theatre).map_or_else(|| step.at_local.clone(), |at| at.to_the_second(current()))
 }
 
-/// Whether nothing can change any more without a request.
+/// Returns true if nothing can change any more without a request.
 fn is_settled(booking: &FollowedBooking) -> bool {
     let money_moves = match booking.money {
         MoneyState::Pending | MoneyState::Refunding => true,

@@ -4,7 +4,7 @@ use domain::api::moving::{SeatOffer, SeatOfferAnswer};
 use leptos::prelude::*;
 
 use super::FollowedBooking;
-use super::asking::BookingAction;
+use super::booking_action::BookingAction;
 use crate::language::{Moment, current};
 use crate::say;
 

@@ -50,7 +50,7 @@ impl StatusText {
 /// The text of a booking. A payment stopped by a cancellation did not fail.
 pub(super) fn words(booking: &FollowedBooking) -> StatusText {
     match (booking.state, booking.money) {
-        // A bounced refund comes first, whatever the state of the money.
+        // A bounced refund comes first, regardless of the payment state.
         (state, _)
             if state.is_final() && booking.refunds.iter().any(|refund| refund.number == 0 && refund.came_back) =>
         {
@@ -89,7 +89,7 @@ pub(super) fn said(key: &str, booking: &FollowedBooking) -> String {
     say!(key, until = Arg::Ours(&until), name = &booking.holder.name, email = &booking.holder.email)
 }
 
-/// Whether the buyer or the cinema cancelled it.
+/// Returns true if the buyer or the cinema cancelled it.
 fn is_cancelled(booking: &FollowedBooking) -> bool {
     booking.steps.iter().any(|step| step.step == "cancelled")
 }
@@ -99,7 +99,7 @@ fn why_it_failed(booking: &FollowedBooking) -> Option<&str> {
     booking.steps.iter().rev().find(|step| step.step == "failed")?.why.as_deref()
 }
 
-/// Whether the tickets were mailed to another address than the buyer's.
+/// Returns true if the tickets were mailed to another address than the buyer's.
 fn is_for_a_friend(booking: &FollowedBooking) -> bool {
     !booking.holder.email.eq_ignore_ascii_case(&booking.buyer.email)
 }
@@ -168,14 +168,14 @@ pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static s
     })
 }
 
-/// Whether no payment succeeded and the seats were not cancelled.
+/// Returns true if no payment succeeded and the seats were not cancelled.
 fn can_rebook(booking: &FollowedBooking) -> bool {
     let is_unpaid = matches!(booking.money, MoneyState::None | MoneyState::Failed);
     is_unpaid && !(booking.seats.is_empty() && booking.places.is_empty()) && !is_cancelled(booking)
 }
 
-/// Whether something else on the page comes before the next step: an open offer, another card, or a cancellation. Only
-/// one button is the main one.
+/// Returns true if something else on the page comes before the next step: an open offer, another card, or a
+/// cancellation. Only one button is the main one.
 pub(super) fn has_priority_action(booking: &FollowedBooking, is_cancelling: bool) -> bool {
     booking.seat_offer.is_some() || booking.kept_hold.is_some() || (is_cancelling && booking.cancel_until_ms.is_some())
 }

@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// Whether a retry of the same call may succeed soon.
+    /// Returns true if a retry of the same call may succeed soon.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         matches!(self.status(), 0 | 500 | 502..=504) || self.code() == "still_running"
@@ -110,7 +110,7 @@ pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl
 }
 
 /// Takes seats, as [`ask`]. If the server requires a puzzle, solves it and repeats the call under the same key. Calls
-/// `begins` for each puzzle. Returns `None` if `is_wanted` turns false meanwhile.
+/// `begins` for each puzzle. Returns `None` if `is_wanted` turns false before the end.
 ///
 /// # Errors
 /// The last attempt's [`Failure`]; the requirement itself if the puzzle cannot be solved here.
@@ -233,7 +233,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Retries failures that may pass. A read without an answer is not retried: its page knows when the connection is back.
+/// Retries failures that may pass. A read without an answer is not retried: its page notices when the connection is back.
 async fn retrying(call: &Call<'_>) -> Result<String, Failure> {
     let mut attempts = 0;
     loop {

@@ -80,7 +80,7 @@ pub fn keep_focus(selectors: &'static [&'static str]) {
     });
 }
 
-/// Whether the browser shows a focus ring, as it does for keyboard users.
+/// Returns true if the browser shows a focus ring, as it does for keyboard users.
 #[must_use]
 pub fn shows_focus() -> bool {
     first(":focus-visible").is_some()
@@ -90,7 +90,7 @@ fn first(selector: &str) -> Option<web_sys::Element> {
     window().document()?.query_selector(selector).ok().flatten()
 }
 
-/// Whether no control has the focus, so that keys go nowhere.
+/// Returns true if no control has the focus, so that keys go nowhere.
 #[must_use]
 pub fn has_no_focus() -> bool {
     let active = window().document().and_then(|page| page.active_element());
@@ -187,7 +187,7 @@ pub fn socket_origin() -> String {
     format!("{scheme}://{}", location.host().unwrap_or_default())
 }
 
-/// Whether the pointer is finer than a finger.
+/// Returns true if the pointer is finer than a finger.
 #[must_use]
 pub fn has_mouse() -> bool {
     let query = window().match_media("(hover: hover) and (pointer: fine)");
@@ -214,7 +214,7 @@ pub fn style_of(element: &web_sys::Element, name: &str) -> String {
     style.and_then(|style| style.get_property_value(name).ok()).map(|value| value.trim().to_owned()).unwrap_or_default()
 }
 
-/// Whether the browser knows that there is no network. There may be none even if it does not know.
+/// Returns true if the browser reports that there is no network. There may be none even without such a report.
 #[must_use]
 pub fn is_offline() -> bool {
     !window().navigator().on_line()
@@ -231,7 +231,7 @@ pub fn add_style(address: &str) {
     }
 }
 
-/// Whether the page is visible.
+/// Returns true if the page is visible.
 #[must_use]
 pub fn is_visible() -> bool {
     window().document().is_none_or(|page| page.visibility_state() == web_sys::VisibilityState::Visible)

@@ -21,8 +21,8 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Whether the same call may succeed soon. A 429 counts as final without `Retry-After`, and for two codes that the
-    /// page handles itself.
+    /// Returns true if the same call may succeed soon. A 429 counts as final without `Retry-After`, and for two codes
+    /// that the page handles itself.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self.status {

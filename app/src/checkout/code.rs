@@ -71,7 +71,7 @@ impl EmailCode {
         self.mailed_to.set(Some(mailed_to.to_owned()));
     }
 
-    /// Whether a required code is missing or malformed. Shows an error beside the field then.
+    /// Returns true if a required code is missing or malformed. Shows an error beside the field then.
     pub fn reports_missing(self, email: &str) -> bool {
         let reports_missing = self.is_for(email) && self.digits().is_none();
         if reports_missing {

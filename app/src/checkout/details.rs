@@ -20,7 +20,7 @@ use crate::seat_map::session::Session;
 pub struct Details {
     name: RwSignal<String>,
     email: RwSignal<String>,
-    /// Whether the tickets are for a friend, and the friend's details.
+    /// Set if the tickets are for a friend, with the friend's details.
     for_friend: RwSignal<bool>,
     friend_name: RwSignal<String>,
     friend_email: RwSignal<String>,
@@ -78,7 +78,7 @@ impl Details {
     /// Stores the form while it is typed, for a reload.
     pub fn save(self) {
         let account = account();
-        // The page knows the account's name and address.
+        // The page has the account's name and address.
         let unknown = |field: RwSignal<String>| if account.is_none() { field.get() } else { String::new() };
         let stored = BuyerDetails {
             name: unknown(self.name),

@@ -53,7 +53,7 @@ enum PaymentError {
 }
 
 impl PaymentError {
-    /// Whether the server refused for good, unlike a failure in transit.
+    /// Returns true if the server refused finally, unlike a failure in transit.
     fn is_refusal(&self) -> bool {
         match self {
             Self::Failed(failure) => (400..500).contains(&failure.status()),
@@ -118,11 +118,11 @@ impl Attempt {
 /// An error of the checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckoutError {
-    /// What happened and what to do.
+    /// Message: the cause and the next step.
     pub text: String,
-    /// Whether no answer came. Such an error is cleared once the server is reachable.
+    /// True if no answer came. Such an error is cleared once the server is reachable.
     pub is_unreachable: bool,
-    /// Whether a mailed code is required.
+    /// True if a mailed code is required.
     pub wants_code: bool,
 }
 

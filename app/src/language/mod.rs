@@ -1,6 +1,6 @@
 //! The languages of the site: messages, numbers, money and dates.
 //!
-//! Messages are files (`messages/*.json`, ICU MessageFormat). Code names them by key and contains no text of its own.
+//! Messages are files (`messages/*.json`, ICU MessageFormat). Code names them by key and contains no texts.
 //! The server has all languages. The browser has the one of its page, which carries the messages its islands need
 //! ([`carried`]). Both sides format messages with the same code, so an island shows what the server rendered.
 //!
@@ -96,7 +96,7 @@ impl Language {
         if self.is_right_to_left() { "rtl" } else { "ltr" }
     }
 
-    /// Whether it is written from right to left.
+    /// Returns true if it is written from right to left.
     #[must_use]
     pub const fn is_right_to_left(self) -> bool {
         matches!(self, Self::Arabic)

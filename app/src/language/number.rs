@@ -24,7 +24,7 @@ struct Style {
     group_size: usize,
     /// Digits required before the first separator: Spanish writes 1250 and 12.500.
     least_before_group: usize,
-    /// Whether the currency comes first.
+    /// True if the currency comes first.
     currency_first: bool,
 }
 

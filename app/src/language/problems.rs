@@ -119,19 +119,19 @@ mod tests {
 
     #[test]
     fn staff_see_the_detail_where_the_message_is_general() {
-        let told = |code: &str, status| {
+        let outcome = |code: &str, status| {
             let problem = ProblemView { status, ..problem(code, "Open the till first.") };
             (problem_for_staff(&problem), speaking(Language::German, || problem_for_staff(&problem)))
         };
         for code in ["wrong_state", "malformed", "list_invalid", "not_allowed", "brand_new"] {
-            let (english, german) = told(code, 409);
+            let (english, german) = outcome(code, 409);
             assert_eq!(english, Hindrance::from("Open the till first.".to_owned()));
             assert_eq!(german.detail.as_deref(), Some("Open the till first."), "{code}");
             assert!(!german.words.contains("Buchung") && !german.words.contains("bei uns"), "{code}: {german:?}");
         }
-        let (_, known) = told("till_closed", 409);
+        let (_, known) = outcome("till_closed", 409);
         assert!(known.words.contains("Kasse") && known.detail.is_none(), "{known:?}");
-        let (_, ours) = told("internal", 500);
+        let (_, ours) = outcome("internal", 500);
         assert!(ours.detail.is_none(), "{ours:?}");
     }
 

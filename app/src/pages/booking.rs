@@ -16,7 +16,7 @@ pub struct Booking {
     pub booking: BookingView,
     /// Its show.
     pub show: ShowFacts,
-    /// Whether the buyer has just given a card on the gateway's page.
+    /// True if the buyer has just given a card on the gateway's page.
     pub is_submitted: bool,
 }
 

@@ -146,7 +146,7 @@ pub struct Choice {
     pub note: String,
     /// Path of the page with this choice.
     pub href: String,
-    /// Whether it is the current choice.
+    /// True if it is the current choice.
     pub current: bool,
 }
 

@@ -214,8 +214,8 @@ fn colour(hue: i32, saturation: i32, lightness: i32) -> String {
     format!("hsl({hue},{saturation}%,{}%)", lightness.clamp(4, 96))
 }
 
-/// Whether the first directional letter is of a right-to-left script, such as Hebrew or Arabic (Unicode Standard Annex
-/// 9, P2).
+/// Returns true if the first directional letter is of a right-to-left script, such as Hebrew or Arabic (Unicode
+/// Standard Annex 9, P2).
 fn is_right_to_left(title: &str) -> bool {
     let first = title.chars().find(|letter| letter.is_alphabetic());
     first.is_some_and(
@@ -223,7 +223,7 @@ fn is_right_to_left(title: &str) -> bool {
     )
 }
 
-/// Whether a character is as wide as two Latin letters. A line may break before it.
+/// Returns true if a character is as wide as two Latin letters. A line may break before it.
 fn is_wide(letter: char) -> bool {
     matches!(letter, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}'
         | '\u{ff01}'..='\u{ff60}')

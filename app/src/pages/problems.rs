@@ -19,7 +19,7 @@ pub struct ProblemEntry {
     pub code: String,
     /// HTTP status.
     pub status: u16,
-    /// What happened.
+    /// Short description.
     pub title: String,
 }
 

@@ -111,7 +111,7 @@ pub struct Search {
     pub films: Vec<FoundFilm>,
     /// Number of shows found.
     pub count: usize,
-    /// Whether there are further results.
+    /// True if there are further results.
     pub more: bool,
 }
 

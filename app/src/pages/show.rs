@@ -41,13 +41,13 @@ pub struct Show {
     pub rating: String,
     /// Running time, minutes.
     pub running_minutes: u32,
-    /// Whether seats are on sale now.
+    /// True if seats are on sale now.
     pub is_on_sale: bool,
     /// Start of sales, if in the future: `Tue 1 Dec, 10:00`.
     pub opens: Option<String>,
-    /// Whether the organiser paused the sale.
+    /// True if the organiser paused the sale.
     pub is_paused: bool,
-    /// Whether the show was called off.
+    /// True if the show was called off.
     pub is_called_off: bool,
     /// Duration of a waiting list offer, minutes.
     pub offer_minutes: i64,

@@ -1,7 +1,7 @@
 //! The buyer's form of the checkout, stored for this tab so that it survives a reload or a declined card.
 //!
 //! Names and addresses only, nothing of a card. Removed after a purchase, and with the tab. For a signed-in buyer only
-//! the other fields are stored, because the page knows the account's. They are restored for the same account only, as
+//! the other fields are stored, because the page has the account's. They are restored for the same account only, as
 //! another person may use the computer next.
 
 use domain::api::cancelling::IfLate;
@@ -20,7 +20,7 @@ pub struct BuyerDetails {
     pub name: String,
     /// Of the buyer.
     pub email: String,
-    /// Whether the tickets are for a friend.
+    /// True if the tickets are for a friend.
     pub for_friend: bool,
     /// Of the friend.
     pub friend_name: String,
@@ -39,12 +39,12 @@ impl BuyerDetails {
         typed.is_for(account).then_some(typed)
     }
 
-    /// Whether the fields may be shown to this account. A guest may have signed in since.
+    /// Returns true if the fields may be shown to this account. A guest may have signed in since.
     fn is_for(&self, account: Option<&str>) -> bool {
         self.account.is_none() || self.account.as_deref() == account
     }
 
-    /// Whether nothing was typed.
+    /// Returns true if nothing was typed.
     fn is_empty(&self) -> bool {
         *self == Self { account: self.account.clone(), ..Self::default() }
     }

@@ -29,13 +29,13 @@ pub struct RequestedSeats {
 }
 
 impl RequestedSeats {
-    /// Whether nothing is requested.
+    /// Returns true if nothing is requested.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.seats.is_empty() && self.places.is_empty()
     }
 
-    /// Whether the checksum matches these names: seats before areas, each in ascending order.
+    /// Returns true if the checksum matches these names: seats before areas, each in ascending order.
     pub fn has_checksum_of<'a>(&self, names: impl Iterator<Item = &'a str>) -> bool {
         self.checksum == Some(checksum_of(names))
     }

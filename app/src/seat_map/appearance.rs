@@ -60,14 +60,14 @@ impl SeatAppearance {
         })
     }
 
-    /// Whether the seat can no longer be taken. A locked seat may become free at any moment, and a press explains that,
-    /// so it is not disabled.
+    /// Returns true if the seat can no longer be taken. A locked seat may become free at any moment, and a press
+    /// explains that, so it is not disabled.
     #[must_use]
     pub const fn is_out_of_reach(self) -> bool {
         matches!(self, Self::Booked | Self::Blocked)
     }
 
-    /// Whether a tap takes or releases the seat. Taps on other seats only show an explanation.
+    /// Returns true if a tap takes or releases the seat. Taps on other seats only show an explanation.
     #[must_use]
     pub const fn can_be_tapped(self) -> bool {
         matches!(self, Self::Available | Self::Mine | Self::Asked)

@@ -1,6 +1,6 @@
 //! The island: a skeleton from the server, which the browser replaces with the live map.
 //!
-//! The map is mounted, not hydrated: the server knows no seat states, so there is nothing to hydrate, and the module
+//! The map is mounted, not hydrated: the server renders no seat states, so there is nothing to hydrate, and the module
 //! saves the code for it (about a third).
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]

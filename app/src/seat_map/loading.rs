@@ -104,7 +104,7 @@ async fn read(path: &str, is_wanted: impl Fn() -> bool, mut on_failure: impl FnM
     }
 }
 
-/// Whether a retry cannot succeed: the request was wrong, or there is no such room.
+/// Returns true if a retry cannot succeed: the request was wrong, or there is no such room.
 fn is_final(failure: &Failure) -> bool {
     (400..500).contains(&failure.status()) && failure.status() != 429
 }

@@ -103,7 +103,7 @@ impl RoomPlan {
         &self.plan
     }
 
-    /// Whether this section's rows are loaded.
+    /// Returns true if this section's rows are loaded.
     #[must_use]
     pub fn is_loaded(&self, section: usize) -> bool {
         self.plan.sections.get(section).is_some_and(|section| !section.rows.is_empty())

@@ -46,7 +46,7 @@ pub(super) type SeatListener = Rc<dyn Fn(SeatIndex)>;
 pub struct Session {
     /// The show.
     pub show: Uuid,
-    /// Whether seats cannot be taken from this map. A tap then asks who has the seat.
+    /// True if seats cannot be taken from this map. A tap then asks who has the seat.
     pub is_read_only: bool,
     /// The room plan, once loaded.
     pub room: PageSignal<Option<Arc<RoomPlan>>>,
@@ -54,7 +54,7 @@ pub struct Session {
     pub load_failure: PageSignal<Option<String>>,
     /// Number of the current load of the room. An older load stops when it sees a newer number.
     pub(super) room_load: PageCell<u64>,
-    /// Whether a first snapshot has been read. Before that no seat is known to be free.
+    /// True if a first snapshot has been read. Before that no seat is known to be free.
     pub is_map_known: PageSignal<bool>,
     /// The section on screen, in a large room.
     pub section: PageSignal<Option<usize>>,
@@ -72,9 +72,9 @@ pub struct Session {
     pub(super) left_section: PageCell<Option<(usize, bool)>>,
     /// The categories to highlight, one bit each by their number modulo eight. Zero means all.
     pub category_filter: PageSignal<u64>,
-    /// Whether the section cards of a large room are drawn.
+    /// True if the section cards of a large room are drawn.
     pub(super) is_overview_drawn: PageSignal<bool>,
-    /// Whether the canvas shows the large room, or will with the next frame of the painting worker.
+    /// True if the canvas shows the large room, or will with the next frame of the painting worker.
     pub is_canvas_painted: PageSignal<bool>,
     pub(super) canvas: PageCell<Option<SendWrapper<Box<dyn PaintTarget>>>>,
     /// The seat pointed at last.
@@ -87,7 +87,7 @@ pub struct Session {
     pub(super) appearance: PageSignal<u64>,
     /// Places left per area, live.
     pub places_left: PageSignal<Vec<(AreaIndex, u32)>>,
-    /// Whether the server said that the waiting list comes first.
+    /// True if the server said that the waiting list comes first.
     pub are_others_waiting: PageSignal<bool>,
     /// Status of the live connection.
     pub connection_status: PageSignal<ConnectionStatus>,
@@ -110,7 +110,7 @@ pub struct Session {
     pub(super) is_payment_pending: PageCell<bool>,
     /// The hold that was booked from this page, and its booking.
     pub(super) booked_hold: PageCell<Option<(Uuid, Uuid)>>,
-    /// Whether a request for more time is pending.
+    /// True if a request for more time is pending.
     pub is_extending: PageSignal<bool>,
     /// Set while the countdown is at zero and the server has not confirmed the expiry.
     pub(super) expiry_check: PageCell<Option<ExpiryCheck>>,
@@ -183,7 +183,7 @@ impl Session {
         signal.unwrap_or_else(|| PageSignal::new(SeatAppearance::Blocked))
     }
 
-    /// Whether the hold is being paid for or is about to be.
+    /// Returns true if the hold is being paid for or is about to be.
     #[must_use]
     pub fn is_paying(self) -> bool {
         self.is_payment_pending.get_value() || self.cart.with_untracked(Cart::is_paying)
@@ -212,7 +212,7 @@ impl Session {
         held.or_else(drawn).unwrap_or_else(|| say!("map.some_seat", number = seat))
     }
 
-    /// Whether the map is drawn, or cannot be for now. Deferred parts load from then on.
+    /// Returns true if the map is drawn, or cannot be for now. Deferred parts load from then on.
     #[must_use]
     pub(super) fn is_drawn(self) -> bool {
         // The section cards of a large room are a deferred part themselves: the others wait for them.
@@ -224,7 +224,7 @@ impl Session {
             || self.connection_status.get() == ConnectionStatus::Offline
     }
 
-    /// Whether no seat and no place is free; false while that is unknown.
+    /// Returns true if no seat and no place is free; false while that is unknown.
     #[must_use]
     pub fn is_sold_out(self) -> bool {
         if !self.is_map_known.get() || self.room.with(Option::is_none) {

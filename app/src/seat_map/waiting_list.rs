@@ -102,7 +102,7 @@ pub fn waiting_box(session: Session) -> impl IntoView {
 }
 
 impl WaitingEntry {
-    /// Whether the entry may change by itself. Not polled during a payment.
+    /// Returns true if the entry may change by itself. Not polled during a payment.
     fn is_polled(self) -> bool {
         self.place.with_untracked(|place| place.as_ref().is_some_and(may_change)) && !self.session.is_paying()
     }
@@ -113,7 +113,7 @@ impl WaitingEntry {
         self.place.with(|place| place.as_ref().map(|place| state_at(place, held, clock::server_now())))
     }
 
-    /// Whether the cart's hold is the offer.
+    /// Returns true if the cart's hold is the offer.
     fn is_in_cart(self) -> bool {
         let held = self.session.cart.with_untracked(|cart| cart.held().map(|held| held.id));
         self.place.with_untracked(|place| held.is_some() && held == offered_hold(place.as_ref()))
@@ -209,12 +209,12 @@ impl WaitingEntry {
     }
 }
 
-/// Whether the entry can change without the visitor: an offer comes or lapses.
+/// Returns true if the entry can change without the visitor: an offer comes or lapses.
 fn may_change(place: &WaitingView) -> bool {
     matches!(place.state, WaitingState::Waiting | WaitingState::Offered)
 }
 
-/// Whether a hold is offered that was not offered before. The same offer again is not new.
+/// Returns true if a hold is offered that was not offered before. The same offer again is not new.
 fn is_new_offer(known: Option<&WaitingView>, place: Option<&WaitingView>) -> bool {
     offered_hold(place).is_some() && offered_hold(place) != offered_hold(known)
 }

@@ -1,6 +1,6 @@
 //! The island of a show's waiting room.
 //!
-//! It knows the visitor's own place. The state of the room arrives over the show's socket, as one frame for all
+//! It has the visitor's own place. The state of the room arrives over the show's socket, as one frame for all
 //! visitors, and by polling, which also works without a socket. When the visitor is called and the tab is visible, it
 //! enters by itself.
 
@@ -49,7 +49,7 @@ struct Visit {
     view: RwSignal<Option<QueueView>>,
     error: RwSignal<Option<String>>,
     busy: RwSignal<bool>,
-    /// Whether a puzzle is being solved, as joining from a busy network requires.
+    /// True if a puzzle is being solved, as joining from a busy network requires.
     solving: RwSignal<bool>,
     socket: StoredValue<Option<Socket>, LocalStorage>,
     /// The idempotency key of the current intent, kept over retries.

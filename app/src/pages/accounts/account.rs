@@ -125,7 +125,7 @@ fn line(booking: BookingSummary) -> impl IntoView {
 pub(crate) fn state_words(booking: &BookingSummary) -> String {
     match (booking.state, booking.money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
-        // A bounced refund comes first, whatever the state of the money.
+        // A bounced refund comes first, regardless of the payment state.
         _ if booking.came_back => say!("account.state_came_back"),
         (_, MoneyState::Refunding) => say!("account.state_refunding"),
         (_, MoneyState::Refunded) => say!("account.state_refunded"),

@@ -61,8 +61,8 @@ impl Canvas {
         Some(Self { element: element.clone(), context, looks, raster })
     }
 
-    /// Whether the canvas belongs to that element and matches its current size and the current colours. After a change
-    /// of theme or orientation all must be painted again.
+    /// Returns true if the canvas belongs to that element and matches its current size and the current colours. After a
+    /// change of theme or orientation all must be painted again.
     pub fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool {
         self.element == *element && Looks::of(element, size, &self.context).as_ref() == Some(&self.looks)
     }

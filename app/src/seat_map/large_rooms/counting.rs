@@ -1,5 +1,5 @@
-//! Counts the free seats of each section: at once on a quiet map, and once a second in a rush. Nobody can read numbers
-//! that change faster, and each change costs a layout.
+//! Counts the free seats of each section: at once on a quiet map, and once a second in a rush. Numbers that
+//! change faster are unreadable, and each change costs a layout.
 
 use std::time::Duration;
 

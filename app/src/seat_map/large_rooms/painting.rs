@@ -106,7 +106,7 @@ fn place_canvas(session: Session, place: &HtmlElement) {
     }
     let is_renewed = session.canvas.update_value(|canvas| canvas.as_mut().is_some_and(|canvas| canvas.renew(size)));
     if !is_renewed {
-        // The old canvas goes first: both would need twice the memory.
+        // The old canvas is removed first: both would need twice the memory.
         session.canvas.set_value(None);
         session.canvas.set_value(new_canvas(session, place, size).map(SendWrapper::new));
     }

@@ -7,6 +7,6 @@ pub struct PendingCounts {
     pub(super) touched: Vec<bool>,
     /// Time of the last count, on the monotonic clock.
     pub(super) counted_at: f64,
-    /// Whether a count is scheduled.
+    /// True if a count is scheduled.
     pub(super) is_due: bool,
 }

@@ -6,9 +6,9 @@ use super::dots::Paint;
 
 /// A canvas for a large room. A trait object, so that its code can load after the map.
 pub(in crate::seat_map) trait PaintTarget {
-    /// Whether it takes dots now. A worker is not ready until it has taken the previous ones.
+    /// Returns true if it takes dots now. A worker is not ready until it has taken the previous ones.
     fn is_ready(&self) -> bool;
-    /// Whether it is on the page with the current size, theme and plan size.
+    /// Returns true if it is on the page with the current size, theme and plan size.
     fn is_current(&self, size: (i32, i32)) -> bool;
     /// Adapts to the current size and theme; all dots must be painted again. Returns false if a new canvas is needed.
     fn renew(&mut self, size: (i32, i32)) -> bool;

@@ -35,14 +35,14 @@ pub struct ConnectionState {
 }
 
 impl ConnectionState {
-    /// Whether a connection is open or opening and has been silent for too long.
+    /// Returns true if a connection is open or opening and has been silent for too long.
     pub(super) fn is_silent(&self, now: f64) -> bool {
         self.socket.is_some() && has_elapsed(LONGEST_SILENCE_MS, self.received_at, now)
     }
 }
 
-/// Whether more than `limit_ms` passed between two readings of the device's wall clock. True for a clock that was set
-/// back, because nothing is known then.
+/// Returns true if more than `limit_ms` passed between two readings of the device's wall clock. True for a clock that
+/// was set back, because nothing is known then.
 pub(super) fn has_elapsed(limit_ms: f64, since: f64, now: f64) -> bool {
     !(0.0..limit_ms).contains(&(now - since))
 }

@@ -16,7 +16,7 @@ use crate::seat_map::own_seats::offer::Offer;
 pub struct Notice {
     /// The text.
     pub text: String,
-    /// Whether a button requests the lost seats again.
+    /// True if a button requests the lost seats again.
     pub may_ask_again: bool,
     /// A booking to link to.
     pub booking: Option<Uuid>,
@@ -24,7 +24,7 @@ pub struct Notice {
     pub offer: Option<Offer>,
     /// A locked seat that the visitor can watch with one tap.
     pub watchable: Option<SeatIndex>,
-    /// Whether it is good news, which a screen reader announces politely.
+    /// True if it is good news, which a screen reader announces politely.
     pub is_good: bool,
     /// Put in front of the page title, for visitors in another tab.
     pub headline: Option<String>,
@@ -77,7 +77,7 @@ impl Notice {
         Self { text: sentences.join(" "), ..self }
     }
 
-    /// Whether the visitor's other seats are safe, with no other message.
+    /// Says whether the visitor's other seats are safe, with no other message.
     #[must_use]
     pub fn others_status(others: bool) -> Self {
         Self::new(if others { say!("map.others_are_safe") } else { say!("map.pick_another") })

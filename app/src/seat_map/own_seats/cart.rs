@@ -108,37 +108,37 @@ impl Cart {
         self.want_places.iter().fold(self.want.len(), |sum, places| sum + places.quantity as usize)
     }
 
-    /// Whether nothing is wanted.
+    /// Returns true if nothing is wanted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.want.is_empty() && self.want_places.is_empty()
     }
 
-    /// Whether there are seats or places of an expired hold.
+    /// Returns true if there are seats or places of an expired hold.
     #[must_use]
     pub fn has_lost(&self) -> bool {
         !(self.lost.is_empty() && self.lost_places.is_empty())
     }
 
-    /// Whether the visitor wants this seat.
+    /// Returns true if the visitor wants this seat.
     #[must_use]
     pub fn wants(&self, seat: SeatIndex) -> bool {
         self.want.binary_search(&seat).is_ok()
     }
 
-    /// Whether the server has granted this seat.
+    /// Returns true if the server has granted this seat.
     #[must_use]
     pub fn holds(&self, seat: SeatIndex) -> bool {
         self.held.as_ref().is_some_and(|held| held.seats.iter().any(|line| line.seat == seat))
     }
 
-    /// Whether the hold matches the wish and no request is in flight.
+    /// Returns true if the hold matches the wish and no request is in flight.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.in_flight.is_none() && self.want == self.held_seats() && self.want_places == self.held_places()
     }
 
-    /// Whether a payment is in progress.
+    /// Returns true if a payment is in progress.
     #[must_use]
     pub fn is_paying(&self) -> bool {
         self.held.as_ref().is_some_and(|held| held.paying)
@@ -208,7 +208,7 @@ impl Cart {
         self.lost_places.clear();
     }
 
-    /// Whether a request is due.
+    /// Returns true if a request is due.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.in_flight.is_none() && self.intent().is_some()

@@ -8,7 +8,7 @@ use crate::browser::events;
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::session::Session;
 
-/// How long a local correction of the map is kept without confirmation, milliseconds.
+/// Lifetime of a local correction of the map without confirmation, milliseconds.
 const CORRECTION_MS: u32 = 2_000;
 
 /// Changes the cart, then repaints the affected seats.

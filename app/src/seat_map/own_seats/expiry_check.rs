@@ -5,6 +5,6 @@
 pub struct ExpiryCheck {
     /// Time at which the hold is given up without an answer, on the monotonic clock.
     pub(super) deadline: f64,
-    /// Whether a request is in flight.
+    /// True if a request is in flight.
     pub(super) is_requested: bool,
 }

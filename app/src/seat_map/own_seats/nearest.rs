@@ -1,6 +1,6 @@
 //! Finds the free seats nearest to the visitor's own seats.
 //!
-//! Seats beside the party come first, then its row, then the nearest row. Pure; knows the loaded sections only.
+//! Seats beside the party come first, then its row, then the nearest row. Pure; considers the loaded sections only.
 
 use domain::api::{SEAT_PITCH, SeatKind};
 use domain::seats::SeatIndex;
@@ -138,7 +138,7 @@ impl SeatPosition {
         (self.x - other.x).pow(2) + (self.y - other.y).pow(2)
     }
 
-    /// Whether two seats are neighbours: no seat and no aisle between them.
+    /// Returns true if two seats are neighbours: no seat and no aisle between them.
     fn is_beside(&self, other: &Self) -> bool {
         self.row == other.row
             && self.seat.abs_diff(other.seat) == 1

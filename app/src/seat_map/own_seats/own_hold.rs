@@ -1,6 +1,6 @@
 //! The visitor's own hold: reads it from the server, counts it down and explains its end.
 //!
-//! A hold ends by release, expiry or booking. Only the first two lose seats, and only the server knows which one
+//! A hold ends by release, expiry or booking. Only the first two lose seats, and only the server can say which one
 //! happened: a countdown at zero therefore triggers a request and is no answer.
 
 use domain::api::HoldView;

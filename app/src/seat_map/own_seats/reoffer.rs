@@ -32,11 +32,11 @@ const PATIENCE_MS: u32 = 2_000;
 /// Progress of the offer.
 #[derive(Default)]
 struct ReofferState {
-    /// Whether the sections of the seats were requested, in a large room.
+    /// True if the sections of the seats were requested, in a large room.
     is_requested: bool,
     /// The last offer.
     offered: Option<Notice>,
-    /// Whether the offer has ended.
+    /// True if the offer has ended.
     is_over: bool,
 }
 

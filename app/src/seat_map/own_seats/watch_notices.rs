@@ -40,7 +40,7 @@ fn offer_freed_seat(session: Session, seat: SeatIndex) {
     session.notice.set(Some(Notice::watched_seat_free(&name, offer)));
 }
 
-/// Whether the notice on show says that this seat is free.
+/// Returns true if the notice on show says that this seat is free.
 fn is_announced_free(session: Session, seat: SeatIndex) -> bool {
     let headline = Notice::watched_seat_free(&session.seat_name(seat), None).headline;
     session.notice.with_untracked(|notice| notice.as_ref().is_some_and(|notice| notice.headline == headline))

@@ -6,7 +6,7 @@ use domain::seats::{SeatIndex, SeatState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watched {
     pub(in crate::seat_map) seat: SeatIndex,
-    /// Whether the visitor has been notified that it is free.
+    /// True if the visitor has been notified that it is free.
     pub(super) is_notified: bool,
 }
 

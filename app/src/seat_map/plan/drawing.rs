@@ -60,7 +60,7 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &Frame, with_focus: bool)
     out
 }
 
-/// Whether seats of this kind carry their category's mark. Other kinds have a shape of their own.
+/// Returns true if seats of this kind carry their category's mark. Other kinds have a shape of their own.
 #[must_use]
 pub fn has_mark(kind: SeatKind) -> bool {
     !matches!(kind, SeatKind::Wheelchair | SeatKind::Companion)

@@ -30,7 +30,7 @@ struct Minimap {
     dots: RefCell<Dots>,
     canvas: RefCell<Option<Canvas>>,
     element: NodeRef<html::Canvas>,
-    /// Whether a paint is scheduled for the next frame.
+    /// True if a paint is scheduled for the next frame.
     is_scheduled: Cell<bool>,
 }
 

@@ -33,7 +33,7 @@ type Reaction = fn(&Plane, &Event);
 pub struct MapView {
     /// Magnification; 1 is the whole room.
     pub zoom: PageSignal<f64>,
-    /// Whether the largest magnification is reached.
+    /// True if the largest magnification is reached.
     pub largest: PageSignal<bool>,
     /// The part in view, in percent of the map: left, top, width, height. `None` if all of it is.
     pub part: PageSignal<Option<[f64; 4]>>,

@@ -65,7 +65,7 @@ pub fn from(seat: (i32, i32), focus: [i32; 3], first_row: i32) -> Sight {
 }
 
 impl Sight {
-    /// Whether the seat is so far to the side that buyers must know before they pay.
+    /// Returns true if the seat is so far to the side that buyers must know before they pay.
     #[must_use]
     pub fn is_restricted(&self) -> bool {
         self.aside.abs() >= RESTRICTED_DEGREES

@@ -1,4 +1,4 @@
-//! Parts of the page that load after the map. Their code is in modules of its own, which the browser loads when a part
+//! Parts of the page that load after the map. Their code is in separate modules, which the browser loads when a part
 //! is first shown, so that a first tap on a seat does not wait for it.
 //!
 //! `xtask/src/site.rs` splits the module at functions marked [`wasm_split`](leptos::wasm_split::wasm_split), with all

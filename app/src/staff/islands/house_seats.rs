@@ -1,9 +1,9 @@
-//! The seats of a room as boxes to tick, row by row: those the house keeps, and those somebody is choosing.
+//! The seats of a room as checkboxes, row by row, to choose house seats.
 //!
-//! Rendered by the server, as part of a form that is sent without a script: every seat is a stop of the Tab key then.
-//! Awake, the room is one stop, and the arrow keys lead from seat to seat as on the map people sell from.
+//! The server renders it as part of a form that works without a script; every seat is then a Tab stop. Once hydrated,
+//! the room is one Tab stop, and the arrow keys move from seat to seat as on the seat map.
 
-#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,37 +19,37 @@ use crate::language::Arg;
 use crate::say;
 use crate::seat_map::plan::steps::{Step, Steps};
 
-/// Groups of messages the island uses; its page carries them.
+/// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["house"];
 
 /// A row of the room.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HouseRow {
-    /// The part of the room it is in; empty in a room of one part.
+    /// Its section; empty in a room without sections.
     pub section: String,
-    /// Where its seats are.
+    /// The places of its seats.
     pub view: RowView,
-    /// What each of them is called in the whole room.
+    /// The seats' full names.
     pub labels: Vec<String>,
 }
 
-/// Boxes to tick, one a seat.
+/// A checkbox per seat.
 #[island]
 pub fn StaffHouseSeats(
     /// The rows of the room.
     rows: Vec<HouseRow>,
-    /// What the house keeps, and why.
+    /// The house seats and their reasons.
     kept: Vec<(SeatIndex, String)>,
-    /// Names of seats that are ticked.
+    /// Names of the ticked seats.
     chosen: Vec<String>,
 ) -> impl IntoView {
     let steps = StoredValue::new(Steps::new(rows.iter().map(|row| &row.view)));
     let kept: BTreeMap<SeatIndex, String> = kept.into_iter().collect();
     let chosen: BTreeSet<String> = chosen.into_iter().collect();
-    // The seat the Tab key stops at; until this is awake it stops at each.
+    // The seat with the Tab stop; `None` before hydration, when every seat is one.
     let stop = RwSignal::new(None::<SeatIndex>);
     Effect::new(move |_| stop.set(steps.with_value(|steps| steps.start(|_| true))));
-    let pressed = move |event: KeyboardEvent| {
+    let on_key = move |event: KeyboardEvent| {
         let Some(seat) = seat_of(&event) else { return };
         let Some(step) = Step::of_key(&event.key(), event.ctrl_key() || event.meta_key()) else { return };
         event.prevent_default();
@@ -57,14 +57,14 @@ pub fn StaffHouseSeats(
         stop.set(Some(next));
         browser::focus(&id_of(next));
     };
-    let entered = move |event: FocusEvent| {
+    let on_focus = move |event: FocusEvent| {
         if let Some(seat) = seat_of(&event) {
             stop.set(Some(seat));
         }
     };
     let rows = rows.into_iter().map(|row| one_row(row, &kept, &chosen, stop)).collect_view();
     view! {
-        <div class="house-plan" data-testid="house-plan" dir="ltr" on:keydown=pressed on:focusin=entered>{rows}</div>
+        <div class="house-plan" data-testid="house-plan" dir="ltr" on:keydown=on_key on:focusin=on_focus>{rows}</div>
     }
 }
 
@@ -119,7 +119,7 @@ fn id_of(seat: SeatIndex) -> String {
     format!("house-seat-{seat}")
 }
 
-/// The seat an event is about, if it is about one.
+/// The seat of an event.
 fn seat_of(event: &web_sys::Event) -> Option<SeatIndex> {
     let element: web_sys::Element = event.target()?.dyn_into().ok()?;
     element.get_attribute("data-seat")?.parse().ok()

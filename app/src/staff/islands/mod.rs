@@ -1,5 +1,5 @@
-//! Islands of people who work in a theatre, a folder a room. They are in a module of their own, which no customer
-//! loads; each is called `Staff…`, which is how `frontend/static/boot.js` knows.
+//! Islands of theatre staff, one module per section. They are in their own WebAssembly module, which customers never
+//! load. Each is named `Staff…`, which `frontend/static/boot.js` relies on.
 
 pub mod box_office;
 pub mod door;
@@ -10,7 +10,7 @@ use leptos::prelude::*;
 
 use crate::language::Hindrance;
 
-/// What stood in the way, in the language of the page; what the API says of it besides is English.
+/// An error in the language of the page, with the API's English detail.
 pub(crate) fn in_the_way(hindrance: Hindrance) -> impl IntoView {
     let Hindrance { words, detail } = hindrance;
     view! { {words}{detail.map(|detail| view! { " "<bdi lang="en">{detail}</bdi> })} }

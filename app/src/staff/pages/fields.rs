@@ -57,7 +57,7 @@ impl Field {
         Self { value: typed.into(), refusal: Some(refusal) }
     }
 
-    /// Whether the field has an error.
+    /// Returns true if the field has an error.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         self.refusal.is_some()

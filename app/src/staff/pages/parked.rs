@@ -31,7 +31,7 @@ pub struct ParkedPage {
     pub parked: Vec<ParkedView>,
     /// The refused form, if any.
     pub refused: Option<ParkedForm>,
-    /// Whether a decision was just made.
+    /// True if a decision was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Hindrance>,

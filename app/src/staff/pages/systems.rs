@@ -36,7 +36,7 @@ pub struct Systems {
 pub struct SystemsForm {
     /// Name of the key.
     pub key_name: String,
-    /// Whether it may read names and addresses of buyers.
+    /// True if it may read names and addresses of buyers.
     pub reads_people: bool,
     /// The typed reason.
     pub key_reason: Field,

@@ -20,7 +20,7 @@ pub struct Team {
     pub people: Vec<StaffView>,
     /// The refused form values.
     pub form: TeamForm,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Hindrance>,
@@ -172,7 +172,7 @@ pub struct Acts {
     pub desk: Desk,
     /// The entries, newest first, with their local time, `2026-12-07T19:42:07`.
     pub lines: Vec<(AuditView, String)>,
-    /// Whether this is a page of older entries.
+    /// True if this is a page of older entries.
     pub is_later_page: bool,
     /// The number before which older entries follow.
     pub before: Option<i64>,

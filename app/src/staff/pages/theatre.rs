@@ -22,7 +22,7 @@ pub struct TheatrePage {
     pub reason: String,
     /// Idempotency key of the change.
     pub key: String,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Hindrance>,

@@ -1,4 +1,4 @@
-//! What is held for people who called: to be sold when they come, or let go.
+//! Seats held for callers: sold when they come, or released.
 
 use domain::api::box_office::CallerHoldView;
 use domain::till::Means;
@@ -8,7 +8,7 @@ use super::selling::Selling;
 use crate::language::Arg;
 use crate::say;
 
-/// The list; nothing where nothing is held.
+/// The list of caller holds; hidden while empty.
 pub(super) fn list(selling: Selling) -> impl IntoView {
     let is_empty = move || selling.callers.with(Vec::is_empty);
     view! {
@@ -36,7 +36,7 @@ fn line(selling: Selling, caller: CallerHoldView) -> impl IntoView {
                 <button type="button" class="button button-quiet" data-testid="caller-card"
                     on:click=move |_| selling.sell_to_caller(&card, Means::Card)>{say!("box_office.card")}</button>
                 <button type="button" class="button button-quiet" data-testid="caller-let-go"
-                    on:click=move |_| selling.let_caller_go(hold)>{say!("box_office.caller_let_go")}</button>
+                    on:click=move |_| selling.release_caller_hold(hold)>{say!("box_office.caller_let_go")}</button>
             </div>
         </li>
     }

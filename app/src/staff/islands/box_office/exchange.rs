@@ -1,5 +1,5 @@
-//! Other seats in place of those of a booking. What changes hands is told before it does; where money goes back, and only
-//! there, a manager is asked for their PIN.
+//! Exchanges the seats of a booking for others. The difference in price is shown before; only a refund needs a
+//! manager's PIN.
 
 use domain::api::HoldView;
 use domain::api::accounts::Password;
@@ -11,41 +11,41 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::asking::Wish;
+use super::pending::SaleIntent;
 use super::selling::Selling;
 use crate::checkout::total_of;
 use crate::say;
 
-/// A booking whose seats are exchanged.
+/// A booking whose seats are being exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchanging {
     /// The booking.
     pub booking: Uuid,
-    /// Its name for people.
+    /// Its reference for people.
     pub reference: String,
-    /// What it cost.
+    /// Its price.
     pub total: Money,
-    /// How it was paid, where that was at the counter.
+    /// Means of payment at the counter; `None` if online.
     pub means: Option<Means>,
-    /// Who can stand for money that goes back.
+    /// Managers who can approve a refund.
     pub managers: Vec<ManagerView>,
 }
 
-/// What an exchange comes to.
+/// The price difference of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// Nothing changes hands.
+    /// None.
     Even,
     /// The customer pays this much more.
     More(Money),
-    /// This much goes back.
+    /// The customer is refunded this much.
     Back(Money),
-    /// It was paid online, and cannot cost more.
+    /// Not allowed: a booking paid online cannot cost more.
     TooDear,
 }
 
 impl Change {
-    /// What a difference in price comes to.
+    /// Classifies a difference.
     fn of(difference: Money) -> Self {
         match difference.minor {
             0 => Self::Even,
@@ -54,7 +54,7 @@ impl Change {
         }
     }
 
-    /// In words, for what was paid like that; `None` is online.
+    /// In words, for this means of payment; `None` is online.
     fn in_words(self, means: Option<Means>) -> String {
         match (self, means) {
             (Self::Even, _) => say!("box_office.exchange_even"),
@@ -78,7 +78,7 @@ impl Change {
 }
 
 impl Exchanging {
-    /// What seats of that price cost them: a guest of the house pays nothing.
+    /// The price of seats that cost `total`: guests of the house pay nothing.
     fn price(&self, total: Money) -> Money {
         if self.means == Some(Means::Free) { Money::new(0, total.currency) } else { total }
     }
@@ -91,13 +91,13 @@ impl Exchanging {
     }
 }
 
-/// What changed hands for a booking that was just made in place of another, in words.
+/// The amount that changed hands for a booking made by an exchange, in words.
 pub(super) fn changed_hands(sold: &CounterBooking) -> Option<String> {
     sold.difference.map(|difference| Change::of(difference).in_words(sold.means))
 }
 
-/// What is exchanged, with the way to another show.
-pub(super) fn what(selling: Selling) -> Option<impl IntoView + use<>> {
+/// The booking being exchanged, with a link to other shows.
+pub(super) fn exchanged_booking(selling: Selling) -> Option<impl IntoView + use<>> {
     let Exchanging { booking, reference, total, .. } = selling.exchange.get()?;
     let others = format!("/staff/{}/box-office/bookings/{booking}/exchange", selling.theatre.get_value());
     Some(view! {
@@ -108,30 +108,30 @@ pub(super) fn what(selling: Selling) -> Option<impl IntoView + use<>> {
     })
 }
 
-/// In place of cash and card while seats are exchanged: what changes hands is the difference.
-pub(super) fn swap(selling: Selling, exchange: Exchanging) -> impl IntoView {
+/// The exchange button, instead of cash and card: only the difference is paid.
+pub(super) fn exchange_form(selling: Selling, exchange: Exchanging) -> impl IntoView {
     let exchange = StoredValue::new(exchange);
     let change = Memo::new(move |_| {
         total_of(selling.session).map(|total| exchange.with_value(|exchange| exchange.change(total)))
     });
-    let goes_back = Memo::new(move |_| matches!(change.get(), Some(Change::Back(_))));
-    let can_be_done = move || match change.get() {
+    let is_refund = Memo::new(move |_| matches!(change.get(), Some(Change::Back(_))));
+    let is_allowed = move || match change.get() {
         None | Some(Change::TooDear) => false,
         Some(Change::Back(_)) => exchange.with_value(|exchange| !exchange.managers.is_empty()),
         Some(Change::Even | Change::More(_)) => true,
     };
-    let is_idle = move || if can_be_done() && selling.ready().is_some() { "false" } else { "true" };
+    let is_idle = move || if is_allowed() && selling.ready().is_some() { "false" } else { "true" };
     let words = move || change.get().map(|change| change.in_words(exchange.with_value(|exchange| exchange.means)));
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        selling.swap();
+        selling.exchange_held();
     };
     view! {
         <form class="counter-swap" novalidate on:submit=submit>
             <p hidden=move || change.get().is_none()>
                 <strong data-testid="difference" data-change=move || change.get().map(Change::as_str)>{words}</strong>
             </p>
-            {move || goes_back.get().then(|| who_stands(selling, exchange.with_value(|exchange| exchange.managers.clone())))}
+            {move || is_refund.get().then(|| approval_fields(selling, exchange.with_value(|exchange| exchange.managers.clone())))}
             <div class="counter-pay">
                 <button type="submit" class="button" data-testid="swap" aria-disabled=is_idle>{say!("box_office.exchange_now")}</button>
             </div>
@@ -139,7 +139,7 @@ pub(super) fn swap(selling: Selling, exchange: Exchanging) -> impl IntoView {
     }
 }
 
-fn who_stands(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
+fn approval_fields(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
     if managers.is_empty() {
         return view! { <p class="quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
     }
@@ -165,19 +165,19 @@ fn who_stands(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
 }
 
 impl Selling {
-    /// Gives what is held in place of the booking that is exchanged.
-    pub(super) fn swap(self) {
-        if self.must_ask_again() {
+    /// Exchanges the booking for the held seats.
+    pub(super) fn exchange_held(self) {
+        if self.is_blocked_by_pending() {
             return;
         }
         let (Some(held), Some(from)) = (untrack(|| self.ready()), self.exchange.get_untracked()) else { return };
         let change = from.change(held.total);
-        let Some((wish, pin)) = self.wish_to_swap(&held, &from, change) else { return };
-        self.ask(Wish::Exchange(from.booking, wish), change.in_words(from.means), pin);
+        let Some((request, pin)) = self.exchange_request(&held, &from, change) else { return };
+        self.send_new(SaleIntent::Exchange(from.booking, request), change.in_words(from.means), pin);
     }
 
-    /// What is asked of the server, and the PIN; nothing, and why, where it would be refused.
-    fn wish_to_swap(
+    /// The request and the PIN. `None`, with an error shown, if it would be refused.
+    fn exchange_request(
         &self,
         held: &HoldView,
         from: &Exchanging,
@@ -199,7 +199,7 @@ impl Selling {
         }
         let written = self.reason.get_untracked().trim().to_owned();
         let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
-        let wish = ExchangeRequest {
+        let request = ExchangeRequest {
             show: self.session.show,
             hold: held.id,
             total_minor: from.price(held.total).minor,
@@ -208,7 +208,7 @@ impl Selling {
             manager,
             pin: None,
         };
-        Some((wish, pin))
+        Some((request, pin))
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_hands_is_the_difference_and_online_money_never_grows() {
+    fn an_exchange_costs_the_difference_and_never_more_for_online_bookings() {
         for (means, total, expected) in [
             (Some(Means::Cash), 1_250, Change::Even),
             (Some(Means::Cash), 2_500, Change::More(euro(1_250))),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_money_goes_is_said_by_how_it_was_paid() {
+    fn a_refund_is_worded_by_means_of_payment() {
         speaking(Language::English, || {
             let said = |means| Change::of(euro(-250)).in_words(means);
             let words = [Some(Means::Cash), Some(Means::Card), None].map(said);

@@ -1,11 +1,11 @@
-//! Islands of the box office: the shows of the day as they fill, and the seat map one sells from.
+//! Islands of the box office: the live list of shows, and the seat map for selling.
 
-#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
-mod asking;
 mod callers;
 mod exchange;
 mod panel;
+mod pending;
 mod seat;
 mod selling;
 mod shows;
@@ -24,19 +24,19 @@ use crate::say;
 use crate::seat_map::session::Session;
 use crate::seat_map::{room, skeleton, start};
 
-/// Groups of messages these islands use; their pages carry them.
+/// Groups of messages these islands use. Their pages carry them.
 pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common", "box_office"];
 
-/// The seat map of a show with the counter beside it. Mounted, not hydrated, as the seat map itself.
+/// The seat map of a show with the counter beside it. Mounted, not hydrated, like the customers' seat map.
 #[island]
 pub fn StaffCounter(
     /// The theatre.
     theatre: String,
     /// The show.
     show: Uuid,
-    /// Whether it is sold no more: then one sees whose the seats are, and sells none.
+    /// True if the show is no longer on sale: seats can only be looked up.
     for_looking: bool,
-    /// The booking whose seats are exchanged, if one is.
+    /// The booking being exchanged, if any.
     exchange: Option<Exchanging>,
 ) -> impl IntoView {
     let place = NodeRef::<Div>::new();
@@ -59,7 +59,7 @@ pub fn StaffCounter(
 fn parts(selling: Selling) -> impl IntoView {
     let session = selling.session;
     let beside = if session.is_read_only {
-        Either::Left(panel::of_closed(selling))
+        Either::Left(panel::lookup_panel(selling))
     } else {
         Either::Right(panel::panel(selling))
     };

@@ -1,4 +1,4 @@
-//! Beside the map: what is held and what it costs, cash or card, and what was sold last.
+//! The panel beside the map: held seats, total, cash or card, and the last sale.
 
 use domain::api::box_office::CounterBooking;
 use domain::till::Means;
@@ -6,7 +6,7 @@ use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
 use super::selling::{CALLER_MINUTES, Selling};
-use super::{asking, callers, exchange, seat};
+use super::{callers, exchange, pending, seat};
 use crate::browser::ids;
 use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
 use crate::language::{current, money};
@@ -14,7 +14,7 @@ use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::staff::islands::in_the_way;
 
-/// The counter.
+/// The panel of a show on sale.
 pub(super) fn panel(selling: Selling) -> impl IntoView {
     let session = selling.session;
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
@@ -22,9 +22,9 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
     view! {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             {move || selling.sold.get().map(|sold| last_sale(selling, sold))}
-            {move || seat::whose(selling)}
-            {seat::not_told(selling)}
-            {move || exchange::what(selling)}
+            {move || seat::holder_view(selling)}
+            {seat::lookup_error(selling)}
+            {move || exchange::exchanged_booking(selling)}
             <div class="cart-head">
                 <h2>{say!("cart.title")}</h2>
                 {countdown::countdown(session)}
@@ -38,8 +38,8 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
                 hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get().map(in_the_way)}</p>
             {move || match (selling.unanswered.get(), selling.exchange.get()) {
-                (Some(asked), _) => EitherOf3::A(asking::again(selling, asked)),
-                (None, Some(booking)) => EitherOf3::B(exchange::swap(selling, booking)),
+                (Some(asked), _) => EitherOf3::A(pending::retry_panel(selling, asked)),
+                (None, Some(booking)) => EitherOf3::B(exchange::exchange_form(selling, booking)),
                 (None, None) => EitherOf3::C(view! {
                     <div class="counter-pay">
                         {pay(selling, Means::Cash, say!("box_office.cash"), "sell-cash")}
@@ -53,18 +53,18 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
     }
 }
 
-/// Beside the map of a show that is sold no more: whose the seats are.
-pub(super) fn of_closed(selling: Selling) -> impl IntoView {
+/// The panel of a show no longer on sale: who has a seat.
+pub(super) fn lookup_panel(selling: Selling) -> impl IntoView {
     view! {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             <p class="quiet">{say!("box_office.tap_for_whose")}</p>
-            {move || seat::whose(selling)}
-            {seat::not_told(selling)}
+            {move || seat::holder_view(selling)}
+            {seat::lookup_error(selling)}
         </aside>
     }
 }
 
-/// Not disabled, so that the focus stays where it is: until something can be sold it does nothing.
+/// Not disabled, so that the focus stays. It does nothing until something can be sold.
 fn pay(selling: Selling, means: Means, words: String, test: &'static str) -> impl IntoView {
     let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
     view! {
@@ -73,7 +73,7 @@ fn pay(selling: Selling, means: Means, words: String, test: &'static str) -> imp
     }
 }
 
-/// What is rarely needed: a name, a mail, a guest of the house, house seats.
+/// Rarely used actions: name, e-mail, free tickets, house seats, caller holds.
 fn more(selling: Selling) -> impl IntoView {
     let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
     let field = |id: &'static str, kind: &'static str, label: String, most: &'static str, text: RwSignal<String>| {
@@ -95,7 +95,7 @@ fn more(selling: Selling) -> impl IntoView {
                 <button type="button" class="button button-quiet" data-testid="sell-free" aria-disabled=is_idle
                     on:click=move |_| selling.sell(Means::Free)>{say!("box_office.free")}</button>
                 <button type="button" class="button button-quiet" data-testid="keep-seats" aria-disabled=is_idle
-                    on:click=move |_| selling.keep()>{say!("box_office.keep")}</button>
+                    on:click=move |_| selling.keep_for_house()>{say!("box_office.keep")}</button>
                 <button type="button" class="button button-quiet" data-testid="hold-for-caller" aria-disabled=is_idle
                     on:click=move |_| selling.hold_for_caller()>{say!("box_office.hold_for_caller", minutes = CALLER_MINUTES)}</button>
             </div>

@@ -1,4 +1,4 @@
-//! Whose a seat is that was tapped and could not be taken.
+//! Shows who has a seat that was tapped and could not be taken.
 
 use domain::api::box_office::SeatHolder;
 use domain::seats::SeatIndex;
@@ -9,8 +9,8 @@ use crate::language::Arg;
 use crate::say;
 use crate::staff::islands::in_the_way;
 
-/// Whose it is, with what can be done about it.
-pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
+/// The holder of the seat, with possible actions.
+pub(super) fn holder_view(selling: Selling) -> Option<impl IntoView + use<>> {
     let (seat, holder) = selling.holder.get()?;
     let name = selling.session.seat_name(seat);
     let words = in_words(&name, &holder);
@@ -20,7 +20,7 @@ pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
         }
         _ => None,
     };
-    // Once nothing is sold any more, nothing is put back on sale.
+    // Nothing is put back on sale after the end of sales.
     let is_kept = matches!(holder, SeatHolder::House { .. }) && !selling.session.is_read_only;
     Some(view! {
         <div class="counter-whose" data-testid="whose">
@@ -31,11 +31,11 @@ pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
     })
 }
 
-/// What stood in the way of asking whose it is.
-pub(super) fn not_told(selling: Selling) -> impl IntoView {
+/// The error of the lookup.
+pub(super) fn lookup_error(selling: Selling) -> impl IntoView {
     view! {
         <p class="account-trouble" role="alert" data-testid="whose-trouble"
-            hidden=move || selling.not_told.with(Option::is_none)>{move || selling.not_told.get().map(in_the_way)}</p>
+            hidden=move || selling.lookup_error.with(Option::is_none)>{move || selling.lookup_error.get().map(in_the_way)}</p>
     }
 }
 
@@ -60,7 +60,7 @@ fn in_words(seat: &str, holder: &SeatHolder) -> String {
     }
 }
 
-/// What can be done with a seat the house keeps: give it to its guest, or put it back on sale.
+/// Actions for a house seat: give it to its guest, or put it back on sale.
 fn kept(selling: Selling, seat: SeatIndex) -> impl IntoView {
     view! {
         <div class="counter-put-back">

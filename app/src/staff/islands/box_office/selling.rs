@@ -1,7 +1,7 @@
-//! What the seller does with what is held: sell it, give it away, keep it for the house, undo the last sale. Exchanges
-//! are in `exchange`, how sales and exchanges are asked for is in `asking`.
+//! The seller's actions on held seats: sell, give away, keep for the house, hold for a caller, undo. `exchange` has
+//! exchanges, `asking` sends sales and exchanges.
 //!
-//! One act at a time.
+//! One action at a time.
 
 use domain::api::HoldView;
 use domain::api::box_office::{
@@ -15,8 +15,8 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::asking::{Asked, Wish};
 use super::exchange::Exchanging;
+use super::pending::{PendingSale, SaleIntent};
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
 use crate::language::{Hindrance, current, money, problem_for_staff};
@@ -24,44 +24,44 @@ use crate::say;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::Session;
 
-/// How long seats are held for a caller, minutes.
+/// Duration of a caller hold, minutes.
 pub(super) const CALLER_MINUTES: u32 = 60;
 
-/// Everything about selling in one show. A bundle of handles: copy it.
+/// The state of the sale in one show. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 pub(super) struct Selling {
     /// The seat map.
     pub(super) session: Session,
     /// The theatre.
     pub(super) theatre: StoredValue<String>,
-    /// Whether an act is under way.
+    /// True if an action is running.
     pub(super) busy: RwSignal<bool>,
-    /// What stood in the way of the last act.
+    /// The error of the last action.
     pub(super) trouble: RwSignal<Option<Hindrance>>,
     /// The last sale.
     pub(super) sold: RwSignal<Option<CounterBooking>>,
-    /// Whose the seat is that was tapped in vain.
+    /// Holder of the seat that was tapped last and is not free.
     pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
-    /// Why nobody knows whose it is.
-    pub(super) not_told: RwSignal<Option<Hindrance>>,
-    /// What is held for callers in this show.
+    /// The error of that lookup.
+    pub(super) lookup_error: RwSignal<Option<Hindrance>>,
+    /// Caller holds of this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
-    /// The booking whose seats are exchanged.
+    /// The booking being exchanged.
     pub(super) exchange: RwSignal<Option<Exchanging>>,
-    /// What changes hands for the last exchange, in words.
+    /// The amount of the last exchange, in words.
     pub(super) due: RwSignal<Option<String>>,
-    /// Who stands for money that goes back.
+    /// The manager who approves a refund.
     pub(super) manager: RwSignal<Option<Uuid>>,
-    /// What was typed as their PIN.
+    /// The typed PIN.
     pub(super) pin: RwSignal<String>,
     /// Name for the tickets; may be empty.
     pub(super) name: RwSignal<String>,
     /// Address for the tickets; may be empty.
     pub(super) email: RwSignal<String>,
-    /// Why: of what is free, and of house seats.
+    /// The reason for free tickets and house seats.
     pub(super) reason: RwSignal<String>,
-    /// The sale or exchange whose answer never came.
-    pub(super) unanswered: RwSignal<Option<Asked>>,
+    /// The sale or exchange without an answer.
+    pub(super) unanswered: RwSignal<Option<PendingSale>>,
 }
 
 impl Selling {
@@ -74,7 +74,7 @@ impl Selling {
             trouble: RwSignal::new(None),
             sold: RwSignal::new(None),
             holder: RwSignal::new(None),
-            not_told: RwSignal::new(None),
+            lookup_error: RwSignal::new(None),
             callers: RwSignal::new(Vec::new()),
             exchange: RwSignal::new(exchange),
             due: RwSignal::new(None),
@@ -87,14 +87,14 @@ impl Selling {
         };
         Effect::new(move |_| {
             if let Some(seat) = session.unavailable_tap.get() {
-                selling.ask_whose(seat);
+                selling.look_up_holder(seat);
             }
         });
-        selling.ask_callers();
+        selling.load_callers();
         selling
     }
 
-    /// Address of something of the theatre's box office.
+    /// Address of a box office resource of the theatre.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/api/v1/theatres/{}/box-office/{rest}", self.theatre.get_value())
     }
@@ -103,19 +103,19 @@ impl Selling {
         self.path(&format!("shows/{}/{rest}", self.session.show))
     }
 
-    /// What is held and granted, with nothing under way: what can be sold.
+    /// The held seats that can be sold: settled, with no action running.
     pub(super) fn ready(&self) -> Option<HoldView> {
         let is_free = !self.busy.get();
         self.session.cart.with(|cart| cart.held().filter(|_| is_free && cart.is_settled()).cloned())
     }
 
-    /// Sells what is held.
+    /// Sells the held seats.
     pub(super) fn sell(self, means: Means) {
         let Some(held) = untrack(|| self.ready()) else { return };
         self.sell_hold(held.id, held.total, means, None);
     }
 
-    /// Sells what is held for a caller who has come.
+    /// Sells a caller hold.
     pub(super) fn sell_to_caller(self, caller: &CallerHoldView, means: Means) {
         if !self.busy.get_untracked() {
             if self.name.with_untracked(String::is_empty) {
@@ -126,10 +126,10 @@ impl Selling {
     }
 
     fn sell_hold(self, hold: Uuid, total: Money, means: Means, caller: Option<&str>) {
-        if self.must_ask_again() {
+        if self.is_blocked_by_pending() {
             return;
         }
-        let wish = SaleRequest {
+        let request = SaleRequest {
             hold,
             means,
             total_minor: if means == Means::Free { 0 } else { total.minor },
@@ -137,7 +137,7 @@ impl Selling {
             name: self.name.get_untracked().trim().to_owned(),
             email: self.email.get_untracked().trim().to_owned(),
         };
-        if means == Means::Free && wish.reason.is_empty() {
+        if means == Means::Free && request.reason.is_empty() {
             self.trouble.set(Some(say!("box_office.say_why").into()));
             return;
         }
@@ -146,36 +146,36 @@ impl Selling {
             Means::Card => say!("box_office.card"),
             Means::Free => say!("box_office.free"),
         };
-        let sum = money(Money::new(wish.total_minor, total.currency), current());
+        let sum = money(Money::new(request.total_minor, total.currency), current());
         let words = [caller.map(str::to_owned), Some(sum), Some(paid)];
-        self.ask(Wish::Sale(wish), words.into_iter().flatten().collect::<Vec<_>>().join(" · "), None);
+        self.send_new(SaleIntent::Sale(request), words.into_iter().flatten().collect::<Vec<_>>().join(" · "), None);
     }
 
-    /// Takes the last sale back.
+    /// Undoes the last sale.
     pub(super) fn undo(self, booking: Uuid) {
-        let wish = Reason { reason: say!("box_office.undo_reason") };
+        let request = Reason { reason: say!("box_office.undo_reason") };
         self.act(async move {
             let path = self.path(&format!("bookings/{booking}/undo"));
-            calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &wish).await?;
+            calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &request).await?;
             self.sold.set(None);
             self.session.announcement.set(say!("box_office.undone"));
             Ok(())
         });
     }
 
-    /// Keeps what is held for the house.
-    pub(super) fn keep(self) {
+    /// Keeps the held seats for the house.
+    pub(super) fn keep_for_house(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
-        let Some(seats) = self.seats_alone(&held) else { return };
-        let Some(wish) = self.house(seats.clone(), true) else { return };
+        let Some(seats) = self.seats_without_places(&held) else { return };
+        let Some(request) = self.house_request(seats.clone(), true) else { return };
         self.act(async move {
-            self.give_up(held.id).await?;
-            let told = self.tell_house(wish).await;
-            self.or_choose_again(&seats, told)
+            self.release_hold(held.id).await?;
+            let result = self.change_house_seats(request).await;
+            self.restore_on_failure(&seats, result)
         });
     }
 
-    /// Holds for a caller what is held here.
+    /// Turns the held seats into a caller hold.
     pub(super) fn hold_for_caller(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
         let name = self.name.get_untracked().trim().to_owned();
@@ -183,43 +183,43 @@ impl Selling {
             self.trouble.set(Some(say!("box_office.say_who").into()));
             return;
         }
-        let Some(seats) = self.seats_alone(&held) else { return };
-        let wish = CallerHold { seats: seats.clone(), name, minutes: CALLER_MINUTES };
+        let Some(seats) = self.seats_without_places(&held) else { return };
+        let request = CallerHold { seats: seats.clone(), name, minutes: CALLER_MINUTES };
         self.act(async move {
-            self.give_up(held.id).await?;
+            self.release_hold(held.id).await?;
             let path = self.path_of_show("caller-holds");
-            let taken = calls::change::<CallerHoldView>(Method::POST, &path, &ids::new_key(), &wish).await;
-            // Without an answer they may be held all the same: the list says.
-            self.ask_callers();
-            self.or_choose_again(&seats, taken)?;
+            let taken = calls::change::<CallerHoldView>(Method::POST, &path, &ids::new_key(), &request).await;
+            // Without an answer they may be held all the same; the list shows it.
+            self.load_callers();
+            self.restore_on_failure(&seats, taken)?;
             self.name.set(String::new());
             Ok(())
         });
     }
 
-    /// The seats that are held, to be kept or held under a name. Places without numbers cannot be either, and would be lost
-    /// with the hold that is given up: says so before anything is.
-    fn seats_alone(self, held: &HoldView) -> Option<Vec<SeatIndex>> {
-        let seats = numbered(held);
+    /// The held seats, if there are no places without numbers. Those would be lost with the released hold, so an error
+    /// is shown instead.
+    fn seats_without_places(self, held: &HoldView) -> Option<Vec<SeatIndex>> {
+        let seats = numbered_seats(held);
         if seats.is_none() {
             self.trouble.set(Some(say!("box_office.only_seats").into()));
         }
         seats
     }
 
-    /// Lets the seats of a caller go.
-    pub(super) fn let_caller_go(self, hold: Uuid) {
-        let wish = Reason { reason: say!("box_office.caller_gone") };
+    /// Releases a caller hold.
+    pub(super) fn release_caller_hold(self, hold: Uuid) {
+        let request = Reason { reason: say!("box_office.caller_gone") };
         self.act(async move {
             let path = self.path_of_show(&format!("caller-holds/{hold}/release"));
-            calls::change::<()>(Method::POST, &path, &ids::new_key(), &wish).await?;
-            self.ask_callers();
+            calls::change::<()>(Method::POST, &path, &ids::new_key(), &request).await?;
+            self.load_callers();
             Ok(())
         });
     }
 
-    /// Without an answer the list stays as it was.
-    pub(super) fn ask_callers(self) {
+    /// Loads the caller holds. Without an answer the list stays.
+    pub(super) fn load_callers(self) {
         spawn_local(async move {
             if let Ok(callers) = calls::get::<Vec<CallerHoldView>>(&self.path_of_show("caller-holds")).await {
                 self.callers.set(callers);
@@ -227,16 +227,15 @@ impl Selling {
         });
     }
 
-    /// A seat in a hold is nobody else's, not even its holder's under another name.
-    async fn give_up(self, hold: Uuid) -> Result<(), Failure> {
+    /// Releases the hold, because a held seat cannot be given to anyone, not even under another name.
+    async fn release_hold(self, hold: Uuid) -> Result<(), Failure> {
         calls::remove(&format!("/api/v1/shows/{}/holds/{hold}", self.session.show), &ids::new_key()).await?;
         own_hold::finish(self.session);
         Ok(())
     }
 
-    /// The seats were given up for this: where it was refused, since somebody was quicker at one of them, those that are
-    /// left are held here again.
-    fn or_choose_again<T>(self, seats: &[SeatIndex], done: Result<T, Failure>) -> Result<T, Failure> {
+    /// Holds the seats again after a failure. Seats taken meanwhile stay lost.
+    fn restore_on_failure<T>(self, seats: &[SeatIndex], done: Result<T, Failure>) -> Result<T, Failure> {
         if done.is_err() {
             wishes::choose_again(self.session, seats);
         }
@@ -245,25 +244,25 @@ impl Selling {
 
     /// Puts a house seat back on sale.
     pub(super) fn put_back(self, seat: SeatIndex) {
-        let Some(wish) = self.house(vec![seat], false) else { return };
+        let Some(request) = self.house_request(vec![seat], false) else { return };
         self.act(async move {
-            self.tell_house(wish).await?;
+            self.change_house_seats(request).await?;
             self.holder.set(None);
             self.session.notice.set(None);
             Ok(())
         });
     }
 
-    /// Takes a house seat for its guest: it is held here at once, and was never on sale.
+    /// Holds a house seat for its guest, without putting it on sale in between.
     pub(super) fn take_for_guest(self, seat: SeatIndex) {
-        let Some(reason) = self.why_of_house() else { return };
-        let wish = GuestSeats { seats: vec![seat], reason };
+        let Some(reason) = self.house_reason() else { return };
+        let request = GuestSeats { seats: vec![seat], reason };
         self.act(async move {
             let path = self.path_of_show("house-seats/hold");
-            let taken = calls::change::<HoldView>(Method::POST, &path, &ids::new_key(), &wish).await;
+            let taken = calls::change::<HoldView>(Method::POST, &path, &ids::new_key(), &request).await;
             if taken.is_err() {
-                // The house may keep it no more all the same: whose it is now is asked again.
-                self.ask_whose(seat);
+                // It may no longer be a house seat: look it up again.
+                self.look_up_holder(seat);
             }
             taken?;
             self.reason.set(String::new());
@@ -275,13 +274,13 @@ impl Selling {
         });
     }
 
-    fn house(self, seats: Vec<SeatIndex>, kept: bool) -> Option<HouseSeats> {
-        let reason = self.why_of_house()?;
+    fn house_request(self, seats: Vec<SeatIndex>, kept: bool) -> Option<HouseSeats> {
+        let reason = self.house_reason()?;
         (!seats.is_empty()).then_some(HouseSeats { seats, kept, reason })
     }
 
-    /// The reason that was typed; says so where none was.
-    fn why_of_house(self) -> Option<String> {
+    /// The typed reason. Shows an error without one.
+    fn house_reason(self) -> Option<String> {
         let reason = self.reason.get_untracked().trim().to_owned();
         if reason.is_empty() {
             self.trouble.set(Some(say!("box_office.say_why").into()));
@@ -290,25 +289,25 @@ impl Selling {
         Some(reason)
     }
 
-    async fn tell_house(self, wish: HouseSeats) -> Result<(), Failure> {
+    async fn change_house_seats(self, request: HouseSeats) -> Result<(), Failure> {
         let path = self.path_of_show("house-seats");
-        calls::change::<()>(Method::POST, &path, &ids::new_key(), &wish).await?;
+        calls::change::<()>(Method::POST, &path, &ids::new_key(), &request).await?;
         self.reason.set(String::new());
         Ok(())
     }
 
-    fn ask_whose(self, seat: SeatIndex) {
+    fn look_up_holder(self, seat: SeatIndex) {
         self.holder.set(None);
-        self.not_told.set(None);
+        self.lookup_error.set(None);
         spawn_local(async move {
             let path = self.path_of_show(&format!("seats/{seat}"));
-            let told = calls::get::<SeatHolder>(&path).await;
+            let result = calls::get::<SeatHolder>(&path).await;
             if self.session.unavailable_tap.get_untracked() != Some(seat) {
                 return;
             }
-            match told {
+            match result {
                 Ok(holder) => self.holder.set(Some((seat, holder))),
-                Err(failure) => self.not_told.set(Some(in_words(&failure))),
+                Err(failure) => self.lookup_error.set(Some(in_words(&failure))),
             }
         });
     }
@@ -322,7 +321,7 @@ impl Selling {
         spawn_local(async move {
             if let Err(failure) = work.await {
                 self.trouble.set(Some(in_words(&failure)));
-                // The hold may be over, or other than it looks.
+                // The hold may have ended or changed.
                 own_hold::refresh(self.session);
             }
             self.busy.set(false);
@@ -337,8 +336,8 @@ fn in_words(failure: &Failure) -> Hindrance {
     }
 }
 
-/// The seats of a hold that has nothing else.
-fn numbered(held: &HoldView) -> Option<Vec<SeatIndex>> {
+/// The seats of a hold without places.
+fn numbered_seats(held: &HoldView) -> Option<Vec<SeatIndex>> {
     held.places.is_empty().then(|| held.seats.iter().map(|line| line.seat).collect())
 }
 
@@ -349,7 +348,7 @@ mod tests {
     use domain::money::Currency;
 
     #[test]
-    fn a_hold_with_places_without_numbers_is_not_given_up_for_its_seats() {
+    fn a_hold_with_places_has_no_seats_alone() {
         let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
         let (label, category) = (String::new(), String::new());
         let seat = |seat| SeatLine { seat, label: label.clone(), category: category.clone(), price };
@@ -366,8 +365,8 @@ mod tests {
             paying: false,
             booking: None,
         };
-        assert_eq!(numbered(&held), Some(vec![4, 5]));
+        assert_eq!(numbered_seats(&held), Some(vec![4, 5]));
         held.places = vec![place];
-        assert_eq!(numbered(&held), None);
+        assert_eq!(numbered_seats(&held), None);
     }
 }

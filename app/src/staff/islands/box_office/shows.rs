@@ -1,4 +1,4 @@
-//! The shows of the day: rendered by the server, then asked for again and again while somebody looks.
+//! The list of the day's shows: rendered by the server, then polled.
 
 use domain::api::box_office::CounterShow;
 use leptos::prelude::*;
@@ -8,10 +8,10 @@ use uuid::Uuid;
 use crate::browser::{calls, events};
 use crate::say;
 
-/// How often the shows are asked for, milliseconds.
-const LOOK_EVERY_MS: u32 = 3_000;
+/// Polling interval, milliseconds.
+const POLL_EVERY_MS: u32 = 3_000;
 
-/// A table of the day's shows with how full each is.
+/// The day's shows with their occupancy.
 #[island]
 pub fn StaffShows(
     /// The theatre.
@@ -20,7 +20,7 @@ pub fn StaffShows(
     date: String,
     /// The shows as the page was rendered.
     shows: Vec<CounterShow>,
-    /// The booking that is exchanged for one of them, if one is: then only what can be had is shown.
+    /// The booking being exchanged, if any: then only shows with free seats are listed.
     exchange: Option<Uuid>,
 ) -> impl IntoView {
     let shows = RwSignal::new(shows);
@@ -29,13 +29,13 @@ pub fn StaffShows(
     } else {
         format!("/api/v1/theatres/{theatre}/box-office/shows?date={date}")
     });
-    Effect::new(move |_| follow(path.get_value(), shows));
+    Effect::new(move |_| poll(path.get_value(), shows));
     let theatre = StoredValue::new(theatre);
-    let told = Memo::new(move |_| match exchange {
-        Some(_) => shows.get().into_iter().filter(can_be_had).collect(),
+    let listed = Memo::new(move |_| match exchange {
+        Some(_) => shows.get().into_iter().filter(has_free_seats).collect(),
         None => shows.get(),
     });
-    let over = Memo::new(move |_| told.with(|shows| sold_no_more(shows)));
+    let over = Memo::new(move |_| listed.with(|shows| closed_count(shows)));
     let lines = move |shows: &[CounterShow]| {
         shows.iter().map(|show| line(&theatre.get_value(), show.clone(), exchange)).collect_view()
     };
@@ -45,23 +45,23 @@ pub fn StaffShows(
     };
     view! {
         <div class="counter-shows">
-            {move || told.with(Vec::is_empty).then(|| view! { <p class="quiet">{nothing()}</p> })}
+            {move || listed.with(Vec::is_empty).then(|| view! { <p class="quiet">{nothing()}</p> })}
             {move || (over.get() > 0).then(|| view! {
                 <details class="counter-earlier" data-testid="counter-earlier">
                     <summary>{move || say!("box_office.earlier", shows = over.get())}</summary>
-                    <ul>{move || told.with(|shows| lines(shows.get(..over.get()).unwrap_or_default()))}</ul>
+                    <ul>{move || listed.with(|shows| lines(shows.get(..over.get()).unwrap_or_default()))}</ul>
                 </details>
             })}
             <ul data-testid="counter-shows">
-                {move || told.with(|shows| lines(shows.get(over.get()..).unwrap_or_default()))}
+                {move || listed.with(|shows| lines(shows.get(over.get()..).unwrap_or_default()))}
             </ul>
         </div>
     }
 }
 
-/// Without an answer what is there stays, and the next question may do better.
-fn follow(path: String, shows: RwSignal<Vec<CounterShow>>) {
-    events::every(LOOK_EVERY_MS, move || {
+/// Polls the shows. Without an answer the list stays until the next poll.
+fn poll(path: String, shows: RwSignal<Vec<CounterShow>>) {
+    events::every(POLL_EVERY_MS, move || {
         let path = path.clone();
         spawn_local(async move {
             if let Ok(fresh) = calls::get::<Vec<CounterShow>>(&path).await
@@ -73,12 +73,12 @@ fn follow(path: String, shows: RwSignal<Vec<CounterShow>>) {
     });
 }
 
-/// How many of the first are sold no more: they are out of the way while there is something to sell.
-fn sold_no_more(shows: &[CounterShow]) -> usize {
+/// Number of leading shows that are no longer on sale, which are collapsed while others are.
+fn closed_count(shows: &[CounterShow]) -> usize {
     shows.iter().position(|show| show.is_on_sale).unwrap_or(0)
 }
 
-fn can_be_had(show: &CounterShow) -> bool {
+fn has_free_seats(show: &CounterShow) -> bool {
     show.is_on_sale && !show.is_called_off && show.seats.free + show.seats.places_free > 0
 }
 
@@ -109,7 +109,7 @@ fn line(theatre: &str, show: CounterShow, exchange: Option<Uuid>) -> impl IntoVi
                     <span class="quiet small">
                         {say!("box_office.taken", sold = seats.sold, held = seats.held, kept = seats.kept)}
                     </span>
-                    // What it shows is said in words beside it.
+                    // The text beside it says the same.
                     <meter min="0" max="100" value=percent aria-hidden="true"></meter>
                 </span>
                 {standing.map(|words| view! { <span class="counter-show-state">{words}</span> })}
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sold_no_more_is_out_of_the_way_while_there_is_something_to_sell() {
+    fn closed_shows_are_collapsed_while_others_are_on_sale() {
         let show = |is_on_sale| CounterShow {
             id: Uuid::nil(),
             film: String::new(),
@@ -137,7 +137,7 @@ mod tests {
             is_called_off: false,
             seats: Occupancy::default(),
         };
-        let over = |sales: &[bool]| sold_no_more(&sales.iter().map(|sale| show(*sale)).collect::<Vec<_>>());
+        let over = |sales: &[bool]| closed_count(&sales.iter().map(|sale| show(*sale)).collect::<Vec<_>>());
         assert_eq!(over(&[false, false, true, false, true]), 2, "one called off between others stays among them");
         assert_eq!(over(&[true, false]), 0);
         assert_eq!(over(&[false, false]), 0, "a day that is over shows what it was");

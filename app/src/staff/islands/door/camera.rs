@@ -1,8 +1,8 @@
-//! The camera. What it sees is looked at for codes by the browser, where that reads QR codes itself (`BarcodeDetector`:
-//! Chrome on Android and macOS), else by our own `reader` (iPhones, Firefox). Where there is no camera at all there is no
-//! button for it: a scanner that types, or the code by hand.
+//! The camera. The browser reads QR codes in its pictures if it can (`BarcodeDetector`: Chrome on Android and macOS),
+//! else our own `reader` does (iPhones, Firefox). Without a camera there is no button for it; a scanner that types, or
+//! manual entry, remains.
 //!
-//! By the methods' names: `BarcodeDetector` is no standard yet, and `web-sys` has it not.
+//! Methods are called by name: `BarcodeDetector` is not a standard yet, and `web-sys` lacks it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,31 +17,29 @@ use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, HtmlVideoElement};
 use super::reader;
 use crate::browser::{clock, is_visible, new_element};
 
-/// How often a picture is looked at, milliseconds.
-const LOOK_EVERY_MS: u32 = 200;
-/// A picture about which nothing was said for so long is given up for the next one, milliseconds: the reader is long in
-/// coming, or failed.
-const GIVEN_UP_AFTER_MS: f64 = 10_000.0;
-/// A ticket is looked at anew once the camera has not seen it for so long, milliseconds.
+/// Interval between two pictures, milliseconds.
+const PICTURE_EVERY_MS: u32 = 200;
+/// A picture without a result for this long is abandoned, milliseconds: the reader is slow to load, or failed.
+const ABANDON_AFTER_MS: f64 = 10_000.0;
+/// A ticket is read again after it was out of view for this long, milliseconds.
 const GONE_AFTER_MS: f64 = 1_500.0;
 
-/// Whether there may be a camera.
-pub fn is_there() -> bool {
+/// Returns true if there may be a camera.
+pub fn is_available() -> bool {
     devices().is_some()
 }
 
-/// The camera while it looks. Dropping it stops it.
+/// A running camera. Dropping it stops it.
 pub struct Camera {
     stream: JsValue,
-    seen: Rc<Seen>,
+    seen: Rc<ScanHistory>,
     looking: Option<Interval>,
 }
 
 impl Camera {
-    /// Shows what the camera sees in `video`, and says each code it reads once while it sees it; `None` when there is no
-    /// camera, or somebody has forbidden it. One picture at a time is looked at, and none while nobody sees the page.
-    /// Where the reader could not be loaded, again and again ([`reader::Patience`]), `give_up` is called once and nothing
-    /// is looked at any more.
+    /// Shows the camera in `video` and calls `read` once for each code while it is in view. `None` without a camera or
+    /// permission. One picture at a time is examined, and none while the page is hidden. If the reader cannot be loaded
+    /// after several attempts ([`reader::LoadRetry`]), calls `give_up` once and stops.
     pub async fn start(
         video: HtmlVideoElement,
         read: impl Fn(String) + 'static,
@@ -49,21 +47,21 @@ impl Camera {
     ) -> Option<Self> {
         let wish = object(&[("video", object(&[("facingMode", "environment".into())]).into())]);
         let stream = answer(&devices()?, "getUserMedia", &[wish.into()]).await?;
-        let mut camera = Self { stream, seen: Rc::new(Seen::new()), looking: None };
+        let mut camera = Self { stream, seen: Rc::new(ScanHistory::new()), looking: None };
         Reflect::set(&video, &"srcObject".into(), &camera.stream).ok()?;
         answer(&video, "play", &[]).await?;
-        let (eyes, seen) = (Rc::new(Eyes::on(video).await?), Rc::clone(&camera.seen));
-        let told = Rc::new((read, give_up));
-        camera.looking = Some(Interval::new(LOOK_EVERY_MS, move || {
+        let (decoder, seen) = (Rc::new(QrDecoder::on(video).await?), Rc::clone(&camera.seen));
+        let callbacks = Rc::new((read, give_up));
+        camera.looking = Some(Interval::new(PICTURE_EVERY_MS, move || {
             if !is_visible() || !seen.begin() {
                 return;
             }
-            let (eyes, told, seen) = (Rc::clone(&eyes), Rc::clone(&told), Rc::clone(&seen));
+            let (decoder, callbacks, seen) = (Rc::clone(&decoder), Rc::clone(&callbacks), Rc::clone(&seen));
             spawn_local(async move {
-                let (read, give_up) = &*told;
-                match eyes.see().await {
+                let (read, give_up) = &*callbacks;
+                match decoder.decode().await {
                     Ok(text) => seen.end(text).into_iter().for_each(read),
-                    Err(_) if seen.ends_for_good() => give_up(),
+                    Err(_) if seen.fails_finally() => give_up(),
                     Err(_) => {}
                 }
             });
@@ -84,39 +82,38 @@ impl Drop for Camera {
     }
 }
 
-/// What was seen so far.
-struct Seen {
-    /// Since when a picture is looked at.
+/// The history of pictures.
+struct ScanHistory {
+    /// Time since which a picture is being examined.
     looking_since: Cell<Option<f64>>,
-    /// The code seen last, and when.
+    /// The last code, and when it was seen.
     last: RefCell<(String, f64)>,
-    /// With a reader that does not come.
-    patience: reader::Patience,
+    /// Retries of loading the reader.
+    retry: reader::LoadRetry,
     is_over: Cell<bool>,
 }
 
-impl Seen {
+impl ScanHistory {
     fn new() -> Self {
         Self {
             looking_since: Cell::new(None),
             last: RefCell::new((String::new(), f64::NEG_INFINITY)),
-            patience: reader::Patience::default(),
+            retry: reader::LoadRetry::default(),
             is_over: Cell::new(false),
         }
     }
 
-    /// Begins with a picture; `false` while another is looked at, or nobody is there to look at it.
+    /// Starts a picture. `false` while another is being examined or the reader may not be loaded yet.
     fn begin(&self) -> bool {
         let now = clock::monotonic_ms();
-        if self.looking_since.get().is_some_and(|since| now - since < GIVEN_UP_AFTER_MS) || !self.patience.may_ask(now)
-        {
+        if self.looking_since.get().is_some_and(|since| now - since < ABANDON_AFTER_MS) || !self.retry.is_due(now) {
             return false;
         }
         self.looking_since.set(Some(now));
         true
     }
 
-    /// Ends with a picture; the code in it, unless it has been there before or nobody wants it any more.
+    /// Ends a picture. Returns its code, unless it was in view before or the camera was stopped.
     fn end(&self, text: Option<String>) -> Option<String> {
         self.looking_since.set(None);
         let (text, now) = (text?, clock::monotonic_ms());
@@ -125,27 +122,26 @@ impl Seen {
         (is_new && !self.is_over.get()).then_some(text)
     }
 
-    /// Ends with a picture for which the reader did not come; whether somebody who waits is to be told, once, that it is
-    /// not asked for any more.
-    fn ends_for_good(&self) -> bool {
+    /// Ends a picture for which the reader could not be loaded. Returns true once, when no further attempt follows.
+    fn fails_finally(&self) -> bool {
         self.looking_since.set(None);
-        if self.patience.is_over() || self.is_over.get() {
+        if self.retry.is_over() || self.is_over.get() {
             return false;
         }
-        self.patience.failed(clock::monotonic_ms());
-        self.patience.is_over()
+        self.retry.failed(clock::monotonic_ms());
+        self.retry.is_over()
     }
 }
 
-/// Who reads the codes.
-enum Eyes {
-    /// The browser.
+/// A decoder of QR codes.
+enum QrDecoder {
+    /// The browser's.
     Browser { detector: JsValue, video: HtmlVideoElement },
-    /// Our reader, of pictures that are drawn here.
+    /// Our reader, for pictures drawn to a canvas.
     Ours { video: HtmlVideoElement, canvas: HtmlCanvasElement, context: CanvasRenderingContext2d },
 }
 
-impl Eyes {
+impl QrDecoder {
     async fn on(video: HtmlVideoElement) -> Option<Self> {
         if let Some(detector) = detector().await {
             return Some(Self::Browser { detector, video });
@@ -156,11 +152,11 @@ impl Eyes {
         Some(Self::Ours { video, canvas, context })
     }
 
-    /// The first code in the picture, if there is one.
+    /// The first code in the current picture.
     ///
     /// # Errors
-    /// When our reader could not be loaded.
-    async fn see(&self) -> Result<Option<String>, SplitLoaderError> {
+    /// If our reader cannot be loaded.
+    async fn decode(&self) -> Result<Option<String>, SplitLoaderError> {
         match self {
             Self::Browser { detector, video } => Ok(detected(detector, video).await),
             Self::Ours { video, canvas, context } => {
@@ -171,14 +167,14 @@ impl Eyes {
     }
 }
 
-/// The first code that the browser's own reader finds.
+/// The first code found by the browser's decoder.
 async fn detected(detector: &JsValue, video: &HtmlVideoElement) -> Option<String> {
     let found = answer(detector, "detect", &[video.clone().into()]).await?;
     let first = Array::from(&found).iter().next()?;
     Reflect::get(&first, &"rawValue".into()).ok()?.as_string()
 }
 
-/// What `video` shows now, grey and not too large, and how wide that is.
+/// The current picture of `video`, greyscale and scaled down, and its width.
 fn picture(
     video: &HtmlVideoElement,
     canvas: &HtmlCanvasElement,
@@ -195,7 +191,7 @@ fn picture(
     Some((reader::grey(&seen.data()), usize::try_from(width).ok()?))
 }
 
-/// The browser's own reader, if it has one that knows QR codes. Some have it for none.
+/// The browser's decoder, if it supports QR codes. Some browsers have it without.
 async fn detector() -> Option<JsValue> {
     let maker = Reflect::get(&js_sys::global(), &"BarcodeDetector".into()).ok()?.dyn_into::<Function>().ok()?;
     let known = answer(&maker, "getSupportedFormats", &[]).await?;
@@ -209,14 +205,14 @@ async fn detector() -> Option<JsValue> {
 
 fn devices() -> Option<JsValue> {
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
-    // Absent where the page came without TLS.
+    // Absent on a page without TLS.
     Reflect::get(&navigator, &"mediaDevices".into()).ok().filter(|devices| !devices.is_undefined())
 }
 
 fn object(fields: &[(&str, JsValue)]) -> Object {
     let object = Object::new();
     for (name, value) in fields {
-        // A fresh object takes any property.
+        // A fresh object accepts any property.
         let _ = Reflect::set(&object, &(*name).into(), value);
     }
     object
@@ -227,7 +223,7 @@ fn call(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
     method.apply(object, &values.iter().collect::<Array>()).ok()
 }
 
-/// What a method promises.
+/// Awaits the promise of a method call.
 async fn answer(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
     let promise = call(object, method, values)?.dyn_into::<Promise>().ok()?;
     promise.await.ok()

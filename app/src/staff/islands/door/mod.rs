@@ -1,20 +1,21 @@
-//! The door on a device: a scanner that types, a camera, or a code by hand; a clear answer; how many came.
+//! The door scanner: typed by a scanner, read by a camera, or entered by hand; a clear answer, and the number of
+//! admissions.
 //!
-//! It works on through a lost connection: tickets are checked by the list, and what was done is settled when the network
-//! is back. The page opens again without one as well, once it was opened with one (`frontend/static/door-worker.js`).
+//! It works without a network: the list decides, and the admissions are sent once the network is back. The page also
+//! opens without a network after it was opened with one (`frontend/static/door-worker.js`).
 //!
-//! Nothing is hydrated, it is mounted: the server knows nothing of what the device has kept.
+//! Mounted, not hydrated: the server does not know what the device has stored.
 
-#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
 mod camera;
+mod device_storage;
 mod gate;
-mod kept;
-mod listed;
+mod outcome;
 mod queue;
 pub mod reader;
 mod sound;
-mod tell;
+mod ticket_list;
 
 use leptos::either::Either;
 use leptos::ev::{Event, MouseEvent, SubmitEvent};
@@ -27,16 +28,16 @@ use wasm_bindgen::JsCast;
 
 use self::camera::Camera;
 use self::gate::{Gate, Link};
-use self::tell::{ScanOutcome, Tone, Undo};
+use self::outcome::{ScanOutcome, Tone, Undo};
 use super::in_the_way;
 use crate::browser::{self, events, ids};
 use crate::language::{Arg, Hindrance};
 use crate::say;
 
-/// Groups of messages this island uses; its page carries them.
+/// Groups of messages this island uses. Its page carries them.
 pub const WORDS: &[&str] = &["door", "problem", "common", "date"];
 
-/// Id of the field that is typed into.
+/// Id of the code field.
 const FIELD: &str = "door-code";
 
 /// The scanner of a show's door.
@@ -64,7 +65,8 @@ pub fn StaffDoor(
     }
 }
 
-/// What a scanner types goes into the field wherever one has tapped, but never away from another control.
+/// Returns the focus to the code field, so that a scanner can type at any time, but never takes it from another
+/// control.
 fn keep_focus() {
     browser::focus(FIELD);
     events::on_document("focusout", |_| {
@@ -88,19 +90,19 @@ fn parts(gate: Gate) -> impl IntoView {
     }
 }
 
-/// How many came, and how the device is connected.
+/// Number of admissions, and the connection.
 fn bar(gate: Gate) -> impl IntoView {
     let sold = move || gate.view.with(|view| view.as_ref().map_or(0, |view| view.counts.sold));
     let came = move || say!("door.came", admitted = gate.admitted(), sold = sold());
     let connection = Memo::new(move |_| match (gate.link.get(), gate.list_of.get()) {
         // Nothing is known yet.
-        (Link::Up, _) if gate.is_unheard_of.get() => say!("common.one_moment"),
+        (Link::Up, _) if gate.is_uncontacted.get() => say!("common.one_moment"),
         (Link::Up, _) => say!("door.connected"),
         (Link::SignedOut, _) => say!("door.signed_out"),
-        (Link::Down, Some(made_at)) if gate.is_unheard_of.get() => {
-            say!("door.opened_without", time = Arg::Ours(&tell::day_and_clock(&made_at)))
+        (Link::Down, Some(made_at)) if gate.is_uncontacted.get() => {
+            say!("door.opened_without", time = Arg::Ours(&outcome::day_and_clock(&made_at)))
         }
-        (Link::Down, Some(made_at)) => say!("door.no_network", time = Arg::Ours(&tell::clock(&made_at))),
+        (Link::Down, Some(made_at)) => say!("door.no_network", time = Arg::Ours(&outcome::clock(&made_at))),
         (Link::Down, None) => say!("door.no_network_no_list"),
     });
     let waiting = Memo::new(move |_| gate.queue.with(queue::Queue::len));
@@ -126,16 +128,16 @@ fn bar(gate: Gate) -> impl IntoView {
     }
 }
 
-/// The answer one reads from two steps away.
+/// The answer, readable from two steps away.
 fn answer(gate: Gate) -> impl IntoView {
-    let tone = move || gate.answer.with(|told| told.as_ref().map_or("ready", |told| told.tone.as_str()));
-    let number = move || gate.answer.with(|told| told.as_ref().map_or(0, |told| told.number));
+    let tone = move || gate.answer.with(|outcome| outcome.as_ref().map_or("ready", |outcome| outcome.tone.as_str()));
+    let number = move || gate.answer.with(|outcome| outcome.as_ref().map_or(0, |outcome| outcome.number));
     let content = move || match gate.answer.get() {
         None => Either::Left(view! { <p class="door-word">{say!("door.ready")}</p> }),
-        Some(told) => Either::Right(said(told)),
+        Some(outcome) => Either::Right(outcome_view(outcome)),
     };
     view! {
-        // Around its content, so that every answer is read aloud whole, also one that is like the one before.
+        // Around its content, so that every answer is announced in full, even if it equals the previous one.
         <div class="door-answer" data-testid="door-answer" role="status" aria-live="assertive" aria-atomic="true"
             data-tone=tone data-number=number>
             {content}
@@ -143,18 +145,18 @@ fn answer(gate: Gate) -> impl IntoView {
     }
 }
 
-fn said(told: ScanOutcome) -> impl IntoView {
-    let lines = told.lines.into_iter().map(|line| view! { <p class="door-line"><bdi>{line}</bdi></p> });
+fn outcome_view(outcome: ScanOutcome) -> impl IntoView {
+    let lines = outcome.lines.into_iter().map(|line| view! { <p class="door-line"><bdi>{line}</bdi></p> });
     view! {
-        {shape(told.tone)}
+        {shape(outcome.tone)}
         <div>
-            <p class="door-word" data-testid="door-word">{told.word}</p>
+            <p class="door-word" data-testid="door-word">{outcome.word}</p>
             {lines.collect_view()}
         </div>
     }
 }
 
-/// A shape for each answer: a tick in a circle, a bar in a diamond, a cross in an octagon, a question in a square.
+/// A shape per answer: a tick in a circle, a bar in a diamond, a cross in an octagon, a question mark in a square.
 fn shape(tone: Tone) -> impl IntoView {
     let (frame, sign) = match tone {
         Tone::Good => ("M48 6a42 42 0 1 0 .01 0Z", "M28 50l14 14 27-31"),
@@ -231,7 +233,7 @@ fn camera_part(gate: Gate) -> impl IntoView {
     }
 }
 
-/// Who was let in and should not have been.
+/// Conflicts: admissions that should not have happened.
 fn conflicts(gate: Gate) -> impl IntoView {
     let all =
         Memo::new(move |_| gate.view.with(|view| view.as_ref().map(|view| view.conflicts.clone()).unwrap_or_default()));
@@ -240,7 +242,7 @@ fn conflicts(gate: Gate) -> impl IntoView {
         (!all.is_empty()).then(|| {
             let lines = all
                 .iter()
-                .map(|conflict| view! { <li data-why=conflict.why.as_str()>{tell::of_conflict(conflict)}</li> });
+                .map(|conflict| view! { <li data-why=conflict.why.as_str()>{outcome::of_conflict(conflict)}</li> });
             view! {
                 <h2>{say!("door.conflicts")}</h2>
                 <ul data-testid="door-conflicts">{lines.collect_view()}</ul>
@@ -250,7 +252,7 @@ fn conflicts(gate: Gate) -> impl IntoView {
     view! { <section class="door-conflicts" role="alert">{content}</section> }
 }
 
-/// The last scans, and the way to undo one; also one that came before it, by whichever device.
+/// The last scans, with undo, also for an earlier admission by any device.
 fn recent(gate: Gate) -> impl IntoView {
     let undoing = RwSignal::new(None::<Undo>);
     let undo = move |undo: Undo| {
@@ -266,11 +268,11 @@ fn recent(gate: Gate) -> impl IntoView {
                 }>{say!("door.undo")}</button>
         })
     };
-    let line = move |told: ScanOutcome| {
-        let (word, tickets, number) = (told.word.clone(), told.tickets.clone(), told.number);
-        let undos = told.undos.into_iter().map(undo).collect_view();
+    let line = move |outcome: ScanOutcome| {
+        let (word, tickets, number) = (outcome.word.clone(), outcome.tickets.clone(), outcome.number);
+        let undos = outcome.undos.into_iter().map(undo).collect_view();
         view! {
-            <li data-tone=told.tone.as_str() data-number=number>
+            <li data-tone=outcome.tone.as_str() data-number=number>
                 <span class="door-recent-word">{word}</span>
                 <span class="quiet"><bdi>{(!tickets.is_empty()).then(|| format!("…{tickets}"))}</bdi></span>
                 {undos}
@@ -289,7 +291,7 @@ fn recent(gate: Gate) -> impl IntoView {
 
 fn undo_form(gate: Gate, undo: Undo, undoing: RwSignal<Option<Undo>>) -> impl IntoView {
     let (reason, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<Hindrance>));
-    // One key for one wish: pressing again after a failure nobody can explain is the same wish.
+    // One key per intent: a press after an unexplained failure repeats the request.
     let attempt = StoredValue::new(None::<(String, String)>);
     let busy = RwSignal::new(false);
     let why = say!("door.undo_why", ends = &undo.ends);
@@ -335,7 +337,7 @@ fn undo_form(gate: Gate, undo: Undo, undoing: RwSignal<Option<Undo>>) -> impl In
     }
 }
 
-/// What the device is called, and whether it is heard.
+/// The device's name, and the sound.
 fn device(gate: Gate) -> impl IntoView {
     let error = RwSignal::new(None::<String>);
     let rename = move |event: Event| {

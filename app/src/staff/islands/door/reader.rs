@@ -1,54 +1,54 @@
-//! Reads QR codes in pictures of the camera, where the browser does not do it. A part of its own: it is loaded when the
-//! camera is first used, and by nobody whose browser reads codes itself.
+//! Reads QR codes in camera pictures, for browsers that cannot. A separate chunk, loaded when the camera is first
+//! used, and never in browsers that read codes themselves.
 //!
-//! Pure but for the loading. Pictures are grey, a byte a pixel, rows from the top.
+//! Pure except for the loading. Pictures are greyscale, a byte per pixel, rows from the top.
 
 use std::cell::Cell;
 
 use leptos::wasm_split::{SplitLoaderError, wasm_split};
 use rqrr::PreparedImage;
 
-/// The longer side of a picture that is looked at, pixels: the code of a party (about 70 modules) that fills half its
-/// height has three pixels a module, and more would only take longer.
+/// Longest side of an examined picture, pixels. A group code (about 70 modules) that fills half its height has three
+/// pixels per module; more would only take longer.
 pub const MAX_SIDE_PX: u32 = 800;
-/// The shorter side of a picture that is worth looking at: the smallest code has 21 modules.
+/// Shortest side of an examined picture: the smallest code has 21 modules.
 const MIN_SIDE_PX: u32 = 64;
 
-/// The part that reads is asked for so often at most.
-const MAX_TRIES: u32 = 5;
-/// First pause after it did not come, milliseconds; doubles.
+/// Most attempts to load the chunk.
+const MAX_ATTEMPTS: u32 = 5;
+/// Pause after the first failed attempt, milliseconds. Doubles.
 const FIRST_PAUSE_MS: f64 = 1_000.0;
 
-/// How often the part that reads is asked for when it does not come. Once it has come it stays.
+/// Retry policy for loading the chunk. Once loaded it stays.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct LoadRetry {
     failures: Cell<u32>,
     not_before: Cell<f64>,
 }
 
-impl Patience {
-    /// Whether it may be asked for now.
+impl LoadRetry {
+    /// Returns true if an attempt is allowed now.
     #[must_use]
-    pub fn may_ask(&self, now_ms: f64) -> bool {
+    pub fn is_due(&self, now_ms: f64) -> bool {
         !self.is_over() && now_ms >= self.not_before.get()
     }
 
-    /// It did not come.
+    /// Records a failed attempt.
     pub fn failed(&self, now_ms: f64) {
         let failures = self.failures.get() + 1;
         self.failures.set(failures);
-        let doubled = f64::from(1_u32 << (failures - 1).min(MAX_TRIES));
+        let doubled = f64::from(1_u32 << (failures - 1).min(MAX_ATTEMPTS));
         self.not_before.set(now_ms + FIRST_PAUSE_MS * doubled);
     }
 
-    /// Whether it is not asked for any more.
+    /// Returns true if no further attempt is allowed.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.failures.get() >= MAX_TRIES
+        self.failures.get() >= MAX_ATTEMPTS
     }
 }
 
-/// The size to which a picture of the camera is drawn; `None` where there is nothing to be seen yet.
+/// The size for an examined picture; `None` while there is none.
 #[must_use]
 pub fn scaled(width: u32, height: u32) -> Option<(u32, u32)> {
     let longer = width.max(height).max(1);
@@ -57,7 +57,7 @@ pub fn scaled(width: u32, height: u32) -> Option<(u32, u32)> {
     (width.min(height) >= MIN_SIDE_PX).then_some((width, height))
 }
 
-/// How light each pixel is, of red, green, blue and alpha a pixel: as the eye weighs them.
+/// Luminance of each RGBA pixel, weighted as the eye sees it.
 #[must_use]
 pub fn grey(colours: &[u8]) -> Vec<u8> {
     let light = |pixel: &[u8]| {
@@ -67,7 +67,7 @@ pub fn grey(colours: &[u8]) -> Vec<u8> {
     colours.chunks_exact(4).map(light).collect()
 }
 
-/// The first code in a grey picture of this width that can be read.
+/// The first readable code in a greyscale picture of this width.
 #[must_use]
 pub fn first_code(picture: &[u8], width: usize) -> Option<String> {
     let height = picture.len().checked_div(width)?;
@@ -78,12 +78,12 @@ pub fn first_code(picture: &[u8], width: usize) -> Option<String> {
     prepared.detect_grids().iter().find_map(|grid| {
         let mut text = Vec::new();
         grid.decode_to(&mut text).ok()?;
-        // Whose name is written in no way we know has a good ticket all the same.
+        // An unknown text encoding of a name does not make the ticket invalid.
         Some(String::from_utf8_lossy(&text).into_owned())
     })
 }
 
-/// The same, by the part that is loaded for it.
+/// The same, in the chunk.
 #[wasm_split(reader, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub fn read(picture: Vec<u8>, width: usize) -> Result<Option<String>, SplitLoaderError> {
     Ok(first_code(&picture, width))
@@ -94,21 +94,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_come_is_asked_for_less_and_less_and_then_not_at_all() {
-        let patience = Patience::default();
+    fn loading_backs_off_and_gives_up() {
+        let retry = LoadRetry::default();
         let asked = (0..600).map(|look| f64::from(look) * 200.0).filter(|now| {
-            let asks = patience.may_ask(*now);
+            let asks = retry.is_due(*now);
             if asks {
-                patience.failed(*now);
+                retry.failed(*now);
             }
             asks
         });
         assert_eq!(asked.collect::<Vec<_>>(), [0.0, 1_000.0, 3_000.0, 7_000.0, 15_000.0]);
-        assert!(patience.is_over());
+        assert!(retry.is_over());
     }
 
     #[test]
-    fn pictures_are_scaled_down_never_up_and_nothing_is_no_picture() {
+    fn pictures_are_only_scaled_down_and_tiny_ones_rejected() {
         for (seen, drawn) in [
             ((1920, 1080), Some((800, 450))),
             ((1080, 1920), Some((450, 800))),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn white_is_white_and_green_is_lighter_than_blue() {
+    fn luminance_is_weighted_by_colour() {
         let [white, black, green, blue] = [[255, 255, 255], [0, 0, 0], [0, 255, 0], [0, 0, 255]]
             .map(|[red, green, blue]| grey(&[red, green, blue, 255])[0]);
         assert_eq!((white, black), (255, 0));
@@ -131,12 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_without_a_code_says_nothing_whatever_it_is() {
+    fn a_picture_without_a_code_yields_none() {
         for picture in [vec![], vec![255; 10], vec![0; 100 * 100], vec![255; 100 * 99 + 7]] {
             assert_eq!(first_code(&picture, 100), None);
         }
         assert_eq!(first_code(&[1, 2, 3], 0), None);
-        // Noise, always the same.
+        // Deterministic noise.
         let mut state = 7_u32;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,16 +1,16 @@
-//! A tone for each answer, for those who look at the people and not at the screen. Off until somebody wants it.
+//! A tone per answer, for staff who look at people and not at the screen. Off by default.
 //!
-//! By the methods' names, as `web-sys` would: it is a handful of calls.
+//! Methods are called by name, as few calls are needed.
 
 use js_sys::{Function, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::tell::Tone;
+use super::outcome::Tone;
 
-/// How long a tone is heard, seconds.
+/// Length of a tone, seconds.
 const LENGTH_S: f64 = 0.18;
 
-/// Plays the tone of an answer: high for good, low for anything else. Silence where the browser has none.
+/// Plays the tone of an answer: high if admitted, low otherwise. Silent without browser support.
 pub fn play(tone: Tone) {
     let hertz = match tone {
         Tone::Good => 880.0,
@@ -21,7 +21,7 @@ pub fn play(tone: Tone) {
 }
 
 thread_local! {
-    /// One for the page: browsers allow a few.
+    /// One per page: browsers allow only a few.
     static CONTEXT: Option<JsValue> = {
         let maker = Reflect::get(&js_sys::global(), &"AudioContext".into()).ok().and_then(|it| it.dyn_into::<Function>().ok());
         maker.and_then(|maker| Reflect::construct(&maker, &js_sys::Array::new()).ok())

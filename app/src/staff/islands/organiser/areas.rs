@@ -1,18 +1,18 @@
-//! Areas without numbers: the form that draws one, and what can be done to the one that is chosen.
+//! Areas without numbered seats: the form for a new one, and the panel of the selected one.
 
 use domain::layout::editing::{Command, DraftArea, Key, Outline};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
 use super::editor::Editor;
-use super::fields::{choice, number, number_in, text, whole_in, wish};
+use super::fields::{choice, input, number, number_in, text, whole_in};
 use super::new_rows::{categories, key_in, sections, shown};
 use crate::say;
 
-/// How wide and deep an area is drawn, in seats.
+/// Initial width and depth of an area, in seats.
 const SIZE_SEATS: [f64; 2] = [10.0, 4.0];
 
-/// The form for a new one.
+/// The form for a new area.
 pub(super) fn new_area(editor: Editor) -> impl IntoView {
     let (name, capacity) = (RwSignal::new(String::new()), RwSignal::new("100".to_owned()));
     let category = RwSignal::new(String::new());
@@ -38,8 +38,8 @@ pub(super) fn new_area(editor: Editor) -> impl IntoView {
         <details class="layout-part">
             <summary data-testid="layout-area-open"><h2>{say!("editor.new_area")}</h2></summary>
             <form class="layout-form" data-testid="layout-new-area" novalidate on:submit=draw>
-                {wish("new-area", say!("editor.area_name"), "text", name)}
-                {wish("new-capacity", say!("editor.capacity"), "number", capacity)}
+                {input("new-area", say!("editor.area_name"), "text", name)}
+                {input("new-capacity", say!("editor.capacity"), "number", capacity)}
                 {choice("new-area-category", say!("editor.category"), move || categories(editor),
                     move || shown(&category.get(), &categories(editor)),
                     move |key| category.set(key))}
@@ -49,12 +49,12 @@ pub(super) fn new_area(editor: Editor) -> impl IntoView {
     }
 }
 
-/// A number of people; what is none is 0, which is refused.
+/// A number of people. Invalid text becomes 0, which is refused.
 fn places_in(text: &str) -> u32 {
     whole_in(text).and_then(|count| u32::try_from(count).ok()).unwrap_or_default()
 }
 
-/// The panel of the area that is chosen; nothing while none or several are.
+/// The panel of the selected area; hidden unless exactly one is selected.
 pub(super) fn chosen(editor: Editor) -> impl IntoView {
     let only = Memo::new(move |_| match *editor.chosen_areas() {
         [only] => Some(only),
@@ -80,7 +80,7 @@ fn of<T: Default>(editor: Editor, key: Key, read: impl FnOnce(&DraftArea) -> T) 
     editor.area(key).map(|area| read(&area)).unwrap_or_default()
 }
 
-/// Changes the area that is there just now.
+/// Changes the current state of an area.
 fn change(editor: Editor, key: Key, change: impl FnOnce(&mut DraftArea)) {
     if let Some(area) = editor.now(|draft| draft.area(key).cloned()) {
         let mut changed = DraftArea::clone(&area);
@@ -121,7 +121,7 @@ fn facts(editor: Editor, key: Key) -> impl IntoView {
     }
 }
 
-/// How wide and deep a rectangle is, or where the corners of anything else are.
+/// Width and depth of a rectangle, or the corners of a polygon.
 fn form(editor: Editor, key: Key) -> impl IntoView {
     let corners = Memo::new(move |_| {
         editor.area(key).and_then(|area| match &area.outline {
@@ -160,7 +160,7 @@ fn rectangle(editor: Editor, key: Key) -> impl IntoView {
     }
 }
 
-/// Each corner from the middle of the area: right, down, in seats.
+/// The corners, relative to the middle of the area: right and down, in seats.
 fn polygon(editor: Editor, key: Key, count: usize) -> impl IntoView {
     let pitch = editor.pitch();
     let corner = move |number: usize| {
@@ -170,7 +170,7 @@ fn polygon(editor: Editor, key: Key, count: usize) -> impl IntoView {
             })
         };
         let field = move |side: usize, label: String| {
-            let written = move || super::fields::written(at(side));
+            let written = move || super::fields::decimal(at(side));
             let set = move |event: leptos::ev::Event| {
                 let Some(to) = number_in(&event_target_value(&event)) else { return };
                 let mut by = [0.0, 0.0];
@@ -196,7 +196,7 @@ fn polygon(editor: Editor, key: Key, count: usize) -> impl IntoView {
             </li>
         }
     };
-    // Half way from the last corner to the first.
+    // Halfway from the last corner to the first.
     let add = move |_| {
         change(editor, key, |area| {
             let mut corners = area.outline.corners();

@@ -1,4 +1,4 @@
-//! The drawing: every row and area as a piece of its own, drawn anew when it changes and only then.
+//! The drawing. Each row and area is a separate part, redrawn only when it changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,40 +12,40 @@ use leptos::svg::Svg;
 use wasm_bindgen::JsCast;
 
 use super::editor::{Drag, Editor};
-use super::hands::{self, Press};
 use super::markup::{self, SeatLook, tenth};
 use super::pinching::{self, Pinching};
+use super::pointer::{self, Press};
 use crate::say;
 use crate::seat_map::plan::zoom::{self, Box2};
 
-/// Free space around what is drawn, units of the drawing.
+/// Free space around the drawing, units of the drawing.
 const MARGIN: f64 = 70.0;
 /// The frame grows in steps of this, so that the drawing does not jump with each row.
 const FRAME_STEP: f64 = 100.0;
-/// The smallest frame: width and height.
+/// Smallest width and height of the frame.
 const SMALLEST_FRAME: [f64; 2] = [800.0, 500.0];
-/// The closest one looks.
+/// Largest magnification.
 const LARGEST_ZOOM: f64 = 12.0;
-/// Closer by less than this is the whole room: factors do not multiply to exactly 1.
+/// Magnifications below this count as 1: factors do not multiply to exactly 1.
 const WHOLE_ZOOM: f64 = 1.001;
 
-/// The drawing as one works on it. A bundle of handles: copy it.
+/// The drawing's state. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 pub(super) struct Board {
     pub(super) editor: Editor,
-    /// Left, top, width, height of what is shown, units of the drawing.
+    /// The frame: left, top, width, height, units of the drawing.
     pub(super) frame: Memo<[f64; 4]>,
-    /// Pixels of a unit where the whole room is to be seen.
+    /// Pixels per unit that fit the whole room.
     fit: RwSignal<f64>,
     pub(super) drawing: NodeRef<Svg>,
     scroller: NodeRef<Div>,
     pub(super) press: StoredValue<Option<Press>>,
-    /// What was chosen when the pointer came down: rows and areas, and seats.
+    /// The selection at the pointer's press: rows and areas, and seats.
     pub(super) before: StoredValue<(BTreeSet<Key>, BTreeSet<usize>)>,
     pub(super) pinching: StoredValue<Option<Pinching>>,
 }
 
-/// The drawing, and above it what changes how one looks at it.
+/// The drawing with its toolbar.
 pub(super) fn board(editor: Editor) -> impl IntoView {
     let board = Board {
         editor,
@@ -57,7 +57,7 @@ pub(super) fn board(editor: Editor) -> impl IntoView {
         before: StoredValue::new(Default::default()),
         pinching: StoredValue::new(None),
     };
-    // Whoever looks at the whole room goes on doing so as it grows.
+    // The whole room stays in view as it grows.
     Effect::new(move |_| {
         board.frame.track();
         if board.scroller.get().is_some() && editor.zoom.get_untracked() <= 1.0 {
@@ -81,8 +81,8 @@ pub(super) fn board(editor: Editor) -> impl IntoView {
             <svg class="layout-drawing" data-testid="layout-board" data-moves="" node_ref=board.drawing tabindex="0" role="application"
                 aria-label=say!("editor.board") aria-describedby="layout-help"
                 width=move || pixels(2) height=move || pixels(3) viewBox=view_box
-                on:pointerdown=move |event| hands::press(board, &event) on:pointermove=move |event| hands::drag(board, &event)
-                on:pointerup=move |event| hands::let_go(board, &event) on:pointercancel=move |_| hands::give_up(board)>
+                on:pointerdown=move |event| pointer::press(board, &event) on:pointermove=move |event| pointer::drag(board, &event)
+                on:pointerup=move |event| pointer::release(board, &event) on:pointercancel=move |_| pointer::cancel(board)>
                 <g aria-hidden="true">
                     <path class="layout-focus" d=move || focus_path(editor) />
                     <text class="layout-focus-words" x=move || focus_at(editor, 0) y=move || focus_at(editor, 1)>{move || focus_words(editor)}</text>
@@ -134,7 +134,7 @@ fn bar(board: Board) -> impl IntoView {
 }
 
 impl Board {
-    /// The whole room.
+    /// Shows the whole room.
     fn fit_in(self) {
         let Some(scroller) = self.scroller.get_untracked() else { return };
         let [_, _, width, height] = self.frame.get_untracked();
@@ -143,23 +143,23 @@ impl Board {
         self.editor.zoom.set(1.0);
     }
 
-    /// Looks closer or from further away; the point stays, or the middle does.
+    /// Zooms by a factor around a point, or around the middle.
     fn zoom(self, factor: f64, point: Option<(f64, f64)>) {
         let (Some(scroller), Some(before)) = (self.scroller.get_untracked(), self.place()) else { return };
         let view = box_of(&scroller);
         let point = point.unwrap_or_else(|| view.middle());
         let factor = self.limited(factor);
-        self.look(factor, move |after| zoom::drift(before, after, point));
+        self.zoom_with(factor, move |after| zoom::drift(before, after, point));
     }
 
-    /// As much of a factor as the limits leave.
+    /// Limits a factor.
     pub(super) fn limited(self, factor: f64) -> f64 {
         let zoom = self.editor.zoom.get_untracked();
         (zoom * factor).clamp(1.0, LARGEST_ZOOM) / zoom
     }
 
-    /// Looks closer by a factor; then `drift` says, of where the drawing is in the window, how far it must be scrolled.
-    pub(super) fn look(self, factor: f64, drift: impl FnOnce(Box2) -> (f64, f64) + 'static) {
+    /// Zooms by a factor. `drift` then returns how far to scroll, given the drawing's place in the window.
+    pub(super) fn zoom_with(self, factor: f64, drift: impl FnOnce(Box2) -> (f64, f64) + 'static) {
         self.editor.zoom.update(|zoom| {
             let closer = *zoom * factor;
             *zoom = if closer < WHOLE_ZOOM { 1.0 } else { closer };
@@ -175,7 +175,7 @@ impl Board {
         });
     }
 
-    /// Shows the drawing elsewhere and in another size than it is laid out.
+    /// Sets the drawing's CSS transform.
     pub(super) fn transform(self, how: &str) {
         if let Some(drawing) = self.drawing.get_untracked() {
             // Fails only for properties that do not exist.
@@ -183,7 +183,7 @@ impl Board {
         }
     }
 
-    /// Where the drawing is in the window.
+    /// The drawing's place in the window.
     pub(super) fn place(self) -> Option<Box2> {
         let drawing = self.drawing.get_untracked()?;
         Some(box_of(&drawing))
@@ -210,7 +210,7 @@ fn focus_path(editor: Editor) -> String {
     format!("M{left} {y}Q{} {crown} {right} {y}", tenth(x))
 }
 
-/// Where the words of the screen stand.
+/// Position of the screen's label.
 fn focus_at(editor: Editor, side: usize) -> String {
     let (focus, scale) = editor.draft(|draft| (draft.focus, markup::scale(draft.pitch)));
     tenth(focus.at[side] * scale + [0.0, 14.0][side])
@@ -223,7 +223,7 @@ fn focus_words(editor: Editor) -> String {
     }
 }
 
-/// Where a chosen thing is drawn while it is dragged.
+/// The transform of a selected part while it is dragged.
 fn dragged(editor: Editor, key: Key) -> Option<String> {
     let Some(Drag::Things([x, y])) = editor.drag.get() else { return None };
     let scale = markup::scale(editor.pitch());
@@ -286,7 +286,7 @@ fn area(editor: Editor, key: Key) -> impl IntoView {
     }
 }
 
-/// The frame that is being drawn around things.
+/// The selection frame being drawn.
 fn drawn_frame(editor: Editor) -> Option<impl IntoView> {
     let Some(Drag::Frame(sides)) = editor.drag.get() else { return None };
     let scale = markup::scale(editor.pitch());
@@ -296,7 +296,7 @@ fn drawn_frame(editor: Editor) -> Option<impl IntoView> {
     })
 }
 
-/// The element of an event, if it is one.
+/// The element of an event.
 pub(super) fn element_of(event: &web_sys::Event) -> Option<web_sys::Element> {
     event.target()?.dyn_into().ok()
 }

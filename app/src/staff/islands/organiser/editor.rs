@@ -1,4 +1,4 @@
-//! The draft on the board, what is chosen of it, and what is said about it. A bundle of handles.
+//! The editor's state: draft, selection and findings. A bundle of handles.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -12,56 +12,56 @@ use leptos::task::spawn_local;
 use crate::browser::events;
 use crate::say;
 
-/// How long nothing must change before the room is looked at, milliseconds.
-const LOOK_AFTER_MS: u32 = 200;
+/// Pause after the last change before the draft is checked, milliseconds.
+const CHECK_AFTER_MS: u32 = 200;
 
-/// What is known of the draft's mistakes.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Looked {
-    /// Whether it may go in as it is.
+pub(super) struct CheckResult {
+    /// True if the draft can be saved.
     pub passes: bool,
-    /// What stands in the way, or is worth knowing.
+    /// Errors and warnings.
     pub findings: Vec<Finding>,
 }
 
-/// What is under the pointer while it is down, in units of the drawing.
+/// The current drag, in units of the drawing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Drag {
-    /// What is chosen is moved so far.
+    /// Moves the selection by this.
     Things(Point),
-    /// A corner of an area is moved so far: which area, which corner.
+    /// Moves a corner of an area: area, corner and distance.
     Corner(Key, usize, Point),
-    /// A frame is drawn: left, top, right, bottom.
+    /// Draws a selection frame: left, top, right, bottom.
     Frame([f64; 4]),
 }
 
-/// Everything about one drawing board. Copy it.
+/// The state of one editor. Copy it.
 #[derive(Clone, Copy)]
 pub(super) struct Editor {
     /// The theatre.
     pub(super) theatre: StoredValue<String>,
-    /// Screens that may be given the room: id and name.
+    /// Screens that can get the layout: id and name.
     pub(super) screens: StoredValue<Vec<(String, String)>>,
     sold: StoredValue<HashSet<u32>>,
     pub(super) history: RwSignal<History>,
-    /// Rows and areas that are chosen.
+    /// Selected rows and areas.
     pub(super) chosen: RwSignal<BTreeSet<Key>>,
-    /// Seats that are chosen, of the only row that is.
+    /// Selected seats of the only selected row.
     pub(super) seats: RwSignal<BTreeSet<usize>>,
-    /// Whether the next tap adds to what is chosen.
+    /// True if the next tap adds to the selection.
     pub(super) several: RwSignal<bool>,
     pub(super) drag: RwSignal<Option<Drag>>,
-    pub(super) looked: RwSignal<Looked>,
-    /// Why the last act was not done.
+    pub(super) check_result: RwSignal<CheckResult>,
+    /// Why the last command was refused.
     pub(super) refused: RwSignal<Option<String>>,
-    /// Read aloud.
-    pub(super) spoken: RwSignal<String>,
-    /// How much larger than the whole room.
+    /// Text for a screen reader announcement.
+    pub(super) announcement: RwSignal<String>,
+    /// Magnification.
     pub(super) zoom: RwSignal<f64>,
-    /// The room as it was saved last.
+    /// The last saved layout.
     pub(super) saved: RwSignal<Option<LayoutView>>,
-    /// The draft that was saved or read last.
-    pub(super) kept: StoredValue<Draft>,
+    /// The draft as last saved or loaded.
+    pub(super) saved_draft: StoredValue<Draft>,
     changes: StoredValue<u32>,
 }
 
@@ -71,52 +71,52 @@ impl Editor {
             theatre: StoredValue::new(theatre),
             screens: StoredValue::new(screens),
             sold: StoredValue::new(sold.into_iter().collect()),
-            kept: StoredValue::new(draft.clone()),
+            saved_draft: StoredValue::new(draft.clone()),
             history: RwSignal::new(History::new(draft)),
             chosen: RwSignal::new(BTreeSet::new()),
             seats: RwSignal::new(BTreeSet::new()),
             several: RwSignal::new(false),
             drag: RwSignal::new(None),
-            looked: RwSignal::new(Looked::default()),
+            check_result: RwSignal::new(CheckResult::default()),
             refused: RwSignal::new(None),
-            spoken: RwSignal::new(String::new()),
+            announcement: RwSignal::new(String::new()),
             zoom: RwSignal::new(1.0),
             saved: RwSignal::new(None),
             changes: StoredValue::new(0),
         }
     }
 
-    /// Something of the draft; whoever asks is told when it changes.
+    /// Reads the draft and subscribes.
     pub(super) fn draft<T>(self, read: impl FnOnce(&Draft) -> T) -> T {
         self.history.with(|history| read(history.draft()))
     }
 
-    /// The same, once.
+    /// Reads the draft without subscribing.
     pub(super) fn now<T>(self, read: impl FnOnce(&Draft) -> T) -> T {
         self.history.with_untracked(|history| read(history.draft()))
     }
 
-    /// A row as it is; `None` once it is gone.
+    /// A row; `None` once it was removed.
     pub(super) fn row(self, key: Key) -> Option<Arc<DraftRow>> {
         self.draft(|draft| draft.row(key).cloned())
     }
 
-    /// An area as it is; `None` once it is gone.
+    /// An area; `None` once it was removed.
     pub(super) fn area(self, key: Key) -> Option<Arc<DraftArea>> {
         self.draft(|draft| draft.area(key).cloned())
     }
 
-    /// From seat to seat, in units of the drawing.
+    /// Distance between seats, units of the drawing.
     pub(super) fn pitch(self) -> f64 {
         self.now(|draft| draft.pitch)
     }
 
-    /// Does something; why it is not done is said.
+    /// Applies a command. Shows why if it is refused.
     pub(super) fn apply(self, command: &Command) -> bool {
         self.step(|history| history.apply(command))
     }
 
-    /// Moves what is chosen by a key.
+    /// Moves the selection by a key press.
     pub(super) fn nudge(self, by: Point) {
         let command = Command::Move(self.keys(), by);
         self.step(|history| history.nudge(&command));
@@ -126,29 +126,29 @@ impl Editor {
         let mut done = Ok(());
         self.history.update(|history| done = act(history));
         self.refused.set(done.err().map(refused_in_words));
-        self.forget_what_is_gone();
+        self.clean_selection();
         done.is_ok()
     }
 
-    /// Takes the last step back.
+    /// Undoes the last command.
     pub(super) fn undo(self) {
         self.history.update(|history| {
             history.undo();
         });
-        self.spoken.set(say!("editor.undone"));
-        self.forget_what_is_gone();
+        self.announcement.set(say!("editor.undone"));
+        self.clean_selection();
     }
 
-    /// Does it again.
+    /// Redoes the undone command.
     pub(super) fn redo(self) {
         self.history.update(|history| {
             history.redo();
         });
-        self.spoken.set(say!("editor.redone"));
-        self.forget_what_is_gone();
+        self.announcement.set(say!("editor.redone"));
+        self.clean_selection();
     }
 
-    fn forget_what_is_gone(self) {
+    fn clean_selection(self) {
         let there: BTreeSet<Key> = self
             .now(|draft| draft.rows.iter().map(|row| row.key).chain(draft.areas.iter().map(|area| area.key)).collect());
         if self.chosen.with_untracked(|chosen| !chosen.is_subset(&there)) {
@@ -161,14 +161,14 @@ impl Editor {
         }
     }
 
-    /// Chooses exactly these, and says how many they are.
+    /// Replaces the selection and announces its size.
     pub(super) fn choose(self, keys: impl IntoIterator<Item = Key>) {
         self.chosen.set(keys.into_iter().collect());
         self.seats.set(BTreeSet::new());
-        self.tell_chosen();
+        self.announce_selection();
     }
 
-    /// Adds one to what is chosen, or leaves it out.
+    /// Adds a part to the selection or removes it.
     pub(super) fn toggle(self, key: Key) {
         self.chosen.update(|chosen| {
             if !chosen.remove(&key) {
@@ -176,10 +176,10 @@ impl Editor {
             }
         });
         self.seats.set(BTreeSet::new());
-        self.tell_chosen();
+        self.announce_selection();
     }
 
-    /// Adds a seat of the only row to what is chosen, or leaves it out.
+    /// Adds a seat of the only selected row to the selection or removes it.
     pub(super) fn toggle_seat(self, seat: usize) {
         self.seats.update(|chosen| {
             if !chosen.remove(&seat) {
@@ -188,35 +188,35 @@ impl Editor {
         });
     }
 
-    fn tell_chosen(self) {
+    fn announce_selection(self) {
         let count = self.chosen.with_untracked(BTreeSet::len);
-        self.spoken.set(say!("editor.chosen", count = count));
+        self.announcement.set(say!("editor.chosen", count = count));
     }
 
-    /// What is chosen.
+    /// The selection.
     pub(super) fn keys(self) -> Vec<Key> {
         self.chosen.with_untracked(|chosen| chosen.iter().copied().collect())
     }
 
-    /// Rows that are chosen, in the order of the plan; whoever asks is told when others are.
+    /// Selected rows in the order of the plan. Subscribes.
     pub(super) fn chosen_rows(self) -> Vec<Key> {
         let chosen = self.chosen.get();
         self.draft(|draft| draft.rows.iter().map(|row| row.key).filter(|key| chosen.contains(key)).collect())
     }
 
-    /// Areas that are chosen.
+    /// Selected areas. Subscribes.
     pub(super) fn chosen_areas(self) -> Vec<Key> {
         let chosen = self.chosen.get();
         self.draft(|draft| draft.areas.iter().map(|area| area.key).filter(|key| chosen.contains(key)).collect())
     }
 
-    /// The row that is chosen, if it is the only thing that is.
+    /// The selected row, if nothing else is selected.
     pub(super) fn only_row(self) -> Option<Key> {
         let only = self.chosen.with_untracked(|chosen| chosen.first().copied().filter(|_| chosen.len() == 1))?;
         self.now(|draft| draft.row(only).map(|row| row.key))
     }
 
-    /// Takes away what is chosen: seats of a row, or else rows and areas.
+    /// Removes the selected seats, or else the selected rows and areas.
     pub(super) fn remove_chosen(self) {
         let seats: Vec<usize> = self.seats.with_untracked(|seats| seats.iter().copied().collect());
         let command = match self.only_row().filter(|_| !seats.is_empty()) {
@@ -227,13 +227,13 @@ impl Editor {
         self.apply(&command);
     }
 
-    /// Whether a seat is sold in a show to come.
+    /// Returns true if a seat is sold in an upcoming show.
     pub(super) fn is_sold(self, origin: Option<u32>) -> bool {
         origin.is_some_and(|origin| self.sold.with_value(|sold| sold.contains(&origin)))
     }
 
-    /// How many seats that are sold in shows to come are no longer in the draft.
-    pub(super) fn sold_and_gone(self) -> usize {
+    /// Number of seats sold in upcoming shows that the draft no longer has.
+    pub(super) fn missing_sold_seats(self) -> usize {
         let there = self.draft(|draft| {
             let seats = draft.rows.iter().flat_map(|row| &row.seats);
             seats.filter(|seat| self.is_sold(seat.origin)).count()
@@ -241,26 +241,26 @@ impl Editor {
         self.sold.with_value(HashSet::len).saturating_sub(there)
     }
 
-    /// Whether the draft is other than what was saved last.
+    /// Returns true if the draft has unsaved changes.
     pub(super) fn is_unsaved(self) -> bool {
-        self.now(|draft| self.kept.with_value(|kept| kept != draft))
+        self.now(|draft| self.saved_draft.with_value(|saved_draft| saved_draft != draft))
     }
 
-    /// Looks at the draft with the checks of the import, a moment after each change.
-    pub(super) fn look_after_changes(self) {
+    /// Checks the draft with the rules of the import, a moment after each change.
+    pub(super) fn check_after_changes(self) {
         Effect::new(move |_| {
             self.history.track();
             self.changes.update_value(|changes| *changes = changes.wrapping_add(1));
             let change = self.changes.get_value();
             spawn_local(async move {
-                events::after(LOOK_AFTER_MS).await;
+                events::after(CHECK_AFTER_MS).await;
                 if self.changes.get_value() == change {
-                    let looked = match self.now(Draft::look) {
-                        Ok(findings) => Looked { passes: true, findings },
-                        Err(findings) => Looked { passes: false, findings },
+                    let check_result = match self.now(Draft::look) {
+                        Ok(findings) => CheckResult { passes: true, findings },
+                        Err(findings) => CheckResult { passes: false, findings },
                     };
-                    if self.looked.with_untracked(|before| *before != looked) {
-                        self.looked.set(looked);
+                    if self.check_result.with_untracked(|before| *before != check_result) {
+                        self.check_result.set(check_result);
                     }
                 }
             });

@@ -1,20 +1,20 @@
-//! Fields of the panel: each shows what the draft says, and goes back to that when what was written is refused.
+//! Fields of the panel. Each shows the draft's value, and returns to it when a change is refused.
 
 use leptos::ev::Event;
 use leptos::prelude::*;
 use web_sys::HtmlInputElement;
 
-/// A number as fields have it: at most two digits after the point.
-pub(super) fn written(number: f64) -> String {
+/// A number as fields show it: at most two decimals.
+pub(super) fn decimal(number: f64) -> String {
     ((number * 100.0).round() / 100.0 + 0.0).to_string()
 }
 
-/// A number as people write it; `None` for what is none.
+/// Parses a number; `None` for other text.
 pub(super) fn number_in(text: &str) -> Option<f64> {
     text.trim().replace(',', ".").parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// A whole number as people write it.
+/// Parses a whole number.
 pub(super) fn whole_in(text: &str) -> Option<usize> {
     text.trim().parse().ok()
 }
@@ -50,19 +50,19 @@ pub(super) fn number(
         if let Some(number) = number_in(&event_target_value(&event)) {
             set(number);
         }
-        event_target::<HtmlInputElement>(&event).set_value(&written(untrack(value)));
+        event_target::<HtmlInputElement>(&event).set_value(&decimal(untrack(value)));
     };
     view! {
         <div class="field">
             <label for=id>{label}</label>
             <input id=id type="number" step=step autocomplete="off" inputmode="decimal"
-                prop:value=move || written(value()) on:change=change />
+                prop:value=move || decimal(value()) on:change=change />
         </div>
     }
 }
 
-/// A field of a form that is read when the form is sent.
-pub(super) fn wish(id: &'static str, label: String, kind: &'static str, signal: RwSignal<String>) -> impl IntoView {
+/// A form field that is read on submit.
+pub(super) fn input(id: &'static str, label: String, kind: &'static str, signal: RwSignal<String>) -> impl IntoView {
     view! {
         <div class="field">
             <label for=id>{label}</label>
@@ -72,7 +72,7 @@ pub(super) fn wish(id: &'static str, label: String, kind: &'static str, signal: 
     }
 }
 
-/// One of several: value and words.
+/// A select of values and their words.
 pub(super) fn choice(
     id: &'static str,
     label: String,
@@ -101,12 +101,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_people_write_them() {
+    fn numbers_are_parsed_with_comma_or_point() {
         assert_eq!(
             (number_in(" 1,5 "), number_in("-2"), number_in("x"), number_in("inf")),
             (Some(1.5), Some(-2.0), None, None)
         );
         assert_eq!((whole_in(" 12 "), whole_in("-1"), whole_in("1.5")), (Some(12), None, None));
-        assert_eq!([written(1.004), written(-0.001), written(12.5)], ["1", "0", "12.5"]);
+        assert_eq!([decimal(1.004), decimal(-0.001), decimal(12.5)], ["1", "0", "12.5"]);
     }
 }

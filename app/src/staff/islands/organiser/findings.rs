@@ -1,10 +1,10 @@
-//! What is told about the room of a file or of a drawing, in the reader's language.
+//! Findings about a room file or a draft, in the reader's language.
 
 use domain::layout::import::{Finding, FindingKind};
 
 use crate::say;
 
-/// A finding in a sentence.
+/// A finding as a sentence.
 #[must_use]
 pub fn words(finding: &Finding) -> String {
     let (place, count) = (&finding.place, finding.count);

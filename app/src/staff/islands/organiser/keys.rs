@@ -1,4 +1,4 @@
-//! The keyboard: arrows move what is chosen, from the drawing and from the list beside it; the rest as everywhere.
+//! Keyboard input: arrows move the selection, from the drawing and from the list; other keys have their usual meaning.
 
 use domain::layout::editing::Command;
 use leptos::ev::KeyboardEvent;
@@ -8,15 +8,15 @@ use web_sys::Element;
 use super::board::element_of;
 use super::editor::Editor;
 
-/// An arrow moves so far, in seats.
+/// Step of an arrow key, in seats.
 const STEP_SEATS: f64 = 0.5;
-/// With Shift.
+/// Step with Shift, in seats.
 const SMALL_STEP_SEATS: f64 = 0.05;
-/// A bracket turns so far, degrees.
+/// Step of a bracket key, degrees.
 const TURN_DEGREES: f64 = 5.0;
 
-/// A key on the desk. Fields keep their own.
-pub(super) fn pressed(editor: Editor, event: &KeyboardEvent) {
+/// Handles a key in the editor, except in form fields.
+pub(super) fn on_key(editor: Editor, event: &KeyboardEvent) {
     let Some(target) = element_of(event) else { return };
     if ["INPUT", "SELECT", "TEXTAREA"].contains(&target.tag_name().as_str()) {
         return;
@@ -24,15 +24,15 @@ pub(super) fn pressed(editor: Editor, event: &KeyboardEvent) {
     let is_done = if event.ctrl_key() || event.meta_key() {
         with_control(editor, event, &target)
     } else {
-        is_on_things(&target) && !event.alt_key() && on_things(editor, event)
+        is_on_parts(&target) && !event.alt_key() && on_parts_key(editor, event)
     };
     if is_done {
         event.prevent_default();
     }
 }
 
-/// Whether the focus is on the drawing or on the list of what is in it.
-fn is_on_things(target: &Element) -> bool {
+/// Returns true if the focus is on the drawing or the list of its parts.
+fn is_on_parts(target: &Element) -> bool {
     target.closest("[data-moves]").ok().flatten().is_some()
 }
 
@@ -41,7 +41,7 @@ fn with_control(editor: Editor, event: &KeyboardEvent, target: &Element) -> bool
         "z" if event.shift_key() => editor.redo(),
         "z" => editor.undo(),
         "y" => editor.redo(),
-        "a" if is_on_things(target) => {
+        "a" if is_on_parts(target) => {
             let all = editor.now(|draft| {
                 let areas = draft.areas.iter().map(|area| area.key);
                 draft.rows.iter().map(|row| row.key).chain(areas).collect::<Vec<_>>()
@@ -53,7 +53,7 @@ fn with_control(editor: Editor, event: &KeyboardEvent, target: &Element) -> bool
     true
 }
 
-fn on_things(editor: Editor, event: &KeyboardEvent) -> bool {
+fn on_parts_key(editor: Editor, event: &KeyboardEvent) -> bool {
     if editor.chosen.with_untracked(|chosen| chosen.is_empty()) {
         return false;
     }

@@ -1,5 +1,5 @@
-//! Rows and areas as markup. The drawing has a scale of its own, 20 units from seat to seat, whatever units the plan
-//! was drawn in. Hidden from screen readers: the list beside it has the same.
+//! Rows and areas as markup. The drawing has its own scale, 20 units from seat to seat, independent of the units of the plan.
+//! Hidden from screen readers, which use the list beside it.
 
 use std::fmt::Write;
 
@@ -8,27 +8,27 @@ use domain::layout::editing::{DraftArea, DraftRow, Point};
 
 use crate::seat_map::plan::drawing::escaped;
 
-/// Half a seat, units of the drawing.
+/// Half the size of a seat, units of the drawing.
 const HALF_SEAT: f64 = 8.0;
-/// How far a row's letter stands from its last seat, units of the drawing.
+/// Distance of a row's letter from its last seat, units of the drawing.
 const LETTER_DISTANCE: f64 = 19.0;
-/// Categories share so many colours.
+/// Number of category colours.
 pub(super) const COLOURS: usize = 8;
 
-/// How one seat looks.
+/// The appearance of one seat.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SeatLook {
-    /// Place of its category among the categories.
+    /// Index of its category.
     pub colour: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: SeatKind,
-    /// Whether it is sold in a show to come.
+    /// True if it is sold in an upcoming show.
     pub is_sold: bool,
-    /// Whether it is chosen.
+    /// True if it is selected.
     pub is_chosen: bool,
 }
 
-/// What units of the plan are multiplied with.
+/// Factor from plan units to the drawing's units.
 pub(super) fn scale(pitch: f64) -> f64 {
     f64::from(SEAT_PITCH) / pitch
 }
@@ -68,14 +68,14 @@ pub(super) fn row(row: &DraftRow, scale: f64, looks: &[SeatLook]) -> String {
     out
 }
 
-/// Past an end of a row, in the direction it runs there; beside a single seat.
+/// The place of a letter: beyond the row's end in its direction, or beside a single seat.
 fn letter_place([x, y]: Point, inner: Option<Point>, is_left: bool) -> Point {
     let [dx, dy] = inner.map_or([if is_left { -1.0 } else { 1.0 }, 0.0], |[from_x, from_y]| [x - from_x, y - from_y]);
     let length = dx.hypot(dy).max(1e-6);
     [x + dx / length * LETTER_DISTANCE, y + dy / length * LETTER_DISTANCE]
 }
 
-/// An area with its name and how many it holds; with corners to take hold of where it is the only thing chosen.
+/// An area with its name and capacity, and with corner handles if it is the only selected part.
 pub(super) fn area(area: &DraftArea, scale: f64, colour: usize, words: &str, has_handles: bool) -> String {
     let place = |[x, y]: Point| [(area.at[0] + x) * scale, (area.at[1] + y) * scale];
     let corners: Vec<Point> = area.outline.corners().into_iter().map(place).collect();
@@ -106,7 +106,7 @@ fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(words);
 }
 
-/// A number with one digit after the point.
+/// A number with one decimal.
 pub(super) fn tenth(number: f64) -> String {
     let tenths = (number * 10.0).round() as i64;
     let sign = if tenths < 0 { "-" } else { "" };
@@ -121,7 +121,7 @@ mod tests {
 
     fn drawn() -> Draft {
         let draft = Draft::new("Saal", "gold");
-        let wish = NewRows {
+        let rows = NewRows {
             section: draft.sections[0].key,
             category: draft.categories[0].key,
             at: [100.0, 50.0],
@@ -134,11 +134,11 @@ mod tests {
             gap: 24.0,
             aisles: Vec::new(),
         };
-        draft.after(&Command::AddRows(wish)).expect("it is drawn")
+        draft.after(&Command::AddRows(rows)).expect("it is drawn")
     }
 
     #[test]
-    fn a_row_has_its_letter_at_both_ends_and_each_seat_once() {
+    fn a_row_has_letters_at_both_ends_and_each_seat_once() {
         let draft = drawn();
         let looks = [SeatLook { is_sold: true, ..SeatLook::default() }, SeatLook::default(), SeatLook::default()];
         let text = row(&draft.rows[0], 1.0, &looks);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_text_and_small_numbers_keep_their_sign() {
+    fn names_are_escaped_and_small_numbers_keep_their_sign() {
         let draft = drawn();
         let named = draft.after(&Command::Relabel(vec![draft.rows[0].key], "<b>&".to_owned())).expect("a label");
         assert!(row(&named.rows[0], 1.0, &[SeatLook::default(); 3]).contains("&lt;b>&amp;"));

@@ -1,25 +1,25 @@
-//! The drawing board of organisers: a room as rows, areas, sections and categories, drawn by pointer, finger or
-//! keyboard, with every mistake named while one draws. What can be done is decided by
-//! [`domain::layout::editing`]; what is drawn goes in by the same door as a file.
+//! The layout editor of organisers: rows, areas, sections and categories, edited by pointer, finger or keyboard, with
+//! findings shown while editing. [`domain::layout::editing`] decides which changes are possible. A saved draft goes
+//! through the same import as a file.
 //!
-//! Mounted, not hydrated: the server renders a place for it.
+//! Mounted, not hydrated: the server renders only a place for it.
 
-#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
 mod areas;
 mod board;
+mod contents;
 mod editor;
 mod fields;
 mod findings;
-mod hands;
 mod keys;
 mod markup;
 mod new_rows;
 mod parts;
 mod pinching;
+mod pointer;
 mod rows;
 mod saving;
-mod things;
 
 use domain::layout::editing::{Draft, Unreadable};
 use leptos::html::Div;
@@ -37,19 +37,19 @@ use crate::language::{Hindrance, problem_for_staff};
 use crate::say;
 use crate::staff::islands::in_the_way;
 
-/// Groups of messages the island uses; its page carries them.
+/// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];
 
-/// The drawing board.
+/// The layout editor.
 #[island]
 pub fn StaffLayoutEditor(
     /// The theatre.
     theatre: String,
-    /// The room to begin with; an empty one without.
+    /// The room to start with; `None` for an empty one.
     layout: Option<Uuid>,
-    /// Screens that may be given the room: id and name.
+    /// Screens that can get the layout: id and name.
     screens: Vec<(String, String)>,
-    /// Seats of that room that are sold in shows to come, by index.
+    /// Seats of that room sold in upcoming shows, by index.
     sold: Vec<u32>,
 ) -> impl IntoView {
     let place = NodeRef::<Div>::new();
@@ -79,7 +79,7 @@ pub fn StaffLayoutEditor(
     }
 }
 
-/// The room as a draft, or why there is none.
+/// Loads the room as a draft.
 async fn read(theatre: &str, layout: Uuid) -> Result<Draft, Hindrance> {
     let path = format!("/api/v1/theatres/{theatre}/layouts/{layout}/file?form=seating_plan");
     let plan = calls::get(&path).await.map_err(|failure| match &failure {
@@ -92,7 +92,7 @@ async fn read(theatre: &str, layout: Uuid) -> Result<Draft, Hindrance> {
     })
 }
 
-/// Why a room is only looked at.
+/// Why a room cannot be edited.
 #[must_use]
 pub fn too_large(seats: usize) -> String {
     let most = domain::layout::editing::MAX_EDITED_SEATS;
@@ -100,23 +100,23 @@ pub fn too_large(seats: usize) -> String {
 }
 
 fn parts(editor: Editor) -> impl IntoView {
-    // Whoever leaves with something unsaved is asked by the browser.
+    // The browser asks before leaving with unsaved changes.
     events::on_window("beforeunload", move |event| {
         if editor.is_unsaved() {
             event.prevent_default();
         }
     });
-    editor.look_after_changes();
+    editor.check_after_changes();
     view! {
-        <div class="layout-desk" on:keydown=move |event| keys::pressed(editor, &event)>
+        <div class="layout-desk" on:keydown=move |event| keys::on_key(editor, &event)>
             <div class="layout-stage">
                 {board::board(editor)}
                 <p class="layout-refused" role="alert" data-testid="layout-refused">{move || editor.refused.get()}</p>
-                {things::mistakes(editor)}
+                {contents::findings(editor)}
             </div>
             <aside class="layout-panel" aria-label=say!("editor.panel")>
                 {new_rows::form(editor)}
-                {things::list(editor)}
+                {contents::list(editor)}
                 {rows::chosen(editor)}
                 {areas::chosen(editor)}
                 {areas::new_area(editor)}
@@ -126,6 +126,6 @@ fn parts(editor: Editor) -> impl IntoView {
                 {saving::form(editor)}
             </aside>
         </div>
-        <p class="visually-hidden" role="status" data-testid="layout-spoken">{move || editor.spoken.get()}</p>
+        <p class="visually-hidden" role="status" data-testid="layout-spoken">{move || editor.announcement.get()}</p>
     }
 }

@@ -1,14 +1,14 @@
-//! The form that draws rows.
+//! The form that draws new rows.
 
 use domain::layout::editing::{Command, Key, NewRows, Numbering, ROW_GAP_SEATS, label_after};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
 use super::editor::Editor;
-use super::fields::{choice, number_in, whole_in, wish};
+use super::fields::{choice, input, number_in, whole_in};
 use crate::say;
 
-/// What stands in the form. A bundle of handles: copy it.
+/// The values of the form. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 struct Form {
     section: RwSignal<String>,
@@ -23,7 +23,7 @@ struct Form {
     turn: RwSignal<String>,
 }
 
-/// The ways seats are numbered: value and words.
+/// The numbering orders: value and words.
 pub(super) fn orders() -> Vec<(String, String)> {
     let order = |value: &str, words| (value.to_owned(), words);
     vec![
@@ -34,7 +34,7 @@ pub(super) fn orders() -> Vec<(String, String)> {
     ]
 }
 
-/// Numbering by one of these ways. Every other number makes odd ones of 1 and even ones of 2.
+/// The numbering of an order. "Other" orders use every second number: odd from 1, even from 2.
 pub(super) fn numbering(first: &str, order: &str) -> Numbering {
     let step = if order.ends_with("other") { 2 } else { 1 };
     Numbering { first: first.to_owned(), step, from_right: order.starts_with("right") }
@@ -62,14 +62,14 @@ pub(super) fn categories(editor: Editor) -> Vec<(String, String)> {
     })
 }
 
-/// The key of an option; the first of them where it is gone.
+/// The key of an option, or of the first one if it is gone.
 pub(super) fn key_in(value: &str, options: &[(String, String)]) -> Key {
     let is_there = options.iter().any(|(key, _)| key == value);
     let value = if is_there { value } else { options.first().map_or("", |(key, _)| key) };
     value.parse().unwrap_or_default()
 }
 
-/// What a choice shows: what would be taken.
+/// The option that a select shows.
 pub(super) fn shown(value: &str, options: &[(String, String)]) -> String {
     if options.is_empty() { String::new() } else { key_in(value, options).to_string() }
 }
@@ -98,14 +98,14 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
                 event.prevent_default();
                 draw(editor, form);
             }>
-                {wish("new-rows", say!("editor.rows"), "number", form.rows)}
-                {wish("new-seats", say!("editor.seats_each"), "number", form.seats)}
-                {wish("new-label", say!("editor.first_row"), "text", form.label)}
-                {wish("new-first", say!("editor.first_seat"), "text", form.first)}
+                {input("new-rows", say!("editor.rows"), "number", form.rows)}
+                {input("new-seats", say!("editor.seats_each"), "number", form.seats)}
+                {input("new-label", say!("editor.first_row"), "text", form.label)}
+                {input("new-first", say!("editor.first_seat"), "text", form.first)}
                 {choice("new-order", say!("editor.order"), orders, move || form.order.get(), move |order| form.order.set(order))}
-                {wish("new-aisles", say!("editor.aisles"), "text", form.aisles)}
-                {wish("new-bow", say!("editor.bow"), "number", form.bow)}
-                {wish("new-turn", say!("editor.turn"), "number", form.turn)}
+                {input("new-aisles", say!("editor.aisles"), "text", form.aisles)}
+                {input("new-bow", say!("editor.bow"), "number", form.bow)}
+                {input("new-turn", say!("editor.turn"), "number", form.turn)}
                 {choice("new-category", say!("editor.category"), move || categories(editor),
                     move || shown(&form.category.get(), &categories(editor)),
                     move |key| form.category.set(key))}
@@ -118,19 +118,19 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
     }
 }
 
-/// Draws them, chooses them, and goes on with the letter after the last.
+/// Draws and selects the rows, and continues with the next letter.
 fn draw(editor: Editor, form: Form) {
     let pitch = editor.pitch();
     let read = |signal: RwSignal<String>| signal.get_untracked();
     let length = |signal| number_in(&read(signal)).unwrap_or_default();
     let aisles = read(form.aisles);
-    let wish = NewRows {
+    let rows = NewRows {
         section: key_in(&read(form.section), &untrack(|| sections(editor))),
         category: key_in(&read(form.category), &untrack(|| categories(editor))),
         at: editor.now(|draft| draft.next_place()),
         turn: length(form.turn),
         bow: length(form.bow) * pitch,
-        // What is no number is refused with its limits.
+        // Invalid numbers become 0, which is refused with the limits.
         rows: whole_in(&read(form.rows)).unwrap_or_default(),
         seats: whole_in(&read(form.seats)).unwrap_or_default(),
         label: read(form.label),
@@ -139,7 +139,7 @@ fn draw(editor: Editor, form: Form) {
         aisles: aisles.split([',', ' ', ';']).filter_map(whole_in).collect(),
     };
     let before = editor.now(|draft| draft.rows.len());
-    if editor.apply(&Command::AddRows(wish)) {
+    if editor.apply(&Command::AddRows(rows)) {
         let (drawn, last) = editor.now(|draft| {
             let drawn: Vec<Key> = draft.rows.iter().skip(before).map(|row| row.key).collect();
             (drawn, draft.rows.last().map(|row| row.label.clone()).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What a room is made of besides rows: its name and what people look at, its sections, its categories.
+//! The room itself besides its rows: name, screen or stage, sections and categories.
 
 use domain::api::SeatKind;
 use domain::layout::editing::{Command, Key};
@@ -9,7 +9,7 @@ use super::editor::Editor;
 use super::fields::{choice, number, text};
 use crate::say;
 
-/// Name, screen or stage.
+/// Name, and screen or stage.
 pub(super) fn room(editor: Editor) -> impl IntoView {
     let pitch = editor.pitch();
     let focus = move || editor.draft(|draft| draft.focus);
@@ -39,7 +39,7 @@ pub(super) fn room(editor: Editor) -> impl IntoView {
     }
 }
 
-/// Sections: their names, one more, one less.
+/// Sections: rename, add, remove.
 pub(super) fn sections(editor: Editor) -> impl IntoView {
     let keys =
         Memo::new(move |_| editor.draft(|draft| draft.sections.iter().map(|section| section.key).collect::<Vec<_>>()));
@@ -80,7 +80,7 @@ fn section(editor: Editor, key: Key) -> impl IntoView {
     }
 }
 
-/// What seats can be: value and words.
+/// Seat kinds: value and words.
 fn kinds() -> Vec<(SeatKind, &'static str, String)> {
     vec![
         (SeatKind::Standard, "standard", say!("editor.kind_standard")),
@@ -100,7 +100,7 @@ fn kind_options(chosen: SeatKind) -> impl IntoView {
     kinds().into_iter().map(option).collect_view()
 }
 
-/// Categories: their words and kinds, one more, one less.
+/// Categories: rename, change kind, add, remove.
 pub(super) fn categories(editor: Editor) -> impl IntoView {
     let keys = Memo::new(move |_| {
         editor.draft(|draft| draft.categories.iter().map(|category| category.key).collect::<Vec<_>>())

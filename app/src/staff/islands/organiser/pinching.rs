@@ -1,35 +1,35 @@
-//! Two fingers on the drawing: it grows, shrinks and moves under them as the visitor's map does (`seat_map::plan::plane`).
-//! While they are there it is only transformed; it is laid out anew when they leave. They choose and move nothing.
+//! Pinching the drawing, like the customers' map (`seat_map::plan::plane`). Meanwhile the drawing is only transformed;
+//! it is laid out again at the end. Two fingers select and move nothing.
 
 use leptos::ev::TouchEvent;
 use leptos::prelude::*;
 
 use super::board::Board;
-use super::hands;
+use super::pointer;
 use crate::seat_map::plan::plane::two_fingers;
 use crate::seat_map::plan::zoom::{self, Box2, Pinch};
 
-/// Two fingers that are down.
+/// A pinch in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pinching {
     pinch: Pinch,
-    /// How much closer they look by now.
+    /// Its current factor.
     factor: f64,
-    /// Where the drawing is seen by now.
+    /// The drawing's current apparent place.
     looks: Box2,
 }
 
-/// A finger comes down; with the second of two it begins.
+/// Handles a new finger; the second one starts a pinch.
 pub(super) fn touch(board: Board, event: &TouchEvent) {
     let Some((one, other)) = two_fingers(event) else { return };
     keep_from_browser(event);
-    hands::take_back(board);
+    pointer::cancel_for_pinch(board);
     board.transform("none");
     let begun = board.place().map(|place| Pinching { pinch: Pinch::new(place, one, other), factor: 1.0, looks: place });
     board.pinching.set_value(begun);
 }
 
-/// Fingers move.
+/// Handles a movement of the fingers.
 pub(super) fn pinch(board: Board, event: &TouchEvent) {
     let (Some(pinching), Some((one, other))) = (board.pinching.get_value(), two_fingers(event)) else { return };
     keep_from_browser(event);
@@ -38,13 +38,13 @@ pub(super) fn pinch(board: Board, event: &TouchEvent) {
     board.transform(&zoom::transform(pinching.pinch.start, looks));
 }
 
-/// One of them goes up, or the browser took them.
+/// Ends the pinch when a finger is lifted or the browser takes over.
 pub(super) fn end(board: Board) {
     let Some(Pinching { factor, looks, .. }) = board.pinching.try_update_value(Option::take).flatten() else { return };
-    board.look(factor, move |now| (now.left - looks.left, now.top - looks.top));
+    board.zoom_with(factor, move |now| (now.left - looks.left, now.top - looks.top));
 }
 
-/// The browser would scroll the page, or enlarge it. Once it scrolls it asks nobody any more.
+/// Prevents the browser from scrolling or zooming the page. Once it scrolls, events cannot be cancelled.
 fn keep_from_browser(event: &TouchEvent) {
     if event.cancelable() {
         event.prevent_default();

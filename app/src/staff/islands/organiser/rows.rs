@@ -1,5 +1,4 @@
-//! What can be done to the rows that are chosen. What a field shows is the first row's; what is written there is done
-//! to all of them.
+//! The panel of the selected rows. Fields show the first row's value; a change applies to all.
 
 use std::sync::Arc;
 
@@ -7,11 +6,11 @@ use domain::layout::editing::{Command, DraftRow, Key, Point, ROW_GAP_SEATS};
 use leptos::prelude::*;
 
 use super::editor::Editor;
-use super::fields::{choice, number, number_in, text, whole_in, wish};
+use super::fields::{choice, input, number, number_in, text, whole_in};
 use super::new_rows::{categories, key_in, numbering, orders, sections};
 use crate::say;
 
-/// The panel; nothing while no row is chosen.
+/// The panel; hidden without a selected row.
 pub(super) fn chosen(editor: Editor) -> impl IntoView {
     let rows = Memo::new(move |_| editor.chosen_rows());
     move || {
@@ -31,7 +30,7 @@ pub(super) fn chosen(editor: Editor) -> impl IntoView {
     }
 }
 
-/// Something of a row; what there is of none once it is gone.
+/// A value of a row; the default once it was removed.
 fn of<T: Default>(editor: Editor, key: Key, read: impl FnOnce(&DraftRow) -> T) -> T {
     editor.row(key).map(|row: Arc<DraftRow>| read(&row)).unwrap_or_default()
 }
@@ -92,7 +91,7 @@ fn number_form(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl 
     };
     view! {
         <div class="layout-form">
-            {wish("number-first", say!("editor.first_seat"), "text", begin)}
+            {input("number-first", say!("editor.first_seat"), "text", begin)}
             {choice("number-order", say!("editor.order"), orders, move || order.get(), move |chosen| order.set(chosen))}
             <button type="button" class="button button-quiet" data-testid="layout-number" on:click=act>{say!("editor.number_seats")}</button>
         </div>
@@ -108,14 +107,14 @@ fn aisle_form(editor: Editor, keys: StoredValue<Vec<Key>>) -> impl IntoView {
     };
     view! {
         <div class="layout-form">
-            {wish("aisle-after", say!("editor.aisle_after"), "number", after)}
-            {wish("aisle-wide", say!("editor.aisle_wide"), "number", wide)}
+            {input("aisle-after", say!("editor.aisle_after"), "number", after)}
+            {input("aisle-wide", say!("editor.aisle_wide"), "number", wide)}
             <button type="button" class="button button-quiet" data-testid="layout-aisle" on:click=act>{say!("editor.make_aisle")}</button>
         </div>
     }
 }
 
-/// The seats of the only row that is chosen, from left to right; their numbers one by one.
+/// The seats of the only selected row, from left to right, with their numbers.
 fn seats(editor: Editor, row: Key) -> impl IntoView {
     let numbers = Memo::new(move |_| {
         of(editor, row, |row| {

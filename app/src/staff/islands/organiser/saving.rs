@@ -1,5 +1,5 @@
-//! The room is saved as a new version, by the door every file comes in by, and given to a screen where one says so.
-//! An answer that never came is asked for again under the same key.
+//! Saves the draft as a new layout version, by the same import as a file, and assigns it to a screen. An unanswered
+//! request is repeated under the same key.
 
 use domain::api::organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
 use gloo_net::http::Method;
@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::editor::Editor;
-use super::fields::{choice, wish};
+use super::fields::{choice, input};
 use super::findings::words;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{go_to, ids};
@@ -15,23 +15,23 @@ use crate::language::{Hindrance, problem_for_staff};
 use crate::say;
 use crate::staff::islands::in_the_way;
 
-/// What stands in the way, and everything that is wrong with the room.
+/// An error, with the findings about the room.
 type Trouble = (Hindrance, Vec<String>);
 
-/// Saving in one editor. A bundle of handles: copy it.
+/// The state of saving. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 struct Saving {
     editor: Editor,
     busy: RwSignal<bool>,
     trouble: RwSignal<Option<Trouble>>,
-    /// The screen it is given to; empty for a new one.
+    /// The screen to assign it to; empty for a new one.
     screen: RwSignal<String>,
     name: RwSignal<String>,
     reason: RwSignal<String>,
-    /// The room whose answer never came, and under which key it was sent.
+    /// The unanswered import and its key.
     unanswered: StoredValue<Option<(LayoutImport, String)>>,
-    /// The same of what gives it to a screen: path and body as text.
-    given: StoredValue<Option<(String, String)>>,
+    /// The last assignment, path and body as text, and its key.
+    assignment: StoredValue<Option<(String, String)>>,
 }
 
 /// The form.
@@ -41,11 +41,11 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
         editor,
         busy: RwSignal::new(false),
         trouble: RwSignal::new(None),
-        screen: RwSignal::new(usual_screen(editor)),
+        screen: RwSignal::new(default_screen(editor)),
         name: text(""),
         reason: text(""),
         unanswered: StoredValue::new(None),
-        given: StoredValue::new(None),
+        assignment: StoredValue::new(None),
     };
     let idle = move || if saving.busy.get() { "true" } else { "false" };
     let screens = move || {
@@ -66,8 +66,8 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
             {move || editor.saved.get().map(|saved| saved_view(editor, saved))}
             <div class="layout-form">
                 {choice("give-screen", say!("organiser.screen"), screens, move || saving.screen.get(), move |screen| saving.screen.set(screen))}
-                {move || saving.screen.with(String::is_empty).then(|| wish("give-name", say!("organiser.screen_name"), "text", saving.name))}
-                {wish("give-reason", say!("organiser.reason"), "text", saving.reason)}
+                {move || saving.screen.with(String::is_empty).then(|| input("give-name", say!("organiser.screen_name"), "text", saving.name))}
+                {input("give-reason", say!("organiser.reason"), "text", saving.reason)}
                 <button type="button" class="button button-quiet" data-testid="layout-publish" aria-disabled=idle
                     on:click=move |_| saving.publish()>{say!("editor.publish")}</button>
             </div>
@@ -75,9 +75,9 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
     }
 }
 
-/// The first of the screens, which is one that has this room; an empty room is for a new one.
-fn usual_screen(editor: Editor) -> String {
-    let is_new = editor.kept.with_value(|kept| kept.rows.is_empty());
+/// The first screen, which has this room; empty for a new room.
+fn default_screen(editor: Editor) -> String {
+    let is_new = editor.saved_draft.with_value(|kept| kept.rows.is_empty());
     let first = editor.screens.with_value(|screens| screens.first().map(|(id, _)| id.clone()));
     first.filter(|_| !is_new).unwrap_or_default()
 }
@@ -103,30 +103,30 @@ impl Saving {
         self.act(async move { self.save_room().await.map(drop) });
     }
 
-    /// Saves it, unless this very draft is saved already.
+    /// Saves the draft, unless it is already saved.
     async fn save_room(self) -> Result<LayoutView, Failure> {
         let editor = self.editor;
         if let Some(saved) = editor.saved.get_untracked().filter(|_| !editor.is_unsaved()) {
             return Ok(saved);
         }
         let draft = editor.now(Clone::clone);
-        let wish = LayoutImport { name: draft.name.clone(), mend: false, plan: draft.to_seating_plan() };
-        let before = self.unanswered.get_value().filter(|(asked, _)| *asked == wish);
+        let request = LayoutImport { name: draft.name.clone(), mend: false, plan: draft.to_seating_plan() };
+        let before = self.unanswered.get_value().filter(|(earlier, _)| *earlier == request);
         let key = before.map_or_else(ids::new_key, |(_, key)| key);
-        self.unanswered.set_value(Some((wish.clone(), key.clone())));
+        self.unanswered.set_value(Some((request.clone(), key.clone())));
         let path = format!("/api/v1/theatres/{}/layouts", editor.theatre.get_value());
-        let saved = calls::change::<LayoutView>(Method::POST, &path, &key, &wish).await;
+        let saved = calls::change::<LayoutView>(Method::POST, &path, &key, &request).await;
         if !matches!(saved, Err(Failure::Unreachable)) {
             self.unanswered.set_value(None);
         }
         let saved = saved?;
-        // What was drawn meanwhile is not saved.
-        editor.kept.set_value(draft);
+        // Changes made meanwhile are not saved.
+        editor.saved_draft.set_value(draft);
         editor.saved.set(Some(saved.clone()));
         Ok(saved)
     }
 
-    /// Saves it, gives it to a screen, and shows the screens.
+    /// Saves the draft, assigns it to a screen, and opens the page of screens.
     fn publish(self) {
         let (reason, name) =
             (self.reason.get_untracked().trim().to_owned(), self.name.get_untracked().trim().to_owned());
@@ -139,24 +139,25 @@ impl Saving {
             let layout = self.save_room().await?.id;
             let screens = format!("/api/v1/theatres/{}/screens", self.editor.theatre.get_value());
             if screen.is_empty() {
-                let wish = ScreenRequest { name, layout, reason };
-                let key = self.key_for(format!("{wish:?}"));
-                calls::change::<ScreenView>(Method::POST, &screens, &key, &wish).await?;
+                let request = ScreenRequest { name, layout, reason };
+                let key = self.key_for(format!("{request:?}"));
+                calls::change::<ScreenView>(Method::POST, &screens, &key, &request).await?;
             } else {
-                let wish = PublishRequest { layout, reason };
-                let key = self.key_for(format!("{screen} {wish:?}"));
-                calls::change::<ScreenView>(Method::POST, &format!("{screens}/{screen}/layout"), &key, &wish).await?;
+                let request = PublishRequest { layout, reason };
+                let key = self.key_for(format!("{screen} {request:?}"));
+                calls::change::<ScreenView>(Method::POST, &format!("{screens}/{screen}/layout"), &key, &request)
+                    .await?;
             }
             go_to(&format!("/staff/{}/screens?done=true", self.editor.theatre.get_value()));
             Ok(())
         });
     }
 
-    /// The key of an act: the same for the same until it is done, for then the page is left.
-    fn key_for(self, wish: String) -> String {
-        let before = self.given.get_value().filter(|(asked, _)| *asked == wish);
+    /// The key of an assignment, reused until it succeeds and the page is left.
+    fn key_for(self, request: String) -> String {
+        let before = self.assignment.get_value().filter(|(earlier, _)| *earlier == request);
         let key = before.map_or_else(ids::new_key, |(_, key)| key);
-        self.given.set_value(Some((wish, key.clone())));
+        self.assignment.set_value(Some((request, key.clone())));
         key
     }
 

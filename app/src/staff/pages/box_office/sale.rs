@@ -39,7 +39,7 @@ pub struct SalePage {
     pub sale: Sale,
     /// The booking being exchanged, if any.
     pub exchange: Option<Exchanging>,
-    /// Whether the seller's till is open.
+    /// True if the seller's till is open.
     pub has_till: bool,
 }
 

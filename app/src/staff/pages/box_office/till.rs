@@ -38,7 +38,7 @@ pub struct TillForm {
 }
 
 impl TillForm {
-    /// Whether a field has an error.
+    /// Returns true if a field has an error.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         self.amount.is_refused() || self.reason.is_refused()
@@ -55,7 +55,7 @@ pub struct PinForm {
 }
 
 impl PinForm {
-    /// Whether a field has an error.
+    /// Returns true if a field has an error.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         self.pin.is_refused() || self.password.is_refused()
@@ -74,7 +74,7 @@ pub enum CounterForm {
 /// The refused form with its values.
 type Refused<'a> = Option<&'a CounterForm>;
 
-/// Whether the refused form is this one, and its values.
+/// Returns whether the refused form is this one, and its values.
 fn form_of(act: TillAct, refused: Refused<'_>) -> (bool, TillForm) {
     match refused {
         Some(CounterForm::Till(known, form)) if *known == act => (true, form.clone()),
@@ -160,7 +160,7 @@ fn sums(till: &TillView) -> impl IntoView + use<> {
     }
 }
 
-/// Who counted the till for its seller, when and why.
+/// The manager who counted the till for its seller, with time and reason.
 fn in_place(till: &TillView) -> Option<impl IntoView + use<>> {
     let (by, why) = till.counted_by.as_ref().zip(till.counted_why.as_ref())?;
     let time = till.closed_at.clone().unwrap_or_default();

@@ -39,7 +39,7 @@ pub struct Films {
     pub form: FilmForm,
     /// Idempotency key.
     pub key: String,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Trouble>,

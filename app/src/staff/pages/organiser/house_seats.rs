@@ -25,7 +25,7 @@ pub struct HouseChoice {
     pub reason: Field,
     /// Those of them that the room does not have.
     pub unknown: Vec<String>,
-    /// Whether it came from the form that removes seats of a previous room, not from the form that chooses seats.
+    /// True if it came from the form that removes seats of a previous room, not from the form that chooses seats.
     pub forgets: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct HouseSeatsPage {
     pub choice: HouseChoice,
     /// Idempotency key of the next action.
     pub key: String,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Trouble>,

@@ -37,7 +37,7 @@ pub struct PlanningForm {
     pub times: [String; 7],
     /// Minutes between two shows.
     pub cleaning: String,
-    /// Whether a time skipped by a clock change is moved.
+    /// True if a time skipped by a clock change is moved.
     pub moves: bool,
     /// Sales state, as the API spells it.
     pub sales: String,
@@ -47,9 +47,9 @@ pub struct PlanningForm {
     pub hold_seconds: String,
     /// Seats per person.
     pub per_person: String,
-    /// Whether it is an on-sale day with a rush.
+    /// True if it is an on-sale day with a rush.
     pub flash: bool,
-    /// Whether guests must confirm their address by a code.
+    /// True if guests must confirm their address by a code.
     pub email_code: bool,
     /// Seats per card; empty for no limit.
     pub per_instrument: String,
@@ -92,7 +92,7 @@ pub struct Planning {
     pub screens: Vec<ScreenView>,
     /// Available films.
     pub films: Vec<FilmChoice>,
-    /// Whether the theatre has prices.
+    /// True if the theatre has prices.
     pub has_prices: bool,
     /// The values of the form.
     pub form: PlanningForm,

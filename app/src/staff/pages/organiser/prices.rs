@@ -20,7 +20,7 @@ pub struct PriceLine {
     pub label: String,
     /// Its price; empty without one.
     pub amount: Field,
-    /// Whether a room has this category. Others have no name for people; their price is kept but not shown.
+    /// True if a room has this category. Others have no name for people; their price is kept but not shown.
     pub is_in_a_room: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct PriceForm {
 }
 
 impl PriceForm {
-    /// Whether a field has an error.
+    /// Returns true if a field has an error.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         let others = [&self.weekend, &self.matinee, &self.prime, &self.reason];
@@ -65,7 +65,7 @@ pub struct Prices {
     pub currency: Currency,
     /// Idempotency key.
     pub key: String,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Trouble>,

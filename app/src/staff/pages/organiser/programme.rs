@@ -21,7 +21,7 @@ pub struct Programme {
     pub after: String,
     /// Shows in order of their start.
     pub shows: Vec<OrganisedShow>,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
 }
 

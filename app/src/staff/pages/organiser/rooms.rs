@@ -17,7 +17,7 @@ pub struct ImportForm {
     pub name: String,
     /// The pasted text.
     pub pasted: String,
-    /// Whether findings are corrected automatically.
+    /// True if findings are corrected automatically.
     pub mend: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Screens {
     pub form: ImportForm,
     /// Idempotency key of the import.
     pub key: String,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Trouble>,
@@ -120,7 +120,7 @@ pub struct RoomPage {
     pub preview: Preview,
     /// Screens it may be assigned to; none for a room that was not imported here.
     pub screens: Vec<ScreenView>,
-    /// Whether it may be assigned to a screen.
+    /// True if it may be assigned to a screen.
     pub is_own: bool,
     /// The values of the forms.
     pub form: GiveForm,

@@ -32,9 +32,9 @@ pub struct ShowForm {
     pub per_person: Field,
     /// Seats per card; empty for no limit.
     pub per_instrument: Field,
-    /// Whether it is an on-sale day with a rush.
+    /// True if it is an on-sale day with a rush.
     pub flash: bool,
-    /// Whether guests must confirm their address by a code.
+    /// True if guests must confirm their address by a code.
     pub email_code: bool,
     /// Price of each category.
     pub prices: Vec<PriceLine>,
@@ -51,14 +51,14 @@ pub struct ShowForm {
 pub struct DefectForm {
     /// The typed seat names.
     pub seats: String,
-    /// Whether for all planned shows of the screen.
+    /// True if for all planned shows of the screen.
     pub all_shows: bool,
     /// The typed reason.
     pub reason: Field,
 }
 
 impl ShowForm {
-    /// Whether a field has an error.
+    /// Returns true if a field has an error.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         let others = [&self.hold_seconds, &self.per_person, &self.per_instrument, &self.reason, &self.cancel_reason];
@@ -81,11 +81,11 @@ pub struct ShowPage {
     pub screens: Vec<ScreenView>,
     /// Currency of its prices.
     pub currency: Currency,
-    /// Whether it has started.
+    /// True if it has started.
     pub is_over: bool,
     /// Idempotency key of the next action.
     pub key: String,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Trouble>,

@@ -34,13 +34,13 @@ pub struct WaitingRoomPage {
     pub room: Option<RoomStands>,
     /// The requested part of the page.
     pub part: RoomPart,
-    /// Whether booking is closed, so that nothing can be changed.
+    /// True if booking is closed, so that nothing can be changed.
     pub is_closed: bool,
     /// Suggested opening time to the minute: the start of sales, if in the future. May be empty.
     pub suggested: String,
     /// Idempotency key of the next action.
     pub key: String,
-    /// Whether a change was just made.
+    /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
     pub trouble: Option<Trouble>,
@@ -51,9 +51,9 @@ pub struct WaitingRoomPage {
 pub struct RoomStands {
     /// Opening time, local, to the second.
     pub opens_local: String,
-    /// Whether the opening time can no longer change.
+    /// True if the opening time can no longer change.
     pub is_settled: bool,
-    /// Whether seats are on sale. Otherwise no one is called.
+    /// True if seats are on sale. Otherwise no one is called.
     pub is_on_sale: bool,
     /// The queue, as visitors see it.
     pub queue: Queue,
@@ -72,7 +72,7 @@ pub struct RoomStands {
 pub enum RoomPart {
     /// The figures.
     Figures {
-        /// Whether automatic refresh is switched off.
+        /// True if automatic refresh is switched off.
         is_still: bool,
     },
     /// The form of its terms, with the refused values, if any.

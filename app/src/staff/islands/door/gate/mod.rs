@@ -1,7 +1,7 @@
-//! The door as a device works it: tickets are looked at one after another, by the server while there is a network, and
-//! by the list while there is none; what was done by the list is settled when the network is back.
+//! The door on a device. Tickets are checked one after another, by the server or, without a network, by the list.
+//! Admissions by the list are sent when the network is back.
 
-mod settling;
+mod sync;
 
 use std::collections::VecDeque;
 
@@ -13,40 +13,40 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::kept;
-use super::listed::{List, Listed};
+use super::device_storage;
+use super::outcome::{self, ScanOutcome, Tone, Undo};
 use super::queue::Queue;
-use super::tell::{self, ScanOutcome, Tone, Undo};
+use super::ticket_list::{TicketList, TicketStatus};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{clock, events, ids, is_offline, is_visible};
 use crate::language::{Hindrance, problem_for_staff};
 use crate::say;
 
-/// How long the server may take over a ticket, milliseconds: a queue of people waits. Then the list decides.
-const PATIENCE_MS: u32 = 3_000;
-/// How often the door asks how it stands, milliseconds: also how soon a network that is back is found.
-const ASK_EVERY_MS: u32 = 3_000;
-/// Tickets that are read while others are looked at, at most.
+/// Deadline of the server for a ticket, milliseconds: people are queueing. Then the list decides.
+const SCAN_DEADLINE_MS: u32 = 3_000;
+/// Polling interval, milliseconds. Also the delay to notice that the network is back.
+const POLL_EVERY_MS: u32 = 3_000;
+/// Most scanned texts waiting for their check.
 const MAX_IN_LINE: usize = 100;
-/// Scans without an answer that are known again, at most.
-const MAX_UNHEARD: usize = 12;
-/// Scans one can look back at.
+/// Most unanswered scans remembered.
+const MAX_UNANSWERED: usize = 12;
+/// Number of recent scans shown.
 const MAX_RECENT: usize = 12;
 
-/// How the device is connected.
+/// The device's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// The server answers.
     Up,
-    /// It does not: the list decides.
+    /// The server does not answer: the list decides.
     Down,
-    /// It answers, and wants to know who we are.
+    /// The server requires a sign-in.
     SignedOut,
 }
 
 impl Link {
-    /// As the page names it.
+    /// Its name on the page.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -62,84 +62,85 @@ impl Link {
 pub struct Gate {
     show: Uuid,
     base: StoredValue<String>,
-    /// What this device is called.
+    /// This device.
     pub device: RwSignal<DoorDevice>,
-    /// How it is connected.
+    /// Its connection.
     pub link: RwSignal<Link>,
-    /// How the show's door stands, as heard last.
+    /// The state of the show's door, as last loaded.
     pub view: RwSignal<Option<DoorView>>,
-    /// What the last scan came to.
+    /// The outcome of the last scan.
     pub answer: RwSignal<Option<ScanOutcome>>,
-    /// The last scans, the newest first.
+    /// The last scans, newest first.
     pub recent: RwSignal<VecDeque<ScanOutcome>>,
-    /// What was done without a network.
+    /// Admissions made without a network.
     pub queue: RwSignal<Queue>,
-    /// Why that cannot be settled, if it cannot.
+    /// Why they cannot be sent, if so.
     pub stuck: RwSignal<Option<Hindrance>>,
-    /// Whether answers are heard as well.
+    /// True if answers have a sound.
     pub is_loud: RwSignal<bool>,
-    /// When the list was made, on the clocks there; without one that is good, nobody is let in without a network.
+    /// Local time at which the list was made; `None` without a valid list, when no one can be admitted without a
+    /// network.
     pub list_of: RwSignal<Option<String>>,
-    /// Whether nothing was heard of the server since the page was opened.
-    pub is_unheard_of: RwSignal<bool>,
-    list: StoredValue<Option<List>>,
-    /// Digests of what was let in since a list was asked for last: they may be missing on it.
+    /// True if the server has not answered since the page was opened.
+    pub is_uncontacted: RwSignal<bool>,
+    list: StoredValue<Option<TicketList>>,
+    /// Digests of admissions since the last request for a list, which may lack them.
     since: StoredValue<Vec<String>>,
-    /// Scans that got no answer, with their keys, the newest first: perhaps the server let somebody in by them.
-    unheard: StoredValue<VecDeque<(ScanRequest, String)>>,
+    /// Unanswered scans with their keys, newest first: the server may have admitted their tickets.
+    unanswered: StoredValue<VecDeque<(ScanRequest, String)>>,
     line: StoredValue<VecDeque<String>>,
-    is_looking: StoredValue<bool>,
-    is_asking: StoredValue<bool>,
+    is_checking: StoredValue<bool>,
+    is_polling: StoredValue<bool>,
     number: StoredValue<u32>,
 }
 
 impl Gate {
-    /// The door of this show, with what the device kept of it.
+    /// The door of this show, with its stored data.
     #[must_use]
     pub fn new(theatre: &str, show: Uuid) -> Self {
-        kept::forget_other_lists(show);
-        // One that is over lets nobody in.
-        let list = kept::list(show).filter(|list| list.is_good(now()));
+        device_storage::remove_other_lists(show);
+        // An expired list admits no one.
+        let list = device_storage::list(show).filter(|list| list.is_valid(now()));
         Self {
             show,
             base: StoredValue::new(format!("/api/v1/theatres/{theatre}/door/shows/{show}")),
-            device: RwSignal::new(kept::device().unwrap_or_else(|| {
+            device: RwSignal::new(device_storage::device().unwrap_or_else(|| {
                 let id = Uuid::parse_str(&ids::new_key()).unwrap_or_default();
                 let device = DoorDevice { id, name: say!("door.device_name") };
-                kept::keep_device(&device);
+                device_storage::save_device(&device);
                 device
             })),
-            // Opened again from what this device kept; otherwise the first answer, or none, will tell.
+            // The page may have been opened from the device's storage; the first poll corrects the connection.
             link: RwSignal::new(if is_offline() { Link::Down } else { Link::Up }),
             view: RwSignal::new(None),
             answer: RwSignal::new(None),
             recent: RwSignal::new(VecDeque::new()),
-            queue: RwSignal::new(kept::queue(show)),
+            queue: RwSignal::new(device_storage::queue(show)),
             stuck: RwSignal::new(None),
             is_loud: RwSignal::new(false),
             list_of: RwSignal::new(list.as_ref().map(|list| list.made_at().to_owned())),
-            is_unheard_of: RwSignal::new(true),
+            is_uncontacted: RwSignal::new(true),
             list: StoredValue::new(list),
             since: StoredValue::new(Vec::new()),
-            unheard: StoredValue::new(VecDeque::new()),
+            unanswered: StoredValue::new(VecDeque::new()),
             line: StoredValue::new(VecDeque::new()),
-            is_looking: StoredValue::new(false),
-            is_asking: StoredValue::new(false),
+            is_checking: StoredValue::new(false),
+            is_polling: StoredValue::new(false),
             number: StoredValue::new(0),
         }
     }
 
-    /// Begins to work.
+    /// Starts polling.
     pub fn open(self) {
-        self.ask();
-        events::every(ASK_EVERY_MS, move || {
+        self.poll();
+        events::every(POLL_EVERY_MS, move || {
             if is_visible() || !self.queue.with_untracked(Queue::is_empty) {
-                self.ask();
+                self.poll();
             }
         });
-        events::on_window("online", move |_| self.ask());
+        events::on_window("online", move |_| self.poll());
         events::on_window("offline", move |_| self.link.set(Link::Down));
-        // What was not settled is kept by the device; leaving it alone with that is better done knowingly.
+        // The queue is stored, yet closing the page should be deliberate while it is not empty.
         events::on_window("beforeunload", move |event| {
             if !self.queue.with_untracked(Queue::is_empty) {
                 event.prevent_default();
@@ -147,14 +148,14 @@ impl Gate {
         });
     }
 
-    /// Tickets that let somebody in: those the server knows of, and those it has not heard of yet.
+    /// Number of admitted tickets: those known to the server and those queued.
     #[must_use]
     pub fn admitted(self) -> i64 {
-        let heard = self.view.with(|view| view.as_ref().map_or(0, |view| view.counts.admitted));
-        heard + self.queue.with(|queue| i64::try_from(queue.tickets()).unwrap_or(i64::MAX))
+        let known = self.view.with(|view| view.as_ref().map_or(0, |view| view.counts.admitted));
+        known + self.queue.with(|queue| i64::try_from(queue.tickets()).unwrap_or(i64::MAX))
     }
 
-    /// A text was read, or typed.
+    /// Accepts a scanned or typed text.
     pub fn read(self, text: String) {
         if text.trim().is_empty() {
             return;
@@ -167,81 +168,83 @@ impl Gate {
             has_room
         });
         if has_room != Some(true) {
-            self.tell(ScanOutcome::new(Tone::Unsure, say!("door.too_fast"), vec![]));
+            self.show_outcome(ScanOutcome::new(Tone::Unsure, say!("door.too_fast"), vec![]));
         }
-        self.work();
+        self.check_next();
     }
 
-    /// Looks at what was read, in order.
-    fn work(self) {
-        if self.is_looking.get_value() {
+    /// Checks the scanned texts in order.
+    fn check_next(self) {
+        if self.is_checking.get_value() {
             return;
         }
-        self.is_looking.set_value(true);
+        self.is_checking.set_value(true);
         spawn_local(async move {
             while let Some(text) = self.line.try_update_value(VecDeque::pop_front).flatten() {
-                let told = self.look(text).await;
-                self.tell(told);
+                let outcome = self.check(text).await;
+                self.show_outcome(outcome);
             }
-            self.is_looking.set_value(false);
+            self.is_checking.set_value(false);
         });
     }
 
-    async fn look(self, text: String) -> ScanOutcome {
+    async fn check(self, text: String) -> ScanOutcome {
         let codes = match door::read(&text) {
             Ok(codes) => codes,
             Err(_) => return ScanOutcome::new(Tone::Bad, say!("door.unreadable"), vec![]),
         };
         let (request, key) = self.scan_of(text);
-        // Of a ticket that this device let in and nobody has heard of yet, it knows more than the server.
+        // For a ticket in the queue this device has newer data than the server.
         let is_ours = self.queue.with_untracked(|queue| codes.iter().any(|code| queue.has(code.as_str())));
         if self.link.get_untracked() != Link::Down && !is_ours {
             let path = format!("{}/scans", self.base.get_value());
-            let answer = calls::try_change::<ScanAnswer>(&path, &key, &request, PATIENCE_MS).await;
-            self.heard(&key);
+            let answer = calls::try_change::<ScanAnswer>(&path, &key, &request, SCAN_DEADLINE_MS).await;
+            self.forget_unanswered(&key);
             match answer {
-                Ok(answer) => return self.learn(&codes, &answer),
+                Ok(answer) => return self.apply_answer(&codes, &answer),
                 Err(failure) if failure.may_pass() => {
                     self.link.set(Link::Down);
-                    self.unheard.update_value(|unheard| {
-                        unheard.push_front((request, key.clone()));
-                        unheard.truncate(MAX_UNHEARD);
+                    self.unanswered.update_value(|unanswered| {
+                        unanswered.push_front((request, key.clone()));
+                        unanswered.truncate(MAX_UNANSWERED);
                     });
                 }
                 Err(failure) => return self.refused(&failure),
             }
         }
-        // Perhaps the server has let them in and we never heard: it is the same scan.
-        self.decide(Uuid::parse_str(&key).unwrap_or_default(), &codes)
+        // The server may have admitted them without our getting the answer: use the same scan id.
+        self.decide_by_list(Uuid::parse_str(&key).unwrap_or_default(), &codes)
     }
 
-    /// The scan of a text, and its key: the same again where an earlier one got no answer. A new one would find the
-    /// ticket used, by that very scan.
+    /// The scan of a text and its key. Reused after a missing answer: a new scan would find the ticket used by that
+    /// scan.
     fn scan_of(self, text: String) -> (ScanRequest, String) {
-        let earlier =
-            self.unheard.with_value(|unheard| unheard.iter().find(|(request, _)| request.text == text).cloned());
+        let earlier = self
+            .unanswered
+            .with_value(|unanswered| unanswered.iter().find(|(request, _)| request.text == text).cloned());
         earlier.unwrap_or_else(|| (ScanRequest { text, device: self.device.get_untracked() }, ids::new_key()))
     }
 
-    /// What this scan came to is known.
-    fn heard(self, key: &str) {
-        self.unheard.update_value(|unheard| unheard.retain(|(_, other)| other != key));
+    /// Forgets an unanswered scan once its outcome is known.
+    fn forget_unanswered(self, key: &str) {
+        self.unanswered.update_value(|unanswered| unanswered.retain(|(_, other)| other != key));
     }
 
-    /// The server has said it.
-    fn learn(self, codes: &[Code], answer: &ScanAnswer) -> ScanOutcome {
-        let come = codes.iter().zip(&answer.tickets).filter(|(_, ticket)| ticket.outcome == Outcome::Admitted);
-        let come: Vec<&Code> = come.map(|(code, _)| code).collect();
-        if !come.is_empty() {
-            self.note(&come);
-            let more = i64::try_from(come.len()).unwrap_or(i64::MAX);
+    /// Applies the server's answer.
+    fn apply_answer(self, codes: &[Code], answer: &ScanAnswer) -> ScanOutcome {
+        let admitted_codes =
+            codes.iter().zip(&answer.tickets).filter(|(_, ticket)| ticket.outcome == Outcome::Admitted);
+        let admitted_codes: Vec<&Code> = admitted_codes.map(|(code, _)| code).collect();
+        if !admitted_codes.is_empty() {
+            self.record_admitted(&admitted_codes);
+            let more = i64::try_from(admitted_codes.len()).unwrap_or(i64::MAX);
             self.view.update(|view| {
                 if let Some(view) = view {
                     view.counts.admitted += more;
                 }
             });
         }
-        ScanOutcome { undos: tell::undos(answer, codes.iter().map(Code::as_str)), ..tell::of_answer(answer) }
+        ScanOutcome { undos: outcome::undos(answer, codes.iter().map(Code::as_str)), ..outcome::of_answer(answer) }
     }
 
     fn refused(self, failure: &Failure) -> ScanOutcome {
@@ -252,68 +255,68 @@ impl Gate {
         ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), [Some(words), detail].into_iter().flatten().collect())
     }
 
-    /// There is no network: the list says it.
-    fn decide(self, scan: Uuid, codes: &[Code]) -> ScanOutcome {
+    /// Decides by the list, without a network.
+    fn decide_by_list(self, scan: Uuid, codes: &[Code]) -> ScanOutcome {
         let cannot = |why: String| ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), vec![why]);
         let found = self.list.with_value(|list| {
-            let list = list.as_ref().filter(|list| list.is_good(now()))?;
-            let said: Vec<Listed> = codes.iter().map(|code| list.look(code)).collect();
-            Some((said, list.seal().clone(), list.made_at().to_owned()))
+            let list = list.as_ref().filter(|list| list.is_valid(now()))?;
+            let statuses: Vec<TicketStatus> = codes.iter().map(|code| list.status(code)).collect();
+            Some((statuses, list.seal().clone(), list.made_at().to_owned()))
         });
-        let Some((said, seal, made_at)) = found else { return cannot(say!("door.no_list_advice")) };
-        let come: Vec<&Code> =
-            codes.iter().zip(&said).filter(|(_, one)| **one == Listed::Open).map(|(code, _)| code).collect();
-        if !come.is_empty() {
-            let codes = come.iter().map(ToString::to_string).collect();
+        let Some((statuses, seal, made_at)) = found else { return cannot(say!("door.no_list_advice")) };
+        let admitted_codes: Vec<&Code> =
+            codes.iter().zip(&statuses).filter(|(_, one)| **one == TicketStatus::Open).map(|(code, _)| code).collect();
+        if !admitted_codes.is_empty() {
+            let codes = admitted_codes.iter().map(ToString::to_string).collect();
             let queued = QueuedScan { scan, codes, at_ms: clock::device_ms() as i64 };
             let has_room = self.queue.try_update(|queue| queue.push(&seal, queued)).unwrap_or(false);
             if !has_room {
                 return cannot(say!("door.queue_full"));
             }
-            if !self.keep_queue() {
-                // The list can be had again, what was done by it cannot.
-                kept::forget_list(self.show);
-                if !self.keep_queue() {
-                    self.queue.update(|queue| queue.settled(&[scan]));
+            if !self.save_queue() {
+                // The list can be loaded again; admissions made by it cannot.
+                device_storage::remove_list(self.show);
+                if !self.save_queue() {
+                    self.queue.update(|queue| queue.remove_settled(&[scan]));
                     return cannot(say!("door.no_room"));
                 }
             }
-            self.heard(&scan.to_string());
-            self.note(&come);
+            self.forget_unanswered(&scan.to_string());
+            self.record_admitted(&admitted_codes);
         }
         let ends: Vec<String> = codes.iter().map(|code| code.as_str()[door::CODE_LENGTH - 4..].to_owned()).collect();
-        ScanOutcome { scan, tickets: ends.join(", "), ..tell::of_list(&said, &made_at) }
+        ScanOutcome { scan, tickets: ends.join(", "), ..outcome::of_list(&statuses, &made_at) }
     }
 
-    fn keep_queue(self) -> bool {
-        self.queue.with_untracked(|queue| kept::keep_queue(self.show, queue))
+    fn save_queue(self) -> bool {
+        self.queue.with_untracked(|queue| device_storage::save_queue(self.show, queue))
     }
 
-    /// These are in: a list that was made before does not say so.
-    fn note(self, codes: &[&Code]) {
+    /// Records admissions that an older list does not contain.
+    fn record_admitted(self, codes: &[&Code]) {
         self.since.update_value(|since| since.extend(codes.iter().map(|code| digest(self.show, code.as_str()))));
         self.list.update_value(|list| {
             if let Some(list) = list {
-                codes.iter().for_each(|code| list.note(code));
-                kept::keep_here(self.show, &list.here());
+                codes.iter().for_each(|code| list.record_admitted(code));
+                device_storage::save_admitted(self.show, &list.here());
             }
         });
     }
 
-    fn tell(self, told: ScanOutcome) {
+    fn show_outcome(self, outcome: ScanOutcome) {
         self.number.update_value(|number| *number = number.wrapping_add(1));
-        let told = ScanOutcome { number: self.number.get_value(), ..told };
+        let outcome = ScanOutcome { number: self.number.get_value(), ..outcome };
         if self.is_loud.get_untracked() {
-            sound::play(told.tone);
+            sound::play(outcome.tone);
         }
         self.recent.update(|recent| {
-            recent.push_front(told.clone());
+            recent.push_front(outcome.clone());
             recent.truncate(MAX_RECENT);
         });
-        self.answer.set(Some(told));
+        self.answer.set(Some(outcome));
     }
 
-    /// Undoes an admission; what stood in the way, if anything did.
+    /// Undoes an admission. Returns the error, if any.
     pub async fn undo(self, undo: &Undo, reason: String, key: &str) -> Option<Hindrance> {
         let path = format!("{}/undo", self.base.get_value());
         let request = UndoRequest { scan: undo.scan, ticket: undo.ticket.clone(), reason };
@@ -321,29 +324,29 @@ impl Gate {
             return Some(in_words(&failure));
         }
         self.recent.update(|recent| {
-            let known = recent.iter_mut().flat_map(|told| &mut told.undos);
-            known.filter(|one| one.is_over_with(undo)).for_each(|one| one.is_done = true);
+            let known = recent.iter_mut().flat_map(|outcome| &mut outcome.undos);
+            known.filter(|one| one.is_undone_by(undo)).for_each(|one| one.is_done = true);
         });
         self.answer.set(None);
-        // The list says what it said when it was made: a new one is due.
+        // The list still has the old status: a new one is needed.
         self.list.set_value(None);
-        kept::forget_list(self.show);
-        self.ask();
+        device_storage::remove_list(self.show);
+        self.poll();
         None
     }
 
-    /// Gives the device a name; `false` when it cannot have it.
+    /// Renames the device. `false` for an invalid name.
     pub fn rename(self, name: &str) -> bool {
         let Some(name) = device_name(name) else { return false };
         self.device.update(|device| device.name = name.to_owned());
-        self.device.with_untracked(kept::keep_device);
+        self.device.with_untracked(device_storage::save_device);
         true
     }
 
-    /// Whether there is a camera that reads tickets.
+    /// Returns true if a camera can read tickets.
     #[must_use]
     pub fn has_camera() -> bool {
-        camera::is_there()
+        camera::is_available()
     }
 }
 
@@ -354,7 +357,7 @@ fn in_words(failure: &Failure) -> Hindrance {
     }
 }
 
-/// The server's time, as far as it is known; else the device's.
+/// The server's time if known, else the device's.
 fn now() -> Timestamp {
     clock::server_now().unwrap_or_else(|| Timestamp(clock::device_ms() as i64))
 }
@@ -366,7 +369,7 @@ mod tests {
     use domain::api::ProblemView;
 
     #[test]
-    fn a_refusal_at_the_door_is_no_fault_of_ours_in_any_language() {
+    fn a_refusal_is_not_worded_as_an_internal_error() {
         let refused = ProblemView {
             kind: String::new(),
             title: String::new(),
@@ -382,10 +385,10 @@ mod tests {
         };
         let failure = Failure::Problem(Box::new(refused));
         for language in Language::ALL {
-            let (told, fault) = speaking(language, || (in_words(&failure), say!("problem.other")));
-            assert_ne!(told.words, fault, "{language:?}");
-            let said = told.detail.unwrap_or(told.words);
-            assert_eq!(said, "The list is none of ours.", "{language:?}");
+            let (outcome, fault) = speaking(language, || (in_words(&failure), say!("problem.other")));
+            assert_ne!(outcome.words, fault, "{language:?}");
+            let shown = outcome.detail.unwrap_or(outcome.words);
+            assert_eq!(shown, "The list is none of ours.", "{language:?}");
         }
     }
 }

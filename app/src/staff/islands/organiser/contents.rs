@@ -1,4 +1,4 @@
-//! What is in the drawing as a list, which is what a screen reader has of it; and what is wrong with it.
+//! The contents of the drawing as a list, for screen readers and keyboards, and the findings about it.
 
 use domain::layout::editing::Key;
 use domain::layout::import::Finding;
@@ -8,14 +8,14 @@ use super::editor::Editor;
 use super::findings::words;
 use crate::say;
 
-/// One line of the list.
+/// A line of the list.
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     key: Key,
     words: String,
 }
 
-/// Rows and areas, section by section. A press chooses, a second one adds while several are chosen.
+/// Rows and areas, section by section. A press selects; with multiple selection it adds.
 pub(super) fn list(editor: Editor) -> impl IntoView {
     let lines = Memo::new(move |_| lines_of(editor));
     view! {
@@ -63,13 +63,17 @@ fn line_view(editor: Editor, line: Line) -> impl IntoView {
     }
 }
 
-/// What stands in the way, and what may surprise; what can be shown is a button that chooses it.
-pub(super) fn mistakes(editor: Editor) -> impl IntoView {
-    let state = move || if editor.looked.with(|looked| looked.passes) { "passes" } else { "wrong" };
+/// Errors and warnings. A finding with a place has a button that selects it.
+pub(super) fn findings(editor: Editor) -> impl IntoView {
+    let state = move || if editor.check_result.with(|check_result| check_result.passes) { "passes" } else { "wrong" };
     let lead = move || {
-        if editor.looked.with(|looked| looked.passes) { say!("editor.passes") } else { say!("editor.wrong") }
+        if editor.check_result.with(|check_result| check_result.passes) {
+            say!("editor.passes")
+        } else {
+            say!("editor.wrong")
+        }
     };
-    let gone = move || match editor.sold_and_gone() {
+    let gone = move || match editor.missing_sold_seats() {
         0 => None,
         count => {
             let words = say!("editor.sold_gone", count = count);
@@ -79,7 +83,7 @@ pub(super) fn mistakes(editor: Editor) -> impl IntoView {
     view! {
         <section class="layout-mistakes" role="status" data-testid="layout-mistakes" data-state=state>
             <p><strong>{lead}</strong></p>
-            <ul>{move || editor.looked.get().findings.into_iter().map(|finding| finding_view(editor, finding)).collect_view()}</ul>
+            <ul>{move || editor.check_result.get().findings.into_iter().map(|finding| finding_view(editor, finding)).collect_view()}</ul>
             {gone}
         </section>
     }

@@ -1,14 +1,14 @@
-//! What a device keeps of a door past a reload: its own name, the list, what it did since, what is not settled.
+//! Data of a door that the device stores over reloads: its name, the ticket list, admissions since, and the queue.
 //!
-//! All of it is digests and names of devices, but for the codes of scans that are not settled; those are spent.
+//! Only digests and device names, except the codes of queued scans, which are used tickets.
 
 use domain::api::door::{DoorDevice, DoorList};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::listed::List;
 use super::queue::Queue;
+use super::ticket_list::TicketList;
 use crate::browser::storage;
 
 const DEVICE: &str = "rowlock-door-device";
@@ -21,49 +21,49 @@ fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
     serde_json::from_str(&storage::read(name)?).ok()
 }
 
-/// Keeps it; `false` where there is no room left: then it lasts as long as the page.
+/// Stores a value. `false` without space: it then lasts as long as the page.
 fn write(name: &str, what: &impl Serialize) -> bool {
     serde_json::to_string(what).is_ok_and(|text| storage::write(name, &text))
 }
 
-/// What this device is called.
+/// This device.
 pub fn device() -> Option<DoorDevice> {
     read(DEVICE)
 }
 
-/// Keeps that.
-pub fn keep_device(device: &DoorDevice) {
+/// Stores this device.
+pub fn save_device(device: &DoorDevice) {
     write(DEVICE, device);
 }
 
-/// The list of a show, with what was done since.
-pub fn list(show: Uuid) -> Option<List> {
+/// The ticket list of a show, with admissions since.
+pub fn list(show: Uuid) -> Option<TicketList> {
     let here: Vec<String> = read(&of_show("here", show)).unwrap_or_default();
-    Some(List::new(show, read::<DoorList>(&of_show("list", show))?, here))
+    Some(TicketList::new(show, read::<DoorList>(&of_show("list", show))?, here))
 }
 
-/// Keeps a list. Where there is no room, not the one before either: who came in since would be open on it.
-pub fn keep_list(show: Uuid, list: &DoorList) {
+/// Stores a list. Without space the previous one is removed too, because it would show later admissions as open.
+pub fn save_list(show: Uuid, list: &DoorList) {
     if !write(&of_show("list", show), list) {
-        forget_list(show);
+        remove_list(show);
     }
 }
 
-/// Keeps what was done since; where there is no room, the list is not kept without it.
-pub fn keep_here(show: Uuid, here: &[&str]) {
+/// Stores admissions since the list. Without space the list is removed.
+pub fn save_admitted(show: Uuid, here: &[&str]) {
     if !write(&of_show("here", show), &here) {
-        forget_list(show);
+        remove_list(show);
     }
 }
 
-/// Forgets the list, and what was done since.
-pub fn forget_list(show: Uuid) {
+/// Removes the list and the admissions.
+pub fn remove_list(show: Uuid) {
     storage::remove(&of_show("list", show));
     storage::remove(&of_show("here", show));
 }
 
-/// Forgets the lists of all other shows: they would fill the device one after another. Their queues stay.
-pub fn forget_other_lists(show: Uuid) {
+/// Removes the lists of other shows, which would fill the device. Their queues stay.
+pub fn remove_other_lists(show: Uuid) {
     storage::names().iter().filter(|name| is_list_of_another(name, show)).for_each(|name| storage::remove(name));
 }
 
@@ -73,13 +73,13 @@ fn is_list_of_another(name: &str, show: Uuid) -> bool {
         .any(|what| name.starts_with(&format!("rowlock-door-{what}-")) && name != of_show(what, show))
 }
 
-/// What is not settled.
+/// The queue of a show.
 pub fn queue(show: Uuid) -> Queue {
     read(&of_show("queue", show)).unwrap_or_default()
 }
 
-/// Keeps that; `false` where it is not kept.
-pub fn keep_queue(show: Uuid, queue: &Queue) -> bool {
+/// Stores the queue. `false` if it could not be stored.
+pub fn save_queue(show: Uuid, queue: &Queue) -> bool {
     if queue.is_empty() {
         storage::remove(&of_show("queue", show));
         return true;
@@ -92,9 +92,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_lists_of_other_shows_are_forgotten_and_never_a_queue() {
+    fn only_lists_of_other_shows_are_removed_and_never_a_queue() {
         let (here, there) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        for (name, is_forgotten) in [
+        for (name, is_removed) in [
             (of_show("list", there), true),
             (of_show("here", there), true),
             (of_show("queue", there), false),
@@ -104,7 +104,7 @@ mod tests {
             (DEVICE.to_owned(), false),
             ("rowlock-language".to_owned(), false),
         ] {
-            assert_eq!(is_list_of_another(&name, here), is_forgotten, "{name}");
+            assert_eq!(is_list_of_another(&name, here), is_removed, "{name}");
         }
     }
 }

@@ -1,27 +1,27 @@
-//! What a scan came to, in a word one reads from two steps away and the lines below it.
+//! The outcome of a scan: a word readable from two steps away, and lines below it.
 
 use domain::api::door::{ConflictView, NotValid, Outcome, ScanAnswer, TicketAnswer};
 use uuid::Uuid;
 
-use super::listed::Listed;
+use super::ticket_list::TicketStatus;
 use crate::language::{Arg, Moment, current, listed as in_a_list};
 use crate::say;
 
-/// How good it is: a colour, and a shape for those who see none.
+/// The tone: a colour, and a shape for those who cannot see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// Come in: a tick in a circle.
+    /// Admitted: a tick in a circle.
     Good,
-    /// Some of them: a bar in a diamond.
+    /// Partly admitted: a bar in a diamond.
     Partly,
-    /// No: a cross in an octagon.
+    /// Refused: a cross in an octagon.
     Bad,
-    /// Nobody can say: a question mark in a square.
+    /// Unknown: a question mark in a square.
     Unsure,
 }
 
 impl Tone {
-    /// As the page names it.
+    /// Its name on the page.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -33,55 +33,55 @@ impl Tone {
     }
 }
 
-/// What a scan came to.
+/// The outcome of a scan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanOutcome {
-    /// Grows with every scan.
+    /// Increases with every scan.
     pub number: u32,
     /// The scan.
     pub scan: Uuid,
-    /// How good it is.
+    /// Its tone.
     pub tone: Tone,
-    /// In a word.
+    /// Its word.
     pub word: String,
-    /// What helps.
+    /// Details.
     pub lines: Vec<String>,
     /// The tickets, by the ends of their codes.
     pub tickets: String,
-    /// Admissions the server knows of, which can be undone: its own, and those that stand in its way.
+    /// Admissions that can be undone: its own, and earlier ones of the same tickets.
     pub undos: Vec<Undo>,
 }
 
 /// An admission that can be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undo {
-    /// The scan it was.
+    /// Its scan.
     pub scan: Uuid,
-    /// The code of one ticket of it; none for all of them.
+    /// The code of one of its tickets; `None` for all.
     pub ticket: Option<String>,
     /// The tickets, by the ends of their codes.
     pub ends: String,
-    /// Whether it was undone.
+    /// True if it was undone.
     pub is_done: bool,
 }
 
 impl Undo {
-    /// Whether this is over with that.
+    /// Returns true if undoing `other` undoes this one.
     #[must_use]
-    pub fn is_over_with(&self, other: &Self) -> bool {
+    pub fn is_undone_by(&self, other: &Self) -> bool {
         self.scan == other.scan && (other.ticket.is_none() || self.ends == other.ends)
     }
 }
 
 impl ScanOutcome {
-    /// A word with lines, about no ticket that is known.
+    /// An outcome without known tickets.
     #[must_use]
     pub fn new(tone: Tone, word: String, lines: Vec<String>) -> Self {
         Self { number: 0, scan: Uuid::nil(), tone, word, lines, tickets: String::new(), undos: Vec::new() }
     }
 }
 
-/// The answer of the server.
+/// The outcome of the server's answer.
 #[must_use]
 pub fn of_answer(answer: &ScanAnswer) -> ScanOutcome {
     let tickets = &answer.tickets;
@@ -110,46 +110,46 @@ pub fn of_answer(answer: &ScanAnswer) -> ScanOutcome {
     }
 }
 
-/// What can be undone after a scan of these codes: whom it let in, and whoever came in with one of the tickets before.
+/// The admissions that can be undone after a scan of these codes: its own, and earlier ones of the same tickets.
 #[must_use]
 pub fn undos<'a>(answer: &ScanAnswer, codes: impl Iterator<Item = &'a str>) -> Vec<Undo> {
-    let come = answer.tickets.iter().filter(|ticket| ticket.outcome == Outcome::Admitted);
-    let come: Vec<&str> = come.map(|ticket| ticket.ends.as_str()).collect();
-    let own = Undo { scan: answer.scan, ticket: None, ends: in_a_list(&come), is_done: false };
+    let admitted_ends = answer.tickets.iter().filter(|ticket| ticket.outcome == Outcome::Admitted);
+    let admitted_ends: Vec<&str> = admitted_ends.map(|ticket| ticket.ends.as_str()).collect();
+    let own = Undo { scan: answer.scan, ticket: None, ends: in_a_list(&admitted_ends), is_done: false };
     let earlier = codes.zip(&answer.tickets).filter_map(|(code, ticket)| {
         let (scan, ends) = (ticket.used_by?, ticket.ends.clone());
         Some(Undo { scan, ticket: Some(code.to_owned()), ends, is_done: false })
     });
-    (!come.is_empty()).then_some(own).into_iter().chain(earlier).collect()
+    (!admitted_ends.is_empty()).then_some(own).into_iter().chain(earlier).collect()
 }
 
-/// What the list says, where all of it is let in or nothing.
+/// The outcome by the list, which admits all open tickets or none.
 #[must_use]
-pub fn of_list(said: &[Listed], made_at: &str) -> ScanOutcome {
-    let count = said.len();
-    let open = said.iter().filter(|one| **one == Listed::Open).count();
+pub fn of_list(statuses: &[TicketStatus], made_at: &str) -> ScanOutcome {
+    let count = statuses.len();
+    let open = statuses.iter().filter(|one| **one == TicketStatus::Open).count();
     let made_at = clock(made_at);
     let by_list = || say!("door.by_list", time = Arg::Ours(&made_at));
-    let Some(first) = said.iter().find(|one| **one != Listed::Open) else {
+    let Some(first) = statuses.iter().find(|one| **one != TicketStatus::Open) else {
         return ScanOutcome::new(Tone::Good, come_in(count), vec![by_list()]);
     };
     let line = match first {
-        Listed::Used { at, device } => say!("door.used_at", time = Arg::Ours(&clock(at)), place = device),
-        Listed::UsedHere => say!("door.used_here"),
-        Listed::Missing => say!("door.not_on_list_advice", time = Arg::Ours(&made_at)),
-        Listed::NotValid | Listed::Open => String::new(),
+        TicketStatus::Used { at, device } => say!("door.used_at", time = Arg::Ours(&clock(at)), place = device),
+        TicketStatus::UsedHere => say!("door.used_here"),
+        TicketStatus::Missing => say!("door.not_on_list_advice", time = Arg::Ours(&made_at)),
+        TicketStatus::NotValid | TicketStatus::Open => String::new(),
     };
     let (tone, word) = match first {
         _ if open > 0 => (Tone::Partly, say!("door.partly", admitted = open, count = count)),
-        Listed::Used { .. } | Listed::UsedHere => (Tone::Bad, word_of(Outcome::AlreadyUsed)),
-        Listed::NotValid => (Tone::Bad, word_of(Outcome::NotValid)),
-        Listed::Missing | Listed::Open => (Tone::Unsure, say!("door.not_on_list")),
+        TicketStatus::Used { .. } | TicketStatus::UsedHere => (Tone::Bad, word_of(Outcome::AlreadyUsed)),
+        TicketStatus::NotValid => (Tone::Bad, word_of(Outcome::NotValid)),
+        TicketStatus::Missing | TicketStatus::Open => (Tone::Unsure, say!("door.not_on_list")),
     };
     let lines = [line, by_list()].into_iter().filter(|line| !line.is_empty()).collect();
     ScanOutcome::new(tone, word, lines)
 }
 
-/// Somebody who was let in and should not have been.
+/// A conflict in words.
 #[must_use]
 pub fn of_conflict(conflict: &ConflictView) -> String {
     let seat = conflict.seat.as_deref().unwrap_or_default();
@@ -190,7 +190,7 @@ fn word_of(outcome: Outcome) -> String {
     }
 }
 
-/// Why somebody is not let in; with the seat, where there are several.
+/// Why a ticket is refused; with the seat, if there are several.
 fn line_of(ticket: &TicketAnswer, count: usize) -> String {
     let why = match (ticket.outcome, &ticket.used_at, &ticket.show, ticket.why) {
         (Outcome::AlreadyUsed | Outcome::Conflict, Some(at), ..) => {
@@ -216,13 +216,13 @@ fn line_of(ticket: &TicketAnswer, count: usize) -> String {
     }
 }
 
-/// A time of day of an instant on the clocks there.
+/// Local time of day.
 #[must_use]
 pub fn clock(local: &str) -> String {
     Moment::parse(local).map_or_else(String::new, |at| at.time(current()))
 }
 
-/// The day and the time of an instant on the clocks there.
+/// Local date and time.
 #[must_use]
 pub fn day_and_clock(local: &str) -> String {
     Moment::parse(local).map_or_else(String::new, |at| at.in_words(current()))
@@ -247,13 +247,13 @@ mod tests {
         }
     }
 
-    fn told(tickets: Vec<TicketAnswer>) -> (Tone, String, Vec<String>) {
-        let told = of_answer(&ScanAnswer { scan: Uuid::nil(), tickets });
-        (told.tone, told.word, told.lines)
+    fn outcome_of(tickets: Vec<TicketAnswer>) -> (Tone, String, Vec<String>) {
+        let outcome = of_answer(&ScanAnswer { scan: Uuid::nil(), tickets });
+        (outcome.tone, outcome.word, outcome.lines)
     }
 
     #[test]
-    fn each_answer_is_a_word_and_what_helps() {
+    fn each_answer_has_a_word_and_details() {
         let used = TicketAnswer {
             used_at: Some("2026-11-21T20:15:07".to_owned()),
             used_where: Some("Left door".to_owned()),
@@ -276,49 +276,53 @@ mod tests {
             (forged, Tone::Bad, "Not a genuine ticket", vec![]),
         ] {
             let lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
-            assert_eq!(told(vec![ticket.clone()]), (tone, word.to_owned(), lines), "{ticket:?}");
+            assert_eq!(outcome_of(vec![ticket.clone()]), (tone, word.to_owned(), lines), "{ticket:?}");
         }
     }
 
     #[test]
-    fn a_party_comes_in_together_or_is_told_how_many() {
+    fn a_party_is_admitted_together_or_in_part() {
         let good = || ticket(Outcome::Admitted);
-        assert_eq!(told(vec![good(), good()]).1, "Come in, all 2");
-        let (tone, word, lines) = told(vec![good(), ticket(Outcome::NotValid), good()]);
+        assert_eq!(outcome_of(vec![good(), good()]).1, "Come in, all 2");
+        let (tone, word, lines) = outcome_of(vec![good(), ticket(Outcome::NotValid), good()]);
         assert_eq!((tone, word.as_str()), (Tone::Partly, "2 of 3 come in"));
         assert_eq!(lines, ["C7 and C7", "C7: Not valid any more"]);
     }
 
     #[test]
-    fn what_let_somebody_in_can_be_undone_also_what_did_before() {
+    fn own_and_earlier_admissions_can_be_undone() {
         let (scan, earlier) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let used = TicketAnswer { used_by: Some(earlier), ends: "TUVW".to_owned(), ..ticket(Outcome::AlreadyUsed) };
         let codes = ["one", "two", "three"];
         let answer = ScanAnswer { scan, tickets: vec![ticket(Outcome::Admitted), used, ticket(Outcome::NotValid)] };
-        let said = undos(&answer, codes.into_iter());
-        let told: Vec<_> = said.iter().map(|undo| (undo.scan, undo.ticket.as_deref(), undo.ends.as_str())).collect();
-        assert_eq!(told, [(scan, None, "PQRS"), (earlier, Some("two"), "TUVW")]);
-        // One ticket of the earlier scan is not all of it; all of it is each of them.
+        let undoable = undos(&answer, codes.into_iter());
+        let found: Vec<_> =
+            undoable.iter().map(|undo| (undo.scan, undo.ticket.as_deref(), undo.ends.as_str())).collect();
+        assert_eq!(found, [(scan, None, "PQRS"), (earlier, Some("two"), "TUVW")]);
+        // Undoing one ticket of the earlier scan does not undo all of it, but undoing all of it undoes each.
         let all = Undo { scan: earlier, ticket: None, ends: "PQRS and TUVW".to_owned(), is_done: false };
-        assert!(said[1].is_over_with(&said[1]) && said[1].is_over_with(&all));
-        assert!(!all.is_over_with(&said[1]) && !said[0].is_over_with(&said[1]));
-        let nobody = ScanAnswer { scan, tickets: vec![ticket(Outcome::NotValid)] };
-        assert_eq!(undos(&nobody, codes.into_iter()), []);
+        assert!(undoable[1].is_undone_by(&undoable[1]) && undoable[1].is_undone_by(&all));
+        assert!(!all.is_undone_by(&undoable[1]) && !undoable[0].is_undone_by(&undoable[1]));
+        let none = ScanAnswer { scan, tickets: vec![ticket(Outcome::NotValid)] };
+        assert_eq!(undos(&none, codes.into_iter()), []);
     }
 
     #[test]
-    fn without_a_network_the_list_decides_and_says_so() {
+    fn without_a_network_the_list_decides() {
         let made_at = "2026-11-21T18:40:00";
-        let told = |said: &[Listed]| of_list(said, made_at);
+        let outcome_of = |statuses: &[TicketStatus]| of_list(statuses, made_at);
         assert_eq!(
-            (told(&[Listed::Open]).tone, told(&[Listed::Open, Listed::Open]).word.as_str()),
+            (
+                outcome_of(&[TicketStatus::Open]).tone,
+                outcome_of(&[TicketStatus::Open, TicketStatus::Open]).word.as_str()
+            ),
             (Tone::Good, "Come in, all 2")
         );
-        assert_eq!(told(&[Listed::UsedHere]).tone, Tone::Bad);
-        assert_eq!(told(&[Listed::NotValid]).word, "Not valid any more");
-        let missing = told(&[Listed::Missing]);
+        assert_eq!(outcome_of(&[TicketStatus::UsedHere]).tone, Tone::Bad);
+        assert_eq!(outcome_of(&[TicketStatus::NotValid]).word, "Not valid any more");
+        let missing = outcome_of(&[TicketStatus::Missing]);
         assert_eq!(missing.tone, Tone::Unsure);
         assert!(missing.lines[0].contains("18:40"), "{missing:?}");
-        assert_eq!(told(&[Listed::Open, Listed::Missing]).tone, Tone::Partly);
+        assert_eq!(outcome_of(&[TicketStatus::Open, TicketStatus::Missing]).tone, Tone::Partly);
     }
 }

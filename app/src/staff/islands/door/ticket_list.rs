@@ -1,4 +1,4 @@
-//! What a device knows without a network: the list it was given, and what it did since.
+//! The ticket list of a device for use without a network, with the device's admissions since.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,29 +7,29 @@ use domain::door::{Code, digest};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-/// What the list says of a ticket.
+/// The status of a ticket by the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Listed {
-    /// Nobody used it yet.
+pub enum TicketStatus {
+    /// Not used.
     Open,
-    /// Somebody was let in with it at another device, or before the list was made.
+    /// Used at another device, or before the list was made.
     Used {
-        /// When, on the clocks there.
+        /// Local time of use.
         at: String,
-        /// Where.
+        /// Device of use.
         device: String,
     },
-    /// Somebody was let in with it by this device since.
+    /// Used at this device since the list was made.
     UsedHere,
-    /// It is none any more.
+    /// No longer valid.
     NotValid,
-    /// It is not on the list: sold since, or no ticket of this show.
+    /// Not on the list: sold since, or not a ticket of this show.
     Missing,
 }
 
-/// The list of a show, by digest.
+/// The ticket list of a show, by digest.
 #[derive(Clone, Debug)]
-pub struct List {
+pub struct TicketList {
     show: Uuid,
     seal: ListSeal,
     made_at: String,
@@ -39,8 +39,8 @@ pub struct List {
     here: HashSet<String>,
 }
 
-impl List {
-    /// The list as it was given, with the digests of what this device let in since.
+impl TicketList {
+    /// The list from the server, with the digests of this device's admissions since.
     #[must_use]
     pub fn new(show: Uuid, list: DoorList, here: Vec<String>) -> Self {
         let DoorList { seal, made_at, open, used, not_valid } = list;
@@ -61,49 +61,49 @@ impl List {
         &self.seal
     }
 
-    /// When it was made, on the clocks there.
+    /// Local time at which it was made.
     #[must_use]
     pub fn made_at(&self) -> &str {
         &self.made_at
     }
 
-    /// When it was made.
+    /// Time at which it was made.
     #[must_use]
     pub const fn made(&self) -> Timestamp {
         Timestamp(self.seal.made_at_ms)
     }
 
-    /// Whether anybody may be let in by it.
+    /// Returns true if it has not expired.
     #[must_use]
-    pub const fn is_good(&self, now: Timestamp) -> bool {
+    pub const fn is_valid(&self, now: Timestamp) -> bool {
         now.0 < self.seal.expires_at_ms
     }
 
-    /// What it says of a ticket.
+    /// The status of a ticket.
     #[must_use]
-    pub fn look(&self, code: &Code) -> Listed {
+    pub fn status(&self, code: &Code) -> TicketStatus {
         let digest = digest(self.show, code.as_str());
         if self.here.contains(&digest) {
-            return Listed::UsedHere;
+            return TicketStatus::UsedHere;
         }
         if let Some((at, device)) = self.used.get(&digest) {
-            return Listed::Used { at: at.clone(), device: device.clone() };
+            return TicketStatus::Used { at: at.clone(), device: device.clone() };
         }
         if self.open.contains(&digest) {
-            Listed::Open
+            TicketStatus::Open
         } else if self.not_valid.contains(&digest) {
-            Listed::NotValid
+            TicketStatus::NotValid
         } else {
-            Listed::Missing
+            TicketStatus::Missing
         }
     }
 
-    /// Somebody was let in with this ticket by this device.
-    pub fn note(&mut self, code: &Code) {
+    /// Records an admission at this device.
+    pub fn record_admitted(&mut self, code: &Code) {
         self.here.insert(digest(self.show, code.as_str()));
     }
 
-    /// Digests of what this device let in since the list was made.
+    /// Digests of this device's admissions since the list was made.
     #[must_use]
     pub fn here(&self) -> Vec<&str> {
         self.here.iter().map(String::as_str).collect()
@@ -126,7 +126,7 @@ mod tests {
         Code::parse(CODES[number]).expect("a code")
     }
 
-    fn list(here: Vec<String>) -> List {
+    fn list(here: Vec<String>) -> TicketList {
         let show = Uuid::from_u128(1);
         let of = |number: usize| digest(show, CODES[number]);
         let seal = ListSeal {
@@ -138,24 +138,28 @@ mod tests {
         };
         let used = UsedTicket { digest: of(1), at: "2026-11-21T20:15:07".to_owned(), device: "Left".to_owned() };
         let made_at = "2026-11-21T18:00:00".to_owned();
-        List::new(show, DoorList { seal, made_at, open: vec![of(0)], used: vec![used], not_valid: vec![of(2)] }, here)
+        TicketList::new(
+            show,
+            DoorList { seal, made_at, open: vec![of(0)], used: vec![used], not_valid: vec![of(2)] },
+            here,
+        )
     }
 
     #[test]
-    fn a_list_knows_each_ticket_and_what_was_done_here_since() {
+    fn a_list_has_the_status_of_each_ticket_and_admissions_since() {
         let mut list = list(vec![]);
-        let left = Listed::Used { at: "2026-11-21T20:15:07".to_owned(), device: "Left".to_owned() };
-        let said: Vec<Listed> = (0..4).map(|number| list.look(&code(number))).collect();
-        assert_eq!(said, [Listed::Open, left, Listed::NotValid, Listed::Missing]);
-        list.note(&code(0));
-        assert_eq!(list.look(&code(0)), Listed::UsedHere);
+        let left = TicketStatus::Used { at: "2026-11-21T20:15:07".to_owned(), device: "Left".to_owned() };
+        let statuses: Vec<TicketStatus> = (0..4).map(|number| list.status(&code(number))).collect();
+        assert_eq!(statuses, [TicketStatus::Open, left, TicketStatus::NotValid, TicketStatus::Missing]);
+        list.record_admitted(&code(0));
+        assert_eq!(list.status(&code(0)), TicketStatus::UsedHere);
         assert_eq!(list.here(), [digest(Uuid::from_u128(1), CODES[0])]);
     }
 
     #[test]
-    fn what_was_done_here_survives_a_reload_and_a_list_ends() {
+    fn admissions_survive_a_reload_and_a_list_expires() {
         let list = list(vec![digest(Uuid::from_u128(1), CODES[0])]);
-        assert_eq!(list.look(&code(0)), Listed::UsedHere);
-        assert!(list.is_good(Timestamp(999)) && !list.is_good(Timestamp(1_000)));
+        assert_eq!(list.status(&code(0)), TicketStatus::UsedHere);
+        assert!(list.is_valid(Timestamp(999)) && !list.is_valid(Timestamp(1_000)));
     }
 }

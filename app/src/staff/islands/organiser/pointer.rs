@@ -1,5 +1,5 @@
-//! Pointers on the drawing: a click chooses, a drag moves what is chosen, a drag beside everything draws a frame around
-//! things. A finger that begins beside what is chosen moves the page, as everywhere; two look closer (`pinching`).
+//! Pointer input on the drawing. A click selects, a drag moves the selection, and a drag on the background draws a
+//! selection frame. A finger on the background scrolls the page, and two fingers zoom (`pinching`).
 
 use domain::layout::editing::{Command, Key, Point};
 use leptos::ev::PointerEvent;
@@ -9,35 +9,35 @@ use super::board::{Board, element_of};
 use super::editor::{Drag, Editor};
 use super::markup;
 
-/// A pointer that moves less than this while it is down has clicked, pixels.
+/// Movement below this while pressed is a click, pixels.
 const DRAG_PX: f64 = 4.0;
-/// What is dragged moves in steps of this, in seats.
+/// Dragged parts move in steps of this, in seats.
 const STEP_SEATS: f64 = 0.25;
 
-/// A pointer that is down.
+/// A pressed pointer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Press {
-    /// The pointer.
+    /// Its id.
     id: i32,
-    /// What is under it.
-    thing: Option<Key>,
+    /// The part under it.
+    part: Option<Key>,
     /// The seat under it.
     seat: Option<usize>,
     /// The corner under it.
     corner: Option<usize>,
-    /// Where it came down, units of the plan.
+    /// Position of the press, units of the plan.
     from: Point,
-    /// The same in the window.
+    /// Position of the press in the window.
     at: (f64, f64),
-    /// Whether what is under it had been chosen before.
+    /// True if the part was selected before.
     was_chosen: bool,
-    /// Whether it adds to what is chosen.
+    /// True if it adds to the selection.
     adds: bool,
-    /// Whether it has moved.
+    /// True if it has moved.
     moved: bool,
 }
 
-/// A pointer comes down.
+/// Handles a press.
 pub(super) fn press(board: Board, event: &PointerEvent) {
     let (editor, Some(from)) = (board.editor, point_of(board, event)) else { return };
     if event.button() != 0 || board.press.with_value(Option::is_some) {
@@ -46,18 +46,18 @@ pub(super) fn press(board: Board, event: &PointerEvent) {
     let target = element_of(event);
     let number = |name: &str| target.as_ref()?.get_attribute(name)?.parse::<usize>().ok();
     let holder = target.as_ref().and_then(|target| target.closest("[data-key]").ok().flatten());
-    let thing: Option<Key> = holder.and_then(|holder| holder.get_attribute("data-key")?.parse().ok());
+    let part: Option<Key> = holder.and_then(|holder| holder.get_attribute("data-key")?.parse().ok());
     let adds = event.shift_key() || event.ctrl_key() || event.meta_key() || editor.several.get_untracked();
-    let was_chosen = thing.is_some_and(|key| editor.chosen.with_untracked(|chosen| chosen.contains(&key)));
+    let was_chosen = part.is_some_and(|key| editor.chosen.with_untracked(|chosen| chosen.contains(&key)));
     board.before.set_value((editor.chosen.get_untracked(), editor.seats.get_untracked()));
-    match thing {
+    match part {
         Some(key) if adds => editor.toggle(key),
         Some(key) if !was_chosen => editor.choose([key]),
         _ => {}
     }
     let press = Press {
         id: event.pointer_id(),
-        thing,
+        part,
         seat: number("data-seat"),
         corner: number("data-corner"),
         from,
@@ -66,17 +66,17 @@ pub(super) fn press(board: Board, event: &PointerEvent) {
         adds,
         moved: false,
     };
-    // A finger beside everything moves the page; a tap there is seen when it ends.
-    if (thing.is_some() || !is_finger(event))
+    // A finger on the background scrolls the page; a tap there is handled on release.
+    if (part.is_some() || !is_finger(event))
         && let Some(drawing) = board.drawing.get_untracked()
     {
-        // Fails for a pointer that has left already; then it ends here.
+        // Fails for a pointer that is already gone; the press then ends.
         let _ = drawing.set_pointer_capture(event.pointer_id());
     }
     board.press.set_value(Some(press));
 }
 
-/// A pointer moves.
+/// Handles a movement.
 pub(super) fn drag(board: Board, event: &PointerEvent) {
     let Some(mut press) = board.press.get_value().filter(|press| press.id == event.pointer_id()) else { return };
     let way = (f64::from(event.client_x()) - press.at.0).hypot(f64::from(event.client_y()) - press.at.1);
@@ -88,7 +88,7 @@ pub(super) fn drag(board: Board, event: &PointerEvent) {
     board.press.set_value(Some(press));
     let [from_x, from_y] = press.from;
     let by = snapped(board.editor, [x - from_x, y - from_y]);
-    let drag = match (press.thing, press.corner) {
+    let drag = match (press.part, press.corner) {
         (Some(key), Some(corner)) => Drag::Corner(key, corner, by),
         (Some(key), None) if board.editor.chosen.with_untracked(|chosen| chosen.contains(&key)) => Drag::Things(by),
         (Some(_), None) => return,
@@ -98,11 +98,11 @@ pub(super) fn drag(board: Board, event: &PointerEvent) {
     board.editor.drag.set(Some(drag));
 }
 
-/// A pointer goes up: what was dragged is moved, what was clicked is chosen.
-pub(super) fn let_go(board: Board, event: &PointerEvent) {
+/// Handles a release: moves the dragged part or selects the clicked one.
+pub(super) fn release(board: Board, event: &PointerEvent) {
     let Some(press) = board.press.get_value().filter(|press| press.id == event.pointer_id()) else { return };
     let (editor, drag) = (board.editor, board.editor.drag.get_untracked());
-    give_up(board);
+    cancel(board);
     match drag {
         Some(Drag::Things(by)) => {
             editor.apply(&Command::Move(editor.keys(), by));
@@ -125,10 +125,10 @@ pub(super) fn let_go(board: Board, event: &PointerEvent) {
 }
 
 fn click(editor: Editor, press: Press) {
-    match press.thing {
-        // Beside everything: nothing is chosen any more.
+    match press.part {
+        // On the background: clears the selection.
         None if !press.adds => editor.choose([]),
-        // A row that was chosen before: its seats.
+        // In a row that was selected before: selects its seats.
         Some(key) if press.was_chosen && !press.adds => {
             if editor.only_row() == Some(key) {
                 if let Some(seat) = press.seat {
@@ -142,16 +142,16 @@ fn click(editor: Editor, press: Press) {
     }
 }
 
-/// The browser took the pointer, to move the page for one.
-pub(super) fn give_up(board: Board) {
+/// Cancels the press, for example because the browser scrolls the page.
+pub(super) fn cancel(board: Board) {
     board.press.set_value(None);
     board.editor.drag.set(None);
 }
 
-/// Another finger has come down: the first was there to look closer as well, and has chosen nothing.
-pub(super) fn take_back(board: Board) {
+/// Cancels the press and restores the selection: a second finger started a pinch.
+pub(super) fn cancel_for_pinch(board: Board) {
     let was_down = board.press.with_value(Option::is_some);
-    give_up(board);
+    cancel(board);
     let (chosen, seats) = board.before.get_value();
     if was_down && board.editor.chosen.with_untracked(|now| *now != chosen) {
         board.editor.choose(chosen);
@@ -163,13 +163,13 @@ fn is_finger(event: &PointerEvent) -> bool {
     event.pointer_type() == "touch"
 }
 
-/// In even steps.
+/// Rounds to the step size.
 fn snapped(editor: Editor, way: Point) -> Point {
     let step = editor.pitch() * STEP_SEATS;
     way.map(|side| (side / step).round() * step)
 }
 
-/// Where the pointer is, units of the plan.
+/// Position of the pointer, units of the plan.
 fn point_of(board: Board, event: &PointerEvent) -> Option<Point> {
     let (place, [left, top, width, height]) = (board.place()?, board.frame.get_untracked());
     let scale = markup::scale(board.editor.pitch());
