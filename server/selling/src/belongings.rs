@@ -30,7 +30,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
     OpenApiRouter::new().routes(routes!(own_bookings))
 }
 
-/// What you bought, newest first: signed in, or as a guest with a verified address.
+/// Your bookings, newest first: signed in, or as a guest with a verified address.
 #[utoipa::path(get, path = "/users/me/bookings", tag = "accounts", params(PageQuery),
     responses((status = 200, body = BookingPage), (status = 400, body = ProblemView, description = "malformed"),
         (status = 401, body = ProblemView, description = "not_signed_in")))]
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_back_and_nothing_else_is_one() {
+    fn a_cursor_round_trips_and_malformed_cursors_are_rejected() {
         let at = DateTime::from_timestamp_micros(1_795_000_000_123_456).expect("an instant");
         let id = Uuid::from_u128(7);
         assert_eq!(read_cursor(&cursor(at, id)), Some((at, id)));

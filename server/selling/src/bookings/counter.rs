@@ -117,14 +117,14 @@ pub async fn open_hold_again(state: &SellingState, show: &Show, owner: &str, hel
 /// Marks a sale as booked on the map at once, so that it does not count against the seller's next hold. The outbox
 /// has the update too: a failure here only delays it.
 pub async fn show_as_sold(state: &SellingState, show: &Show, booking: Uuid) {
-    let told = async {
+    let marked = async {
         let row = sql::find(&mut *state.pg.acquire().await?, booking).await?;
         let row = row.filter(|row| row.machine.state == BookingState::Confirmed);
         let Some(sale) = row.map(|row| row.sale()) else { return Ok(()) };
         with_map(state, show, || state.locks.book(show.id, &sale)).await
     };
-    if let Err(problem) = told.await {
-        tracing::debug!(?problem, %booking, "the map hears of {booking} by the outbox");
+    if let Err(problem) = marked.await {
+        tracing::debug!(?problem, %booking, "updating the map for {booking} failed; the outbox repeats it");
     }
 }
 
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_understood_as_it_is_read_aloud() {
+    fn references_are_normalized() {
         for typed in ["K7QM-2XPA", "k7qm2xpa", " k7qm 2xpa ", "K7QM–2XPA"] {
             assert_eq!(as_written(typed), "K7QM-2XPA", "{typed}");
         }
@@ -327,8 +327,8 @@ mod tests {
     }
 
     #[test]
-    fn at_the_counter_nobody_needs_a_name_and_what_is_given_must_be_one() {
-        assert_eq!(buyer(("", " ")).expect("nobody"), (String::new(), String::new()));
+    fn counter_buyers_may_be_empty_but_not_invalid() {
+        assert_eq!(buyer(("", " ")).expect("an empty buyer"), (String::new(), String::new()));
         assert_eq!(buyer((" Ann ", "a@example.org")).expect("Ann").0, "Ann");
         for bad in [("a\nb", ""), ("", "nobody"), ("", "a@example.org\r\nBcc: b@example.org")] {
             assert_eq!(buyer(bad).expect_err("refused").code(), Code::PersonInvalid, "{bad:?}");

@@ -9,10 +9,10 @@ use domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::checkout::instruments::{self, PaidWith};
-use super::commits::{self, CommitMode, Lesson, Said, Work};
+use super::commits::{self, ChargeOutcome, CommitMode, GatewayAnswer, Work};
 use super::mails::{notices, ticket_mails};
-use super::money::payment_rows::{self, Ask, Route};
-use super::money::{asking, declines, news, refunds};
+use super::money::payment_rows::{self, ChargeOrigin, Route};
+use super::money::{declines, gateway_calls, news, refunds};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow};
 use super::{cancel, late, released};
@@ -115,9 +115,9 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
     drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
     match effect {
-        Effect::Charge => charge(state, &show, &row, Ask::Again).await,
+        Effect::Charge => charge(state, &show, &row, ChargeOrigin::Repeat).await,
         Effect::VoidPayment => void(state, &row).await,
-        Effect::VoidLeft => asking::void_left(state, booking).await,
+        Effect::VoidLeft => gateway_calls::void_left(state, booking).await,
         Effect::Refund { amount } => refunds::perform(state, &row, 0, amount).await,
         Effect::RefundPart { number, amount } => refunds::perform(state, &row, number, amount).await,
         Effect::MarkBooked => {
@@ -140,36 +140,41 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
 }
 
 /// Charges a booking whose buyer is waiting for the answer; once per booking, by the request that
-/// submitted the payment ([`Ask::First`]). If it fails here, the relay repeats it from the outbox.
+/// submitted the payment ([`ChargeOrigin::First`]). If it fails here, the relay repeats it from the outbox.
 pub(super) async fn charge_now(state: &SellingState, booking: Uuid) {
     let charged = async {
         let mut connection = state.pg.acquire().await?;
         let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
         drop(connection);
         let show = state.catalogue.known_show(row.show_id).await?;
-        charge(state, &show, &row, Ask::First).await
+        charge(state, &show, &row, ChargeOrigin::First).await
     };
     match charged.await {
         Ok(()) => {
             if let Err(cause) = outbox::done(&state.pg, booking, Effect::Charge).await {
-                tracing::warn!(%booking, %cause, "a finished charge of {booking} stays in the outbox and will be asked for again");
+                tracing::warn!(%booking, %cause, "removing a finished charge of {booking} from the outbox failed; it is repeated");
             }
         }
-        Err(cause) => tracing::warn!(%booking, %cause, "the charge of {booking} has no answer yet"),
+        Err(cause) => tracing::warn!(%booking, %cause, "charging {booking} failed; the relay retries it"),
     }
 }
 
-async fn charge(state: &SellingState, show: &Arc<Show>, row: &BookingRow, ask: Ask) -> Result<(), EffectError> {
+async fn charge(
+    state: &SellingState,
+    show: &Arc<Show>,
+    row: &BookingRow,
+    ask: ChargeOrigin,
+) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let Some(route) = payment_rows::route_to_ask(&mut connection, row.id, ask).await? else { return Ok(()) };
     drop(connection);
     let Some(said) = ask_for_money(state, show, row, route).await? else { return Ok(()) };
     if state.selling_settings.commits == CommitMode::Interactive {
-        return learn(state, row.id, &said.status, said.gateway_ref.as_deref(), "gateway").await;
+        return record_status(state, row.id, &said.status, said.gateway_ref.as_deref(), "gateway").await;
     }
     let (show, said) = (Arc::clone(show), Some(said));
-    let lesson = Lesson { show, booking: row.id, seen: None, said, charged: false, answer: None };
-    state.commits.ask(state, Work::Learn(Box::new(lesson))).await?;
+    let outcome = ChargeOutcome { show, booking: row.id, seen: None, said, charged: false, answer: None };
+    state.commits.ask(state, Work::RecordChargeOutcome(Box::new(outcome))).await?;
     Ok(())
 }
 
@@ -179,7 +184,7 @@ pub(super) async fn ask_for_money(
     show: &Show,
     row: &BookingRow,
     route: Route,
-) -> Result<Option<Said>, EffectError> {
+) -> Result<Option<GatewayAnswer>, EffectError> {
     // A live claim authorises a charge: only a pending booking has one, and only until it expires. The reconciler
     // handles an overdue one.
     if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.clock.now() {
@@ -196,18 +201,18 @@ pub(super) async fn ask_for_money(
         token: route.payment_token.clone(),
         expires_at: row.machine.expires_at,
     };
-    match asking::charge(state, charge, route).await {
-        Ok(answer) => Ok(Some(Said { status: answer.status, gateway_ref: Some(answer.gateway_ref) })),
+    match gateway_calls::charge(state, charge, route).await {
+        Ok(answer) => Ok(Some(GatewayAnswer { status: answer.status, gateway_ref: Some(answer.gateway_ref) })),
         Err(EffectError::Gateway(GatewayError::Refused { code, message, status })) => {
             tracing::warn!(booking = %row.id, code, status, message, "the gateway refused to charge {}", row.id);
-            Ok(Some(Said { status: PaymentStatus::Failed { why: code }, gateway_ref: None }))
+            Ok(Some(GatewayAnswer { status: PaymentStatus::Failed { why: code }, gateway_ref: None }))
         }
         Err(no_answer) => Err(no_answer),
     }
 }
 
 /// Records the state of a payment and moves the booking accordingly.
-pub(super) async fn learn(
+pub(super) async fn record_status(
     state: &SellingState,
     booking: Uuid,
     status: &PaymentStatus,
@@ -292,7 +297,7 @@ pub(super) async fn move_by_gateway(
 }
 
 async fn void(state: &SellingState, row: &BookingRow) -> Result<(), EffectError> {
-    let status = match asking::void(state, row.id).await? {
+    let status = match gateway_calls::void(state, row.id).await? {
         VoidAnswer::Voided => PaymentStatus::Voided,
         // Too late: it charged. The booking is final, so the money pays for another booking or is refunded.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
@@ -300,5 +305,5 @@ async fn void(state: &SellingState, row: &BookingRow) -> Result<(), EffectError>
         // (`unknown_voids`).
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
-    learn(state, row.id, &status, None, "gateway").await
+    record_status(state, row.id, &status, None, "gateway").await
 }

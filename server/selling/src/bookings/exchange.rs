@@ -127,16 +127,16 @@ fn fresh_row(
 /// Returns the price difference, if both prices are the ones that the customer was shown. The old booking may have
 /// returned a part since, at another till.
 fn difference(
-    (old, told_before): (&BookingRow, Option<i64>),
-    (fresh, told_after): (&BookingRow, i64),
+    (old, shown_before): (&BookingRow, Option<i64>),
+    (fresh, shown_after): (&BookingRow, i64),
     means: Option<Means>,
 ) -> Result<Money, Problem> {
     let (before, after): (Booking, Booking) = (old.machine, fresh.machine);
-    if told_before.is_some_and(|told| told != before.total.minor) {
+    if shown_before.is_some_and(|shown| shown != before.total.minor) {
         let words = format!("The booking that is exchanged comes to {} now. Look at it once more.", before.total);
         return Err(wrong_state(&words));
     }
-    if after.total.minor != told_after {
+    if after.total.minor != shown_after {
         let words = format!("The new seats cost {} now. Tell the customer, then exchange them once more.", after.total);
         return Err(wrong_state(&words));
     }
@@ -180,10 +180,10 @@ async fn give_back(
     let number = refunds::next_number(tx, sold.id).await?;
     let returned = Event::DifferenceReturned { number, amount };
     let cause = Cause::of("staff", "The new seats cost less.");
-    let told = moves::apply(tx, sold, returned, cause, now).await?;
+    let updated = moves::apply(tx, sold, returned, cause, now).await?;
     refunds::request(tx, sold.id, number, (amount, 0), now).await?;
     if means.is_some() {
-        refunds::settle(tx, &told, number, cancel::PAID_OUT, now).await?;
+        refunds::settle(tx, &updated, number, cancel::PAID_OUT, now).await?;
     }
     Ok(())
 }

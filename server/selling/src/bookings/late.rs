@@ -56,14 +56,14 @@ pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -
         return Ok(());
     }
     let mut connection = state.pg.acquire().await?;
-    let circumstances = circumstances(&mut connection, row).await?;
+    let facts = load_facts(&mut connection, row).await?;
     drop(connection);
     let now = state.clock.now();
-    if let Some(why) = circumstances.why_not(show, now) {
+    if let Some(why) = facts.refund_reason(show, now) {
         return give_back(state, row, why).await;
     }
     let instrument = PaidWith::of_payment(state, show, row.id).await?;
-    match hold_seats(state, show, row, circumstances.if_late).await {
+    match hold_seats(state, show, row, facts.if_late).await {
         Ok(Some(held)) => match take(state, show, row, &held, instrument.as_ref()).await {
             Ok(None) => Ok(()),
             Ok(Some(why)) => {
@@ -73,8 +73,8 @@ pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -
             Err(error) => Err(error),
         },
         Ok(None) => give_back(state, row, "The seats were no longer free when the payment came.").await,
-        Err(EffectError::Store(problem)) if now.since(circumstances.since) > PATIENCE_MS => {
-            tracing::warn!(booking = %row.id, ?problem, "late money of {} goes back: seats cannot be held", row.id);
+        Err(EffectError::Store(problem)) if now.since(facts.since) > PATIENCE_MS => {
+            tracing::warn!(booking = %row.id, ?problem, "late money of {} is refunded: holding seats failed", row.id);
             give_back(state, row, "Seats could not be held when the payment came.").await
         }
         Err(error) => Err(error),
@@ -86,7 +86,7 @@ const fn is_waiting(row: &BookingRow) -> bool {
 }
 
 /// The facts that decide about late money, besides the seats.
-struct Circumstances {
+struct LateMoneyFacts {
     if_late: IfLate,
     /// The event that ended the booking.
     ended_by: String,
@@ -98,9 +98,9 @@ struct Circumstances {
     since: Timestamp,
 }
 
-impl Circumstances {
+impl LateMoneyFacts {
     /// Returns the reason to refund the money regardless of free seats.
-    fn why_not(&self, show: &Show, now: Timestamp) -> Option<&'static str> {
+    fn refund_reason(&self, show: &Show, now: Timestamp) -> Option<&'static str> {
         if self.if_late == IfLate::Refund {
             return Some("The payment came late, and the buyer wanted the money back in that case.");
         }
@@ -118,7 +118,7 @@ impl Circumstances {
     }
 }
 
-async fn circumstances(tx: &mut PgConnection, row: &BookingRow) -> Result<Circumstances, sqlx::Error> {
+async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> Result<LateMoneyFacts, sqlx::Error> {
     type Row = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
     let (if_late, ended_by, has_another, has_moved, since): Row = sqlx::query_as(
         "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
@@ -139,7 +139,7 @@ async fn circumstances(tx: &mut PgConnection, row: &BookingRow) -> Result<Circum
     .fetch_one(tx)
     .await?;
     let if_late = if_late.unwrap_or_else(|| IfLate::default().as_str().to_owned());
-    Ok(Circumstances {
+    Ok(LateMoneyFacts {
         if_late: IfLate::parse(&if_late)
             .ok_or_else(|| sqlx::Error::Decode(format!("late_wishes.if_late is {if_late:?}").into()))?,
         ended_by: ended_by.unwrap_or_default(),
@@ -214,7 +214,7 @@ async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) ->
     Ok(held)
 }
 
-/// Holds seats under an owner of its own: the buyer may hold other seats. A repeat finds its own hold.
+/// Holds seats under a separate owner: the buyer may hold other seats. A repeat finds its own hold.
 async fn hold(
     state: &SellingState,
     show: &Show,
@@ -251,7 +251,7 @@ fn late_owner(row: &BookingRow) -> String {
 async fn let_go(state: &SellingState, show: &Show, row: &BookingRow, held: &Held) {
     let owner = late_owner(row);
     if let Err(problem) = with_map(state, show, || state.locks.release(show.id, held.hold, &owner)).await {
-        tracing::debug!(?problem, "a hold for late money ends by itself");
+        tracing::debug!(?problem, "releasing a hold for late money failed; it expires");
     }
 }
 

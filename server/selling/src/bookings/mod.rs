@@ -1,9 +1,9 @@
 //! Bookings: from a live hold to a ticket, or to the money back.
 //!
 //! `domain::booking::step` is the state machine. This module loads a booking, steps it, and writes the move, its
-//! event, the claims and the effects in one transaction. Sales write many bookings in one transaction (`commits`);
-//! all other moves write one (`moves`). Effects are performed after the commit (`effects`, in batches `chores`). The
-//! browser, the webhook and the reconciler take the same steps. The counter (`counter`) takes them too, with the
+//! event, the claims and the effects in one transaction. Sales write many bookings in one transaction (`commits`); all
+//! other moves write one (`moves`). Effects are performed after the commit (`effects`, in batches `effect_batches`).
+//! The browser, the webhook and the reconciler take the same steps. The counter (`counter`) takes them too, with the
 //! money already paid.
 //!
 //! A purchase passes `checkout`, `claims` and `money`. `cancel`, `late`, `exchange` and `relocation` change a booking
@@ -13,13 +13,14 @@
 mod by_mail;
 mod cancel;
 mod checkout;
-mod chores;
 mod claims;
 mod commits;
 mod counter;
+mod effect_batches;
 mod effects;
 mod endpoints;
 mod exchange;
+mod history;
 mod late;
 mod ledger;
 mod mail_links;
@@ -32,7 +33,6 @@ mod reconciler;
 mod released;
 mod seat_offers;
 mod sql;
-mod story;
 mod ticket_sheet;
 mod views;
 
@@ -45,7 +45,6 @@ pub use cancel::{
     work_forever as look_after_shows_forever,
 };
 pub use checkout::keep_longer::keep_longer;
-pub use chores::perform_all;
 pub use claims::Lost;
 pub use claims::holders::{Holder, claimed_among, of_seat as holder_of_seat};
 pub use commits::{CommitMode, Commits};
@@ -53,6 +52,7 @@ pub use counter::{
     CounterSale, Found as CounterFound, Sold, Unsold, close_hold, find_by_id, find_by_reference, open_hold_again, sell,
     show_as_sold,
 };
+pub use effect_batches::perform_all;
 pub use effects::{EffectError, perform};
 pub use endpoints::routes;
 pub use exchange::{Exchanged, Given, exchange};

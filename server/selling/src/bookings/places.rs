@@ -11,7 +11,7 @@ use seats::seat_locks::Sale;
 
 /// Maximum sales that are sent to the lock store after it sold places twice: those of the highest fences,
 /// because it loses the latest first.
-const MAX_TOLD_AGAIN: i64 = 64;
+const MAX_RESENT_SALES: i64 = 64;
 
 #[derive(sqlx::FromRow)]
 struct PlaceRow {
@@ -88,7 +88,7 @@ pub(super) async fn latest_sales(
     )
     .bind(show)
     .bind(areas.iter().map(|(area, _)| area.cast_signed()).collect::<Vec<_>>())
-    .bind(MAX_TOLD_AGAIN)
+    .bind(MAX_RESENT_SALES)
     .fetch_all(&mut *tx)
     .await?;
     let mut sales = Vec::with_capacity(latest.len());
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_read_in_pairs_and_half_a_pair_is_none() {
+    fn places_are_parsed_in_pairs_and_half_a_pair_is_rejected() {
         let read_back = read(&[0, 2, 3, 10]).expect("two pairs");
         assert_eq!(read_back, [Places { area: 0, count: 2 }, Places { area: 3, count: 10 }]);
         assert_eq!(read(&[]), Some(vec![]));

@@ -24,7 +24,7 @@ pub struct BookingRow {
     pub owner: String,
     /// The hold it was made from.
     pub hold_id: Uuid,
-    /// That hold's fence.
+    /// The fencing token of that hold.
     pub fence: i64,
     /// The number of its events; every write verifies it.
     pub version: i32,
@@ -149,11 +149,11 @@ const BOUND_OF_SHOW_LOCK: &str = "SET LOCAL lock_timeout = '2s'";
 /// SQLSTATE of a lock that was not available within its timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Locks a show against writers of its bookings, before it is marked as called off or moving. FOR UPDATE waits for the FOR
-/// KEY SHARE of their foreign key, which an update of the show does not. Where sales never pause the lock may never be
-/// available, since a waiting FOR UPDATE does not hold off FOR KEY SHARE: after [`BOUND_OF_SHOW_LOCK`] the show is marked
-/// without it, which ends its sales. So a caller that acts on the mark takes the lock before it relies on having seen every
-/// booking.
+/// Locks a show against writers of its bookings, before it is marked as called off or moving. FOR UPDATE waits for the
+/// FOR KEY SHARE of their foreign key, which an update of the show does not. Where sales never pause the lock may
+/// never be available, since a waiting FOR UPDATE does not hold off FOR KEY SHARE: after [`BOUND_OF_SHOW_LOCK`] the
+/// show is marked without it, which ends its sales. So a caller that acts on the mark takes the lock before it relies
+/// on having seen every booking.
 pub async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
     let mut attempt = tx.begin().await?;
     sqlx::query(BOUND_OF_SHOW_LOCK).execute(&mut *attempt).await?;

@@ -60,8 +60,9 @@ async fn prove(
     ApiJson(request): ApiJson<EmailProofRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let known_again = service::known_again(&state, &request);
-    let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/email-code/proof", show.id), &known_again);
+    let replay_fingerprint = service::replay_fingerprint(&state, &request);
+    let intent =
+        Intent::new(&visitor.owner, key, &format!("POST /shows/{}/email-code/proof", show.id), &replay_fingerprint);
     let answer = service::prove(&state, &show, &visitor, &request, &intent).await?;
     Ok((visitor, answer).into_response())
 }

@@ -6,7 +6,7 @@ use catalogue::Show;
 use http::{Code, Problem};
 use identity::{Visitor, accounts};
 
-/// Refuses a guest who has not verified this address recently. An account with a verified address of its own needs no
+/// Refuses a guest who has not verified this address recently. An account with a verified address needs no
 /// code, whichever address it buys for.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ pub async fn send_forever(state: SellingState) {
         match send_due(&state).await {
             Ok(sent) if sent == MAX_PER_ROUND as usize => continue,
             Ok(_) => {}
-            Err(cause) => tracing::warn!(%cause, "codes that wait to be sent could not be looked at"),
+            Err(cause) => tracing::warn!(%cause, "reading due codes failed"),
         }
         if !woken(&state.stop, &state.email_codes.wake, LOOK_EVERY).await {
             return;
@@ -66,7 +66,7 @@ fn written(state: &SellingState, due: &ToSend, now: Timestamp) -> Message {
         id: due.id,
         to: due.mail_to.clone(),
         subject: say!(in language, "code_mail.subject"),
-        // A line of its own: easy to find, to copy, and to read aloud.
+        // A separate line: easy to find, to copy, and to read aloud.
         text: format!(
             "{}\n\n{code}\n\n{}\n",
             say!(in language, "code_mail.lead"),

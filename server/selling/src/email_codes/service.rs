@@ -74,7 +74,7 @@ pub(super) async fn ask(
     Ok(answer)
 }
 
-/// Verifies a code. The try is counted before the comparison, in a statement of its own: concurrent or
+/// Verifies a code. The try is counted before the comparison, in a separate statement: concurrent or
 /// cancelled guesses count as tries as well.
 pub(super) async fn prove(
     state: &SellingState,
@@ -114,7 +114,7 @@ pub(super) async fn prove(
 }
 
 /// Returns the replay fingerprint of an entered code: a keyed digest. A plain digest of six digits hides nothing.
-pub(super) fn known_again(state: &SellingState, request: &EmailProofRequest) -> (String, String) {
+pub(super) fn replay_fingerprint(state: &SellingState, request: &EmailProofRequest) -> (String, String) {
     let typed = state.accounts.derived_secret(&format!("email code of a request\0{}", request.code.0));
     (request.email.clone(), typed)
 }

@@ -71,7 +71,7 @@ pub fn terms(state: &SellingState, show: &Show) -> Terms {
 }
 
 /// Refuses seats that are reserved for the waiting list; a repeated request still gets its answer.
-async fn in_turn(state: &SellingState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
+async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
     if hold.is_some() {
         let own = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
         if own.map(|held| held.hold) == hold {
@@ -93,7 +93,7 @@ pub(super) async fn take(
 ) -> Result<Held, Problem> {
     on_sale(show, state.clock.now())?;
     if state.waiting.has(show.id) {
-        in_turn(state, show, owner, Some(asked.id)).await?;
+        check_waiting_list(state, show, owner, Some(asked.id)).await?;
     }
     let attempt = Attempt { asked, owner: owner.to_owned(), lot, takes_kept: false };
     let asked_at = state.clock.now();
@@ -122,7 +122,7 @@ pub(super) async fn change(
     if !add.is_empty() {
         on_sale(show, state.clock.now())?;
         if state.waiting.has(show.id) {
-            in_turn(state, show, owner, None).await?;
+            check_waiting_list(state, show, owner, None).await?;
         }
     }
     let change = Change { asked, hold, owner: owner.to_owned(), add, remove };
@@ -179,7 +179,7 @@ pub(super) async fn unless_granted(
     let Some(_turn) = state.fairness.turn_for_a_repeat() else { return Err(refusal) };
     // Not through `with_map`: without a map there is no known grant, and none is loaded for that.
     match state.locks.granted_before(show.id, asked, hold, owner).await {
-        Ok(Some(told)) => told.map_err(|why| refused(show, &why)),
+        Ok(Some(granted)) => granted.map_err(|why| refused(show, &why)),
         Ok(None) | Err(_) => Err(refusal),
     }
 }

@@ -65,7 +65,7 @@ async fn flush(state: &SellingState) {
     let counted = state.hold_tally.take();
     for some in counted.chunks(MAX_PER_WRITE) {
         if let Err(cause) = write(&state.pg, some, state.clock.now()).await {
-            tracing::warn!(%cause, shows = some.len(), "holds that were counted could not be written down yet");
+            tracing::warn!(%cause, shows = some.len(), "writing hold counts failed; they are written later");
             state.hold_tally.add(some.iter().copied());
         }
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_written_is_counted_with_what_came_since() {
+    fn counts_of_a_failed_write_are_added_to_newer_counts() {
         let (tally, one, other) = (Tally::default(), Uuid::from_u128(1), Uuid::from_u128(2));
         tally.granted(one);
         tally.granted(one);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_grows_beyond_its_limit() {
+    fn shows_above_the_limit_are_not_counted() {
         let tally = Tally::default();
         for show in 0..MAX_SHOWS as u128 + 10 {
             tally.granted(Uuid::from_u128(show));

@@ -46,7 +46,7 @@ pub async fn done_all_now(
     if bookings.is_empty() {
         return Ok(());
     }
-    let mut tx = state.pg.begin_with(sql::BY_KEYS_IN_PASSING).await?;
+    let mut tx = state.pg.begin_with(sql::BY_KEYS_ASYNC_COMMIT).await?;
     sql::done_all(&mut tx, bookings, effects).await?;
     tx.commit().await
 }

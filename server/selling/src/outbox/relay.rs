@@ -23,7 +23,7 @@ const GATHER: Duration = Duration::from_millis(25);
 const LEASE_MS: i64 = 60 * SECOND_MS;
 /// Gateway calls that a lane leases at once and performs concurrently: none waits behind a slow one until
 /// its lease expires.
-const GATEWAY_SIDE_BY_SIDE: usize = 8;
+const MAX_CONCURRENT_GATEWAY_CALLS: usize = 8;
 /// Map changes leased at once: they go to the lock store many in a call.
 const MAP_TOGETHER: usize = 128;
 /// Mails leased at once…
@@ -89,7 +89,7 @@ impl Lane {
 
     const fn together(self) -> usize {
         match self {
-            Self::Gateway => GATEWAY_SIDE_BY_SIDE,
+            Self::Gateway => MAX_CONCURRENT_GATEWAY_CALLS,
             Self::Map => MAP_TOGETHER,
             Self::Mail => MAILS_TOGETHER,
         }
@@ -105,7 +105,7 @@ pub async fn relay_forever(state: SellingState, lane: Lane) {
                 match lane {
                     Lane::Gateway => {
                         let each = futures::stream::iter(jobs);
-                        each.for_each_concurrent(GATEWAY_SIDE_BY_SIDE, |job| run(&state, job)).await;
+                        each.for_each_concurrent(MAX_CONCURRENT_GATEWAY_CALLS, |job| run(&state, job)).await;
                     }
                     Lane::Map | Lane::Mail => {
                         let was_all = jobs.len() < lane.together();
@@ -119,7 +119,7 @@ pub async fn relay_forever(state: SellingState, lane: Lane) {
                 continue;
             }
             Ok(_) => {}
-            Err(cause) => tracing::warn!(%cause, "the outbox could not be read"),
+            Err(cause) => tracing::warn!(%cause, "reading the outbox failed"),
         }
         if !woken(&state.stop, lane.wake(&state), POLL_EVERY).await {
             return;
@@ -130,10 +130,7 @@ pub async fn relay_forever(state: SellingState, lane: Lane) {
 async fn run_together(state: &SellingState, lane: Lane, jobs: Vec<Job>) {
     let wanted: Vec<_> = jobs.iter().map(|job| (job.booking, job.effect)).collect();
     let Ok(outcomes) = AssertUnwindSafe(bookings::perform_all(state, &wanted)).catch_unwind().await else {
-        tracing::error!(
-            effects = jobs.len(),
-            "effects done together panicked; they are tried again when their lease is over"
-        );
+        tracing::error!(effects = jobs.len(), "a batch of effects panicked; they are retried when their lease expires");
         return;
     };
     assert_eq!(outcomes.len(), jobs.len(), "every effect comes to something");
@@ -146,7 +143,7 @@ async fn run_together(state: &SellingState, lane: Lane, jobs: Vec<Job>) {
     }
     if let Err(cause) = sql::delete(&state.pg, &done).await {
         // Their lease expires, and they are repeated: effects are idempotent.
-        tracing::warn!(%cause, effects = done.len(), "the outcome of effects could not be noted");
+        tracing::warn!(%cause, effects = done.len(), "recording the outcome of effects failed");
     } else if lane == Lane::Map {
         // Effects that waited for these, for example mails, may be due now.
         super::wake(state);
@@ -157,14 +154,14 @@ async fn run(state: &SellingState, job: Job) {
     // A panic is a bug in one effect; the lane continues with the others, and retries this one later.
     let performed = AssertUnwindSafe(bookings::perform(state, job.booking, job.effect)).catch_unwind().await;
     let Ok(performed) = performed else {
-        tracing::error!(booking = %job.booking, effect = ?job.effect, "an effect of {} panicked; it is tried again when its lease is over", job.booking);
+        tracing::error!(booking = %job.booking, effect = ?job.effect, "an effect of {} panicked; it is retried when its lease expires", job.booking);
         return;
     };
     match performed {
         Ok(()) => {
             if let Err(cause) = sql::delete(&state.pg, &[&job]).await {
                 // Its lease expires, and it is repeated: effects are idempotent.
-                tracing::warn!(booking = %job.booking, %cause, "the outcome of an effect of {} could not be noted", job.booking);
+                tracing::warn!(booking = %job.booking, %cause, "recording the outcome of an effect of {} failed", job.booking);
             }
         }
         Err(cause) => fail(state, &job, &cause).await,
@@ -173,18 +170,18 @@ async fn run(state: &SellingState, job: Job) {
 
 async fn fail(state: &SellingState, job: &Job, cause: &EffectError) {
     // Map updates are retried without limit, since no person can help; other effects may need a person.
-    let noted = if is_hopeless(job, cause) {
+    let noted = if must_park(job, cause) {
         tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
         sql::give_up(&state.pg, job, &cause.to_string()).await
     } else {
-        tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} will be tried again", job.booking);
+        tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} failed and is retried", job.booking);
         let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
         let longest = if is_away(cause) { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
         let pause = ids::jitter(doubled.min(longest)).cast_signed();
         sql::postpone(&state.pg, job, state.clock.now().plus_ms(pause)).await
     };
     if let Err(cause) = noted {
-        tracing::warn!(booking = %job.booking, %cause, "the failure of an effect of {} could not be noted", job.booking);
+        tracing::warn!(booking = %job.booking, %cause, "recording the failure of an effect of {} failed", job.booking);
     }
 }
 
@@ -194,7 +191,7 @@ const fn is_away(cause: &EffectError) -> bool {
 }
 
 /// Checks that the effect must be parked. Retries cannot change a definite refusal by a gateway.
-fn is_hopeless(job: &Job, cause: &EffectError) -> bool {
-    let patience = if is_away(cause) { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
-    !job.is_for_the_map() && (cause.is_definite() || job.attempts >= patience)
+fn must_park(job: &Job, cause: &EffectError) -> bool {
+    let max_attempts = if is_away(cause) { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
+    !job.is_for_the_map() && (cause.is_definite() || job.attempts >= max_attempts)
 }

@@ -11,7 +11,7 @@ use platform::together::Together;
 
 /// Head start of the request over the relay for a charge, milliseconds: a buyer waits for it, so the request sends
 /// it. Longer than the gateway's deadline.
-const CHARGE_IS_DONE_BY_REQUEST_MS: i64 = 15 * SECOND_MS;
+const CHARGE_HEAD_START_MS: i64 = 15 * SECOND_MS;
 
 /// Returns the stable name of an effect, in rows and histories.
 #[must_use]
@@ -32,7 +32,7 @@ pub const fn name(effect: Effect) -> &'static str {
 }
 
 /// The columns of an effect besides its name.
-struct Terms {
+struct EffectColumns {
     /// The amount, minor units.
     amount: Option<i64>,
     /// The number of the refund.
@@ -41,7 +41,7 @@ struct Terms {
     wait: i64,
 }
 
-impl Terms {
+impl EffectColumns {
     const fn of(effect: Effect) -> Self {
         let amount = match effect {
             Effect::Refund { amount } | Effect::RefundPart { amount, .. } => Some(amount.minor),
@@ -53,14 +53,14 @@ impl Terms {
             }
             _ => 0,
         };
-        let wait = if matches!(effect, Effect::Charge) { CHARGE_IS_DONE_BY_REQUEST_MS } else { 0 };
+        let wait = if matches!(effect, Effect::Charge) { CHARGE_HEAD_START_MS } else { 0 };
         Self { amount, number, wait }
     }
 }
 
 /// Head start of the replica that commits a sale, milliseconds: it updates the map and mails the tickets itself; the
 /// relay does so only after this.
-const DONE_BY_SELLER_MS: i64 = 15 * SECOND_MS;
+const SELLER_HEAD_START_MS: i64 = 15 * SECOND_MS;
 
 /// Adds the insert of effects of many bookings, in this order, to the statement of their steps. The caller performs
 /// charges, map updates and tickets during their head start, and removes them with [`add_done`].
@@ -70,7 +70,7 @@ const DONE_BY_SELLER_MS: i64 = 15 * SECOND_MS;
 pub fn add_enqueued(together: &mut Together, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
     let due = |effect: Effect| {
         let is_sellers = matches!(effect, Effect::MarkBooked | Effect::SendTicket);
-        let head_start = if is_sellers { DONE_BY_SELLER_MS } else { Terms::of(effect).wait };
+        let head_start = if is_sellers { SELLER_HEAD_START_MS } else { EffectColumns::of(effect).wait };
         to_utc(now.plus_ms(head_start))
     };
     let statement = "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
@@ -79,8 +79,8 @@ pub fn add_enqueued(together: &mut Together, effects: &[(Uuid, Effect)], now: Ti
         .add("enqueued", statement, &[])
         .each(effects.iter().map(|(booking, _)| *booking))
         .each(effects.iter().map(|(_, effect)| name(*effect)))
-        .each(effects.iter().map(|(_, effect)| Terms::of(*effect).amount))
-        .each(effects.iter().map(|(_, effect)| Terms::of(*effect).number.cast_signed()))
+        .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).amount))
+        .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).number.cast_signed()))
         .each(effects.iter().map(|(_, effect)| due(*effect)))
         .value(to_utc(now))
         .done()
@@ -97,7 +97,7 @@ pub async fn enqueue(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     for effect in effects {
-        let Terms { amount, number, wait } = Terms::of(*effect);
+        let EffectColumns { amount, number, wait } = EffectColumns::of(*effect);
         sqlx::query(
             "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
              VALUES ($1, $2, $3, $4, $5, $6)",
@@ -124,7 +124,7 @@ pub async fn holds(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Resu
     )
     .bind(booking)
     .bind(name(effect))
-    .bind(Terms::of(effect).number.cast_signed())
+    .bind(EffectColumns::of(effect).number.cast_signed())
     .fetch_one(tx)
     .await
 }
@@ -140,7 +140,7 @@ pub async fn park(
     why: &str,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    let Terms { amount, number, .. } = Terms::of(effect);
+    let EffectColumns { amount, number, .. } = EffectColumns::of(effect);
     let parked =
         sqlx::query("UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3")
             .bind(booking)
@@ -258,7 +258,7 @@ pub(super) const BY_KEYS: &str = begin_by_keys!();
 
 /// [`BY_KEYS`] for removals only, without waiting for the disk: if Postgres crashes within that
 /// moment, the effect is in the outbox again and is repeated, as after any other crash.
-pub(super) const BY_KEYS_IN_PASSING: &str = concat!(begin_by_keys!(), "; SET LOCAL synchronous_commit = off");
+pub(super) const BY_KEYS_ASYNC_COMMIT: &str = concat!(begin_by_keys!(), "; SET LOCAL synchronous_commit = off");
 
 /// Leases due effects of these kinds until `lease_until`; only the first open one of each booking. A notice waits for
 /// nothing and blocks nothing: cancellations are announced while a gateway is unavailable. A refund waits for other

@@ -129,7 +129,7 @@ pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent
         // A hold that ended or is being paid for is not released. A failed release is only logged, since the hold
         // expires soon: the caller has left all the same, and a repeat gets the same answer.
         if let Err(problem) = with_map(state, show, || state.locks.release(show.id, hold, owner)).await {
-            tracing::warn!(?problem, %hold, "what {hold} offered goes to the next in line when it runs out");
+            tracing::warn!(?problem, %hold, "releasing the offer {hold} failed; it expires");
         }
     }
     Ok(answer)

@@ -47,10 +47,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_join_waiting_lists_as_an_address_may_try_for_seats() {
+    fn the_join_limit_is_derived_from_the_seat_request_limit() {
         let of = |tries| of_address(tries).map(|of| (of.burst, of.each_ms));
         assert_eq!(of(1_200), Some((120, 5_000)));
-        assert_eq!(of(1), Some((1, 6_000_000)), "somebody may join");
+        assert_eq!(of(1), Some((1, 6_000_000)), "one join is allowed");
         assert_eq!(of(60_000), Some((6_000, 100)));
         assert_eq!(of(0), None);
     }

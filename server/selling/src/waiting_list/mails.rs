@@ -43,13 +43,13 @@ async fn send(state: &SellingState, entry: Entry) {
     let noted = match sent {
         Ok(()) => sql::note_mailed(&state.pg, &entry).await,
         Err(cause) => {
-            tracing::warn!(entry = %entry.id, %cause, "the mail about an offer will be tried again");
+            tracing::warn!(entry = %entry.id, %cause, "sending an offer mail failed; it is retried");
             let pause = ids::jitter(PAUSE_MS).cast_signed();
             sql::postpone_mail(&state.pg, &entry, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
-        tracing::warn!(entry = %entry.id, %cause, "what became of the mail about an offer could not be noted");
+        tracing::warn!(entry = %entry.id, %cause, "recording the result of an offer mail failed");
     }
 }
 

@@ -60,7 +60,7 @@ pub async fn note_renewed_offer(
 /// Removes the owner of a released offer from the line.
 pub async fn given_back(state: &SellingState, hold: Uuid) {
     if let Err(cause) = sql::given_back(&state.pg, hold, state.clock.now()).await {
-        tracing::warn!(%cause, %hold, "an offer that was given back stays open until its time is over");
+        tracing::warn!(%cause, %hold, "closing a released offer failed; it stays open until it expires");
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_offers_hold_follows_from_its_entry_and_number_and_is_known_as_one() {
+    fn the_hold_id_of_an_offer_is_derived_from_entry_and_number() {
         let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         assert_eq!(hold_of(one, 1), hold_of(one, 1));
         assert_ne!(hold_of(one, 1), hold_of(one, 2));

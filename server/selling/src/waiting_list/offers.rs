@@ -15,7 +15,7 @@ use seats::seat_locks::{Asked, Attempt, Held, Lot, MapSnapshot, Refusal, StoreEr
 
 /// Pause for an entry whose owner holds other seats of the show, or is at the limit of seats,
 /// milliseconds.
-const PASSED_OVER_MS: i64 = 30 * SECOND_MS;
+const ENTRY_PAUSE_MS: i64 = 30 * SECOND_MS;
 /// Maximum entries read per round, the whole line: entries that want the free seats may be behind any number of
 /// entries that want more. When a show moves to another screen, entries with offers return to the line, in addition to
 /// the maximum of joined entries.
@@ -61,22 +61,22 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
     }
     // The free set only shrinks, so a request that did not fit never fits later in this round: a long line costs
     // hardly more than a short one.
-    let mut in_vain: Vec<Wish> = Vec::new();
+    let mut unfit: Vec<Wish> = Vec::new();
     for entry in sql::line(&mut tx, show.id, now, LONGEST_LINE).await? {
         if is_over(open, &free) {
             break;
         }
         let wish = entry.wish();
-        if in_vain.contains(&wish) {
+        if unfit.contains(&wish) {
             continue;
         }
         let Some(offer) = free.fit(&wish) else {
-            in_vain.push(wish);
+            unfit.push(wish);
             continue;
         };
         let number = entry.offer_number + 1;
         // An entry that left since the line was read leaves the offer to the next.
-        if sql::intend(&mut tx, &entry, number, hold_of(entry.id, number), &offer, now).await? {
+        if sql::plan_offer(&mut tx, &entry, number, hold_of(entry.id, number), &offer, now).await? {
             free.take(&offer);
             open += 1;
         }
@@ -110,7 +110,7 @@ async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
         let Some(entry) = planned.iter().find(|entry| entry.offer_hold == Some(attempt.asked.id)) else { continue };
         match outcome(entry, answer, now) {
             Outcome::Offered(until) => sql::offered(&mut tx, entry, until, now).await?,
-            Outcome::Back(not_before) => sql::back_in_line(&mut tx, entry, not_before, now).await?,
+            Outcome::BackInLine(not_before) => sql::back_in_line(&mut tx, entry, not_before, now).await?,
         }
     }
     tx.commit().await?;
@@ -137,18 +137,18 @@ enum Outcome {
     /// Held until this time.
     Offered(Timestamp),
     /// Back in line, with no offer before this time.
-    Back(Timestamp),
+    BackInLine(Timestamp),
 }
 
 fn outcome(entry: &Entry, answer: Result<Held, Refusal>, now: Timestamp) -> Outcome {
     match answer {
         Ok(held) if held.expires_at > now => Outcome::Offered(held.expires_at),
         // Held before a crash that lasted longer than the offer.
-        Ok(_) => Outcome::Back(now),
-        Err(Refusal::Taken(_) | Refusal::Full(_)) => Outcome::Back(now),
+        Ok(_) => Outcome::BackInLine(now),
+        Err(Refusal::Taken(_) | Refusal::Full(_)) => Outcome::BackInLine(now),
         Err(refusal) => {
-            tracing::info!(entry = %entry.id, ?refusal, "{} is passed over for a while", entry.id);
-            Outcome::Back(now.plus_ms(PASSED_OVER_MS))
+            tracing::info!(entry = %entry.id, ?refusal, "{} is paused in the line", entry.id);
+            Outcome::BackInLine(now.plus_ms(ENTRY_PAUSE_MS))
         }
     }
 }

@@ -23,7 +23,7 @@ pub async fn serve_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
         if let Err(cause) = round(&state).await {
-            tracing::warn!(%cause, "waiting lists could not be looked at");
+            tracing::warn!(%cause, "serving waiting lists failed");
         }
     }
 }
@@ -39,7 +39,7 @@ pub async fn round(state: &SellingState) -> Result<(), sqlx::Error> {
     let looked_at = now.plus_ms(-LOOKED_AT_MS);
     for show in sql::due_shows(&state.pg, now, looked_at, MAX_SHOWS_PER_ROUND).await? {
         if let Err(problem) = offers::serve(state, show).await {
-            tracing::warn!(?problem, %show, "those who wait for {show} could not be served");
+            tracing::warn!(?problem, %show, "serving the waiting list of {show} failed");
         }
     }
     Ok(())
@@ -50,7 +50,7 @@ pub async fn round(state: &SellingState) -> Result<(), sqlx::Error> {
 async fn settle(state: &SellingState, now: Timestamp) -> Result<(), sqlx::Error> {
     let (taken, lapsed) = (sql::note_taken(&state.pg, now).await?, sql::note_lapsed(&state.pg, now).await?);
     if taken + lapsed > 0 {
-        tracing::info!(taken, lapsed, "offers to those who waited came to their end");
+        tracing::info!(taken, lapsed, "waiting list offers ended");
     }
     Ok(())
 }

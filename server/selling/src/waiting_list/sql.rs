@@ -106,8 +106,8 @@ macro_rules! entries {
 mod offers;
 
 pub(super) use offers::{
-    back_in_line, count_offers, given_back, hand_over, intend, note_lapsed, note_mailed, note_renewed, note_taken,
-    offered, offering, postpone_mail, take_mail,
+    back_in_line, count_offers, given_back, hand_over, note_lapsed, note_mailed, note_renewed, note_taken, offered,
+    offering, plan_offer, postpone_mail, take_mail,
 };
 
 /// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.
@@ -229,7 +229,7 @@ pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Re
 }
 
 /// Returns the waiting entries in order, without those that are paused. They are not locked, as most get nothing:
-/// [`intend`] detects entries that left meanwhile.
+/// [`plan_offer`] detects entries that left meanwhile.
 pub(super) async fn line(
     tx: &mut PgConnection,
     show: Uuid,

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use domain::api::cancelling::CancelRequest;
 use uuid::Uuid;
 
-use super::{By, undo, undo_seats, unmoved};
+use super::{Canceller, undo, undo_seats, unmoved};
 use crate::bookings::moves::Cause;
 use crate::bookings::seat_offers;
 use crate::bookings::sql;
@@ -51,7 +51,7 @@ pub(in crate::bookings) async fn cancel(
             "Somebody came in with these tickets already: they cannot be cancelled. The box office may help.",
         ));
     }
-    let by = By::Buyer { show_starts_at: show.starts_at };
+    let by = Canceller::Buyer { show_starts_at: show.starts_at };
     let words = "The buyer cancelled.";
     let undone = match &request.seats {
         Some(seats) => undo_seats(&mut tx, &row, seats, by, words, now).await?,

@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{By, reason_of, undo, undo_seats, unmoved};
+use super::{Canceller, reason_of, undo, undo_seats, unmoved};
 use crate::bookings::money::refunds;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql::{self, BookingRow};
@@ -48,8 +48,8 @@ pub async fn take_back(
     let means = refunds::paid_at_counter(tx, booking).await?;
     let number = refunds::next_number(tx, booking).await?;
     let undone = match seats {
-        Some(seats) => undo_seats(tx, &row, seats, By::Staff, reason, now).await?,
-        None => undo(tx, &row, By::Staff, Cause::of("staff", reason), now).await.map_err(unmoved)?,
+        Some(seats) => undo_seats(tx, &row, seats, Canceller::Staff, reason, now).await?,
+        None => undo(tx, &row, Canceller::Staff, Cause::of("staff", reason), now).await.map_err(unmoved)?,
     };
     let is_all = undone.machine.state == BookingState::Cancelled;
     let back = if is_all { row.machine.total.minor } else { row.machine.total.minor - undone.machine.total.minor };

@@ -32,7 +32,7 @@ use http::{Code, Problem};
 
 /// The party that cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum Canceller {
     /// The buyer: only in time, less the fee.
     Buyer {
         /// When the show starts.
@@ -42,7 +42,7 @@ enum By {
     Staff,
 }
 
-impl By {
+impl Canceller {
     /// Splits a price into the refund and the fee that is kept.
     fn share(self, price: Money) -> (Money, i64) {
         let back = match self {
@@ -57,13 +57,13 @@ impl By {
 async fn undo(
     tx: &mut PgConnection,
     row: &BookingRow,
-    by: By,
+    by: Canceller,
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<BookingRow, MoveError> {
     let event = match by {
-        By::Buyer { show_starts_at } => Event::CancelledByBuyer { show_starts_at },
-        By::Staff => Event::CancelledByStaff,
+        Canceller::Buyer { show_starts_at } => Event::CancelledByBuyer { show_starts_at },
+        Canceller::Staff => Event::CancelledByStaff,
     };
     let undone = moves::apply(tx, row, event, cause, now).await?;
     if matches!(row.machine.state, BookingState::PaymentSucceeded | BookingState::Confirmed) {
@@ -83,7 +83,7 @@ pub async fn undo_in_full(
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<BookingRow, Problem> {
-    undo(tx, row, By::Staff, cause, now).await.map_err(unmoved)
+    undo(tx, row, Canceller::Staff, cause, now).await.map_err(unmoved)
 }
 
 /// Undoes these seats of a booking, which the caller has locked, and keeps the others; the whole booking, when no
@@ -92,11 +92,11 @@ async fn undo_seats(
     tx: &mut PgConnection,
     row: &BookingRow,
     seats: &[SeatIndex],
-    by: By,
+    by: Canceller,
     words: &str,
     now: Timestamp,
 ) -> Result<BookingRow, Problem> {
-    let actor = if by == By::Staff { "staff" } else { "buyer" };
+    let actor = if by == Canceller::Staff { "staff" } else { "buyer" };
     let lines = sql::seats(tx, row.id).await?;
     let (gone, kept) = returned::divide(lines, seats)?;
     if kept.is_empty() && !row.places.is_empty() {
@@ -109,8 +109,8 @@ async fn undo_seats(
     let price = Money::new(gone.iter().map(|line| line.price_minor).sum(), row.machine.total.currency);
     let number = refunds::next_number(tx, row.id).await?;
     let event = match by {
-        By::Buyer { show_starts_at } => Event::PartCancelledByBuyer { number, price, show_starts_at },
-        By::Staff => Event::PartCancelledByStaff { number, price },
+        Canceller::Buyer { show_starts_at } => Event::PartCancelledByBuyer { number, price, show_starts_at },
+        Canceller::Staff => Event::PartCancelledByStaff { number, price },
     };
     let names = gone.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
     let reason = format!("{names}: {words}");

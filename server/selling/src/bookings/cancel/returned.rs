@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_given_back_once_and_only_ones_own() {
+    fn only_seats_of_the_booking_are_returned_each_once() {
         let (gone, kept) = divide(lines(), &[6, 4]).expect("two of three");
         assert_eq!(gone.iter().map(|line| line.seat_no).collect::<Vec<_>>(), [4, 6]);
         assert_eq!(kept.iter().map(|line| line.seat_no).collect::<Vec<_>>(), [5]);

@@ -16,7 +16,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::staff::reason_of;
-use super::{By, undo};
+use super::{Canceller, undo};
 use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LEAST_MS: i64 = 5 * SECOND_MS;
 /// Period in which replicas are notified of a called-off show, milliseconds: longer than the catalogue
 /// caches a show.
-const TOLD_FOR_MS: i64 = 900 * SECOND_MS;
+const NOTIFY_PERIOD_MS: i64 = 900 * SECOND_MS;
 /// Shows processed in one round.
 const MAX_SHOWS: i64 = 1_000;
 
@@ -98,7 +98,8 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch
     let Some(reason) = reason else { return Ok(Batch::Busy) };
     let ids = take_some(&mut tx, show).await?;
     if ids.is_empty() {
-        // In this order: a booking that began before the mark is committed once this has the lock, and the search sees it.
+        // In this order: a booking that began before the mark is committed once this has the lock, and the search sees
+        // it.
         let is_over = try_lock_show(&mut tx, show).await? && !any_left(&mut tx, show).await?;
         return Ok(if is_over { Batch::NoneLeft } else { Batch::Busy });
     }
@@ -106,10 +107,10 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch
     let mut undone = 0;
     for id in &ids {
         let Some(row) = sql::lock(&mut tx, *id).await? else { continue };
-        match undo(&mut tx, &row, By::Staff, Cause { actor: "staff", reason: &words }, now).await {
+        match undo(&mut tx, &row, Canceller::Staff, Cause { actor: "staff", reason: &words }, now).await {
             Ok(_) => undone += 1,
             Err(MoveError::Refused(why)) => {
-                tracing::warn!(booking = %row.id, %why, "a booking of a show that was called off stays as it is");
+                tracing::warn!(booking = %row.id, %why, "a booking of a called-off show could not be cancelled");
             }
             Err(error) => return Err(super::unmoved(error)),
         }
@@ -148,8 +149,8 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx:
     Ok(ids)
 }
 
-/// Locks the show unless a transaction is writing a booking of it: the booking's foreign key has it locked then. True if the
-/// lock was taken.
+/// Locks the show unless a transaction is writing a booking of it: the booking's foreign key has it locked then. True
+/// if the lock was taken.
 async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     let locked: Option<i32> = sqlx::query_scalar("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(show)
@@ -174,7 +175,7 @@ pub async fn work_forever(state: SellingState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
         if let Err(problem) = one_round(&state).await {
-            tracing::warn!(?problem, "shows that were called off could not be looked after");
+            tracing::warn!(?problem, "processing called-off shows failed");
         }
     }
 }
@@ -185,14 +186,14 @@ async fn one_round(state: &SellingState) -> Result<(), Problem> {
         "SELECT show_id, finished_at IS NULL FROM show_cancellations
          WHERE finished_at IS NULL OR requested_at > $1 ORDER BY requested_at LIMIT $2",
     )
-    .bind(to_utc(now.plus_ms(-TOLD_FOR_MS)))
+    .bind(to_utc(now.plus_ms(-NOTIFY_PERIOD_MS)))
     .bind(MAX_SHOWS)
     .fetch_all(&state.pg)
     .await?;
     for (show, is_open) in shows {
         state.catalogue.call_off(show).await;
         if is_open && let Err(problem) = look_after(state, show, now).await {
-            tracing::warn!(?problem, %show, "show {show} was called off, and is not done with yet");
+            tracing::warn!(?problem, %show, "cancelling the bookings of show {show} failed; it is retried");
         }
     }
     Ok(())
@@ -211,7 +212,7 @@ async fn look_after(state: &SellingState, show: Uuid, now: Timestamp) -> Result<
             .execute(&state.pg)
             .await?;
         }
-        Err(cause) => tracing::warn!(%cause, %show, "holds of show {show} end by themselves"),
+        Err(cause) => tracing::warn!(%cause, %show, "releasing the holds of show {show} failed; they expire"),
     }
     loop {
         match undo_batch(&state.pg, show, state.clock.now()).await? {

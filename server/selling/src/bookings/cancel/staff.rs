@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{By, undo, undo_seats, unmoved};
+use super::{Canceller, undo, undo_seats, unmoved};
 use crate::bookings::moves::Cause;
 use crate::bookings::sql;
 use http::{Code, Problem};
@@ -56,7 +56,7 @@ pub async fn cancel_booking(
     let booking = booking.ok_or_else(|| Problem::not_found("booking"))?;
     let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let undone = if labels.is_empty() {
-        undo(&mut tx, &row, By::Staff, Cause { actor: "staff", reason }, now).await.map_err(unmoved)?
+        undo(&mut tx, &row, Canceller::Staff, Cause { actor: "staff", reason }, now).await.map_err(unmoved)?
     } else {
         let lines = sql::seats(&mut tx, booking).await?;
         let seat_of = |label: &String| {
@@ -65,7 +65,7 @@ pub async fn cancel_booking(
                 .ok_or_else(|| Problem::new(Code::UnknownSeat, format!("The booking has no seat {label} (any more).")))
         };
         let seats = labels.iter().map(seat_of).collect::<Result<Vec<_>, _>>()?;
-        undo_seats(&mut tx, &row, &seats, By::Staff, reason, now).await?
+        undo_seats(&mut tx, &row, &seats, Canceller::Staff, reason, now).await?
     };
     let back = match (undone.machine.state, undone.machine.money) {
         (BookingState::Cancelled, MoneyState::Refunding) => row.machine.total.minor,

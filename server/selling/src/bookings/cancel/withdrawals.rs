@@ -15,7 +15,7 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{By, undo_in_full, undo_seats};
+use super::{Canceller, undo_in_full, undo_seats};
 use crate::bookings::moves::Cause;
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
@@ -40,14 +40,14 @@ const MAX_PER_ROUND: i64 = 1_000;
 
 /// A withdrawn seat whose bookings are to be undone.
 #[derive(Clone, Debug, sqlx::FromRow)]
-struct Row {
+struct WithdrawnSeat {
     seat_no: i32,
     layout_id: Uuid,
     reason: String,
     requested_at: DateTime<Utc>,
 }
 
-impl Row {
+impl WithdrawnSeat {
     fn seat(&self) -> SeatIndex {
         self.seat_no.cast_unsigned()
     }
@@ -138,7 +138,7 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::E
 
 async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<WithdrawnSeat> = sqlx::query_as(
         "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
          WHERE show_id = $1 AND finished_at IS NULL ORDER BY seat_no",
     )
@@ -154,7 +154,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
             is_left |= undo_one(state, booking, &rows, &off_sale).await?;
         }
     }
-    let is_done = |row: &&Row| {
+    let is_done = |row: &&WithdrawnSeat| {
         let is_off_sale = off_sale.contains(&row.seat());
         let is_settled = to_utc(now.plus_ms(-LEAST_MS)) >= row.requested_at && !is_left && !left.contains(&row.seat());
         !is_off_sale || is_settled
@@ -191,7 +191,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
 async fn take_off(
     state: &SellingState,
     show: &Show,
-    rows: &[Row],
+    rows: &[WithdrawnSeat],
     now: Timestamp,
 ) -> Result<(Vec<SeatIndex>, Vec<SeatIndex>), Problem> {
     // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
@@ -205,8 +205,8 @@ async fn take_off(
     .bind(to_utc(now))
     .fetch_one(&mut *tx)
     .await?;
-    let is_off_sale = |row: &&Row| is_on && row.layout_id == layout && blocked.contains(&row.seat_no);
-    let seats: Vec<SeatIndex> = rows.iter().filter(is_off_sale).map(Row::seat).collect();
+    let is_off_sale = |row: &&WithdrawnSeat| is_on && row.layout_id == layout && blocked.contains(&row.seat_no);
+    let seats: Vec<SeatIndex> = rows.iter().filter(is_off_sale).map(WithdrawnSeat::seat).collect();
     if seats.is_empty() {
         return Ok((seats, Vec::new()));
     }
@@ -218,7 +218,12 @@ async fn take_off(
 }
 
 /// Undoes the part of a booking that has these seats. True if the booking must be checked again.
-async fn undo_one(state: &SellingState, booking: Uuid, rows: &[Row], seats: &[SeatIndex]) -> Result<bool, Problem> {
+async fn undo_one(
+    state: &SellingState,
+    booking: Uuid,
+    rows: &[WithdrawnSeat],
+    seats: &[SeatIndex],
+) -> Result<bool, Problem> {
     let mut tx = state.pg.begin().await?;
     let free: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(booking)
@@ -236,7 +241,7 @@ async fn undo_one(state: &SellingState, booking: Uuid, rows: &[Row], seats: &[Se
     let (reason, now) = (first.reason.as_str(), state.clock.now());
     match row.machine.state {
         BookingState::Confirmed if gone.len() < row.seats.len() => {
-            undo_seats(&mut tx, &row, &gone, By::Staff, reason, now).await?;
+            undo_seats(&mut tx, &row, &gone, Canceller::Staff, reason, now).await?;
         }
         // All of its seats; a payment in progress is stopped.
         BookingState::Confirmed | BookingState::PaymentPending | BookingState::PaymentSucceeded => {

@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use domain::api::{ConfirmRequest, PayAtOnce};
 use domain::booking::BookingState;
 
-use super::confirm::{self, Wish};
+use super::confirm::{self, PaymentAttempt};
 use super::create::{self, Order};
 use crate::SellingState;
 use crate::bookings::commits::{CommitMode, Done, Key, Submission, Turn};
@@ -73,13 +73,13 @@ async fn submit(
     terms: &PayAtOnce,
     known: Option<Held>,
 ) -> Result<(Submission, Done), Problem> {
-    let row = create::wish(state, order, known).await?;
+    let row = create::build_row(state, order, known).await?;
     agreed(&row, terms)?;
     let (is_guest, if_late) = (order.visitor.account.is_none(), Some(order.request.if_late));
-    let wish = Wish { row, seen: None, only_at: None, is_guest, if_late };
+    let attempt = PaymentAttempt { row, seen: None, only_at: None, is_guest, if_late };
     let means = ConfirmRequest { payment_token: terms.payment_token.clone() };
     // The show that the total was computed with: its lines have the same prices.
-    confirm::submit(state, Arc::clone(order.show), wish, &means, order.intent).await
+    confirm::submit(state, Arc::clone(order.show), attempt, &means, order.intent).await
 }
 
 /// Checks that the total is the one the buyer saw.
@@ -111,5 +111,5 @@ async fn unless_paid(
     let Some(row) = row.filter(goes_on) else { return Err(refusal) };
     // Not with a copy of the cookie of a guest who has signed in since.
     crate::belongings::owner_for(state, visitor, row.id).await?;
-    confirm::as_it_stands(state, show, row.id, intent, Key::New).await
+    confirm::current_answer(state, show, row.id, intent, Key::New).await
 }

@@ -76,8 +76,8 @@ pub(in crate::bookings) async fn before_charge(
     state.gateways.available()?;
     let side_by_side = async {
         tokio::try_join!(
-            hold_alive(state, show, row, is_checked_out),
-            clean_record(state, show, row, is_guest, now),
+            check_hold(state, show, row, is_checked_out),
+            check_record(state, show, row, is_guest, now),
             PaidWith::of_token(state, show, means),
         )
     };
@@ -90,7 +90,7 @@ pub(in crate::bookings) async fn before_charge(
     Err(problem)
 }
 
-async fn hold_alive(
+async fn check_hold(
     state: &SellingState,
     show: &Arc<Show>,
     row: &BookingRow,
@@ -107,7 +107,7 @@ async fn hold_alive(
     let answered = match asked {
         // The hold may have been released meanwhile and the seats held by another: the first to pay gets them.
         Err(away) if away.code() == Code::LockStoreUnavailable && is_checked_out && state.clock.now() < ends => {
-            tracing::info!(booking = %row.id, "the lock store is away: {} is paid for as it was checked out", row.id);
+            tracing::info!(booking = %row.id, "the lock store is unavailable: {} is paid for as checked out", row.id);
             return Ok(ends.plus_ms(PAYMENT_EXTENSION_MS));
         }
         asked => asked?,
@@ -170,7 +170,7 @@ impl Record {
 }
 
 /// Checks the buyer's record. Returns the lock of their person, if the person may have other visitors.
-async fn clean_record(
+async fn check_record(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
@@ -179,7 +179,7 @@ async fn clean_record(
 ) -> Result<Option<PersonLock>, Problem> {
     let record = record_at(state, show, row, now).await?;
     refuse_handed_over(&record, is_guest)?;
-    judge(&record, wanted(row), show.per_person)?;
+    check_limits(&record, seats_and_places(row), show.per_person)?;
     Ok(record.person(show.id))
 }
 
@@ -225,30 +225,33 @@ fn refuse_handed_over(record: &Record, is_guest: bool) -> Result<(), Problem> {
 }
 
 /// Checks the buyer's record again, in the transaction that submits the payment.
-pub(in crate::bookings) async fn look_again(
+pub(in crate::bookings) async fn recheck(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
     now: Timestamp,
 ) -> Result<(), Problem> {
     let record = record_of(tx, &Buyer::of(show, row), now).await?;
-    judge(&record, wanted(row), show.per_person)
+    check_limits(&record, seats_and_places(row), show.per_person)
 }
 
-/// [`look_again`] for many bookings, with one result each. Their persons are locked.
-pub(in crate::bookings) async fn look_again_at(
+/// [`recheck`] for many bookings, with one result each. Their persons are locked.
+pub(in crate::bookings) async fn recheck_all(
     tx: &mut PgConnection,
     bookings: &[(&Show, &BookingRow)],
     now: Timestamp,
 ) -> Result<Vec<Result<(), Problem>>, sqlx::Error> {
     let buyers: Vec<Buyer> = bookings.iter().map(|(show, row)| Buyer::of(show, row)).collect();
     let records = records(tx, &buyers.iter().collect::<Vec<_>>(), now).await?;
-    let judged = records.iter().zip(bookings).map(|(record, (show, row))| judge(record, wanted(row), show.per_person));
-    Ok(judged.collect())
+    let checked = records
+        .iter()
+        .zip(bookings)
+        .map(|(record, (show, row))| check_limits(record, seats_and_places(row), show.per_person));
+    Ok(checked.collect())
 }
 
 /// Returns the number of seats and places of a booking.
-fn wanted(row: &BookingRow) -> usize {
+fn seats_and_places(row: &BookingRow) -> usize {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     row.seats.len() + places as usize
 }
@@ -333,7 +336,7 @@ pub(in crate::bookings) async fn records(
     .await
 }
 
-fn judge(record: &Record, seats: usize, most: usize) -> Result<(), Problem> {
+fn check_limits(record: &Record, seats: usize, most: usize) -> Result<(), Problem> {
     let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
     if elsewhere.saturating_add(seats) > most {
         let words = match (record.account, &record.mailbox) {
@@ -379,7 +382,9 @@ mod tests {
     #[test]
     fn ten_seats_in_all_are_within_the_limit_and_eleven_are_not() {
         let code = |seats_elsewhere, seats| {
-            judge(&Record { seats_elsewhere, ..CLEAN }, seats, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
+            check_limits(&Record { seats_elsewhere, ..CLEAN }, seats, MAX_SEATS_PER_PERSON)
+                .err()
+                .map(|problem| problem.code())
         };
         assert_eq!(code(0, 10), None);
         assert_eq!(code(6, 4), None);
@@ -388,10 +393,10 @@ mod tests {
     }
 
     #[test]
-    fn a_few_declined_cards_are_bad_luck_and_many_are_a_sign() {
+    fn declines_are_refused_only_above_the_limits() {
         let code = |visitor, email| {
             let record = Record { declines_of_visitor: visitor, declines_of_email: email, ..CLEAN };
-            judge(&record, 1, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
+            check_limits(&record, 1, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
         };
         assert_eq!(code(MAX_DECLINES_OF_VISITOR - 1, MAX_DECLINES_OF_EMAIL - 1), None);
         assert_eq!(code(MAX_DECLINES_OF_VISITOR, 0), Some(Code::TooManyDeclines));
@@ -401,14 +406,14 @@ mod tests {
     #[test]
     fn a_refusal_of_a_guest_hides_how_many_seats_the_account_of_the_address_has() {
         let record = Record { seats_elsewhere: 7, mailbox: Some("ann@example.org".to_owned()), ..CLEAN };
-        let refusal = judge(&record, 4, 10).expect_err("eleven");
+        let refusal = check_limits(&record, 4, 10).expect_err("eleven");
         assert!(!refusal.detail().contains('7') && !refusal.detail().contains("account"), "{}", refusal.detail());
         let own = Record { account: Some(Uuid::from_u128(1)), ..record };
-        assert!(judge(&own, 4, 10).expect_err("eleven").detail().contains("your account has 7"));
+        assert!(check_limits(&own, 4, 10).expect_err("eleven").detail().contains("your account has 7"));
     }
 
     #[test]
-    fn a_person_has_one_lock_and_a_plain_guest_has_none() {
+    fn a_known_person_has_one_lock_and_a_guest_has_none() {
         let (show, account) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let name = |record: &Record| record.person(show).map(|person| person.0);
         assert_eq!(name(&CLEAN), None);

@@ -15,7 +15,9 @@ use uuid::Uuid;
 use super::checks::{self, Checked};
 use super::create::{self, is_out_of_reach, or_replay, unmoved};
 use super::{instruments, person_limit};
-use crate::bookings::commits::{CommitMode, Done, Found, Key, Lesson, NewBooking, Submission, Turn, Work, retried};
+use crate::bookings::commits::{
+    BookingDetails, ChargeOutcome, CommitMode, Done, Key, NewBooking, Submission, Turn, Work, retried,
+};
 use crate::bookings::money::payment_rows::Route;
 use crate::bookings::moves::{self, causes};
 use crate::bookings::sql::{self, BookingRow};
@@ -60,16 +62,17 @@ async fn pay(
     (request, intent): (&ConfirmRequest, &Intent),
     turn: &mut Turn,
 ) -> Result<Answer, Problem> {
-    let lately = state.commits.lately(booking, &visitor.owner);
-    let lately = lately.filter(|found| found.row.machine.state == BookingState::SeatsLocked);
+    let recent = state.commits.recent_booking(booking, &visitor.owner);
+    let recent = recent.filter(|found| found.row.machine.state == BookingState::SeatsLocked);
     let mut refused = None;
-    if let Some(found) = lately {
+    if let Some(found) = recent {
         // This replica checked it out recently: most likely it is unchanged. The buyer's record later shows if the
         // cookie still has access.
         let (row, is_guest) = (found.row.clone(), visitor.account.is_none());
         let (version, show) = (row.version, state.catalogue.known_show(row.show_id).await?);
-        let wish = Wish { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
-        match submit(state, show, wish, request, intent).await {
+        let attempt =
+            PaymentAttempt { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
+        match submit(state, show, attempt, request, intent).await {
             Ok(submitted) => {
                 turn.end();
                 return go_on(state, submitted).await;
@@ -91,15 +94,15 @@ async fn pay(
             BookingState::Created | BookingState::SeatsLocked => {}
             // A second tab or a second key: it is paid, or being paid, once.
             BookingState::PaymentPending | BookingState::PaymentSucceeded | BookingState::Confirmed => {
-                return as_it_stands(state, &show, booking, intent, Key::New).await;
+                return current_answer(state, &show, booking, intent, Key::New).await;
             }
             BookingState::Cancelled | BookingState::Expired => {
                 return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
             }
         }
         let version = row.version;
-        let wish = Wish { row, seen, only_at: Some(version), is_guest: false, if_late: None };
-        match submit(state, show, wish, request, intent).await {
+        let attempt = PaymentAttempt { row, seen, only_at: Some(version), is_guest: false, if_late: None };
+        match submit(state, show, attempt, request, intent).await {
             Ok(submitted) => {
                 turn.end();
                 return go_on(state, submitted).await;
@@ -113,10 +116,10 @@ async fn pay(
 }
 
 /// A booking to be paid for.
-pub(super) struct Wish {
+pub(super) struct PaymentAttempt {
     pub(super) row: BookingRow,
     /// Its details, where they are in memory.
-    pub(super) seen: Option<Box<Found>>,
+    pub(super) seen: Option<Box<BookingDetails>>,
     /// The version it must still have when it moves: the checked booking is the one that is charged. `None` where
     /// the booking is new.
     pub(super) only_at: Option<i32>,
@@ -130,11 +133,11 @@ pub(super) struct Wish {
 pub(super) async fn submit(
     state: &SellingState,
     show: Arc<Show>,
-    wish: Wish,
+    attempt: PaymentAttempt,
     request: &ConfirmRequest,
     intent: &Intent,
 ) -> Result<(Submission, Done), Problem> {
-    let Wish { row, seen, only_at, is_guest, if_late } = wish;
+    let PaymentAttempt { row, seen, only_at, is_guest, if_late } = attempt;
     check_token(request)?;
     let gateway = state.gateways.first_choice();
     let means = (gateway, request.payment_token.as_deref());
@@ -179,7 +182,7 @@ async fn owned(
     state: &SellingState,
     owner: &str,
     booking: Uuid,
-) -> Result<Option<(BookingRow, Option<Box<Found>>)>, Problem> {
+) -> Result<Option<(BookingRow, Option<Box<BookingDetails>>)>, Problem> {
     if state.selling_settings.commits == CommitMode::Batched {
         let found = state.commits.find_owned(state, booking, owner).await?;
         return Ok(found.map(|found| (found.row.clone(), Some(Box::new(found)))));
@@ -195,7 +198,11 @@ const fn may_be_written(code: Code) -> bool {
     matches!(code, Code::DatabaseUnavailable | Code::Internal)
 }
 
-async fn write_down(state: &SellingState, submission: &Submission, seen: Option<Box<Found>>) -> Result<Done, Problem> {
+async fn write_down(
+    state: &SellingState,
+    submission: &Submission,
+    seen: Option<Box<BookingDetails>>,
+) -> Result<Done, Problem> {
     match state.selling_settings.commits {
         CommitMode::Batched => state.commits.ask(state, Work::Submit(Submission { seen, ..submission.clone() })).await,
         CommitMode::Interactive => Box::pin(retried(|| submit_one(state, submission))).await,
@@ -208,7 +215,7 @@ async fn charge_and_answer(
     state: &SellingState,
     submission: Submission,
     pending: BookingRow,
-    seen: Option<Box<Found>>,
+    seen: Option<Box<BookingDetails>>,
 ) -> Result<Answer, Problem> {
     let state = state.clone();
     let tasks = state.tasks.clone();
@@ -219,7 +226,7 @@ async fn charge_and_answer(
         let ours = Key::OursSinceSubmit(if new.is_some() { StatusCode::CREATED } else { StatusCode::OK });
         if state.selling_settings.commits == CommitMode::Interactive {
             effects::charge_now(&state, booking).await;
-            return answer_as_it_stands(&state, &show, booking, &intent, ours).await;
+            return answer_current(&state, &show, booking, &intent, ours).await;
         }
         // Counted as the first charge request when the payment was committed.
         let route = Route { gateway: gateway.to_owned(), gateway_ref: None, payment_token: token };
@@ -227,7 +234,7 @@ async fn charge_and_answer(
         let (said, charged) = match asked {
             Ok(said) => (said, true),
             Err(cause) => {
-                tracing::warn!(%booking, %cause, "the charge of {booking} has no answer yet");
+                tracing::warn!(%booking, %cause, "charging {booking} failed; the relay retries it");
                 (None, false)
             }
         };
@@ -235,7 +242,10 @@ async fn charge_and_answer(
         answered(
             state
                 .commits
-                .ask(&state, Work::Learn(Box::new(Lesson { show, booking, seen, said, charged, answer })))
+                .ask(
+                    &state,
+                    Work::RecordChargeOutcome(Box::new(ChargeOutcome { show, booking, seen, said, charged, answer })),
+                )
                 .await,
         )
     });
@@ -244,7 +254,7 @@ async fn charge_and_answer(
 }
 
 /// Answers with the current booking, in a batch with other work.
-pub(super) async fn as_it_stands(
+pub(super) async fn current_answer(
     state: &SellingState,
     show: &Arc<Show>,
     booking: Uuid,
@@ -252,17 +262,17 @@ pub(super) async fn as_it_stands(
     key: Key,
 ) -> Result<Answer, Problem> {
     if state.selling_settings.commits == CommitMode::Interactive {
-        return Box::pin(retried(|| answer_as_it_stands(state, show, booking, intent, key))).await;
+        return Box::pin(retried(|| answer_current(state, show, booking, intent, key))).await;
     }
     let answer = Some((intent.clone(), key));
-    let lesson = Lesson { show: Arc::clone(show), booking, seen: None, said: None, charged: false, answer };
-    answered(state.commits.ask(state, Work::Learn(Box::new(lesson))).await)
+    let outcome = ChargeOutcome { show: Arc::clone(show), booking, seen: None, said: None, charged: false, answer };
+    answered(state.commits.ask(state, Work::RecordChargeOutcome(Box::new(outcome))).await)
 }
 
 fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
     match done? {
         Done::Answered(answer) => Ok(answer),
-        other => Err(Problem::internal(&format!("a wish for an answer came to {other:?}"))),
+        other => Err(Problem::internal(&format!("a request for the current booking returned {other:?}"))),
     }
 }
 
@@ -328,7 +338,7 @@ pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &S
     if new.is_some() && row.machine.state != BookingState::SeatsLocked {
         // Another tab was faster: it is paid, or being paid, once.
         tx.rollback().await?;
-        return answer_as_it_stands(state, show, row.id, intent, Key::New).await.map(Done::Answered);
+        return answer_current(state, show, row.id, intent, Key::New).await.map(Done::Answered);
     }
     if only_at.is_some_and(|version| version != row.version) {
         return Err(unmoved(moves::MoveError::LostRace));
@@ -339,7 +349,7 @@ pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &S
         Err(moves::MoveError::Refused(domain::booking::Refused::AlreadyDone)) => {
             // Another key was slightly faster. This one is not kept pending; it gets the booking as it is now.
             tx.rollback().await?;
-            return answer_as_it_stands(state, show, row.id, intent, Key::New).await.map(Done::Answered);
+            return answer_current(state, show, row.id, intent, Key::New).await.map(Done::Answered);
         }
         Err(error) => return Err(unmoved(error)),
     };
@@ -362,7 +372,7 @@ pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &S
 }
 
 /// Stores the current booking as the answer of this key.
-pub(in crate::bookings) async fn answer_as_it_stands(
+pub(in crate::bookings) async fn answer_current(
     state: &SellingState,
     show: &Show,
     booking: Uuid,

@@ -40,7 +40,7 @@ pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) 
         return Ok(answer);
     }
     let wanted = async {
-        let row = wish(state, order, None).await?;
+        let row = build_row(state, order, None).await?;
         checks::check_owner(state, show, &row, visitor.account.is_none()).await?;
         Ok::<_, Problem>(row)
     };
@@ -98,7 +98,7 @@ pub(super) async fn replayed(
 }
 
 /// Builds the booking for the caller's hold, from the lock store or from `known`, the hold as this replica granted it.
-pub(super) async fn wish(
+pub(super) async fn build_row(
     state: &SellingState,
     Order { show, visitor, request, .. }: Order<'_>,
     known: Option<Held>,

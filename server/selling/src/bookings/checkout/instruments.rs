@@ -58,15 +58,15 @@ impl PaidWith {
         match asked.fingerprint(&token).await {
             Ok(Some(name)) => Ok(Some(Self::of_name(state, gateway, &name))),
             Ok(None) => {
-                tracing::info!(gateway, show = %show.id, "the gateway cannot tell whose instrument pays; it passes");
+                tracing::info!(gateway, show = %show.id, "the gateway cannot identify the instrument; the limit is not applied");
                 Ok(None)
             }
             Err(cause @ GatewayError::Refused { .. }) => {
-                tracing::warn!(gateway, show = %show.id, %cause, "the gateway refuses to tell whose instrument pays: no cap holds");
+                tracing::warn!(gateway, show = %show.id, %cause, "the gateway refused to identify the instrument; the limit is not applied");
                 Ok(None)
             }
             Err(cause) => {
-                tracing::warn!(gateway, %cause, "the gateway did not say whose instrument pays");
+                tracing::warn!(gateway, %cause, "identifying the instrument failed");
                 let words = "Payments cannot be taken at this moment. Your seats stay yours until the hold ends; nothing \
                              was charged.";
                 Err(Problem::new(Code::GatewayUnavailable, words))
@@ -100,16 +100,16 @@ impl PaidWith {
             Ok(known) => {
                 let name = known.and_then(|payment| payment.instrument);
                 if name.is_none() {
-                    tracing::info!(gateway, %booking, "the gateway has no name for what paid; the cap does not count it");
+                    tracing::info!(gateway, %booking, "the gateway cannot identify the instrument; the limit does not count it");
                 }
                 Ok(name.map(|name| Self::of_name(state, &gateway, &name)))
             }
             Err(cause @ GatewayError::Refused { .. }) => {
-                tracing::warn!(gateway, %booking, %cause, "the gateway refuses to say what paid: no cap holds");
+                tracing::warn!(gateway, %booking, %cause, "the gateway refused to identify the instrument; the limit is not applied");
                 Ok(None)
             }
             Err(cause) => {
-                tracing::warn!(gateway, %booking, %cause, "the gateway did not say what paid; it is asked again");
+                tracing::warn!(gateway, %booking, %cause, "identifying the instrument failed; it is retried");
                 Err(Problem::new(Code::GatewayUnavailable, "Which card paid is not known yet."))
             }
         }
@@ -136,7 +136,7 @@ pub(in crate::bookings) async fn settle(
     lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
     // A statement after the lock, so that its snapshot includes earlier holders of the lock.
     let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
-    if elsewhere.saturating_add(wanted(row)) > most {
+    if elsewhere.saturating_add(seats_and_places(row)) > most {
         return Ok(false);
     }
     note(tx, row, instrument).await?;
@@ -144,7 +144,7 @@ pub(in crate::bookings) async fn settle(
 }
 
 /// Returns the number of seats and places of a booking.
-fn wanted(row: &BookingRow) -> usize {
+fn seats_and_places(row: &BookingRow) -> usize {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     row.seats.len() + places as usize
 }
@@ -174,7 +174,7 @@ pub(in crate::bookings) async fn claim(
     let Some(most) = show.per_instrument else { return Ok(()) };
     lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
     let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
-    if elsewhere.saturating_add(wanted(row)) > most {
+    if elsewhere.saturating_add(seats_and_places(row)) > most {
         let words = format!(
             "One card may pay for {most} seats and places in this show, and this one has paid for {elsewhere}. Nothing \
              was charged and your seats are still held: take fewer of them, or pay with another card."

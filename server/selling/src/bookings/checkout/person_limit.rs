@@ -44,7 +44,7 @@ pub(in crate::bookings) async fn claim(
 ) -> Result<(), Problem> {
     instruments::lock(tx, LOCK_SPACE, person.0.clone()).await?;
     // A statement after the lock: its snapshot includes commits of earlier holders of the lock.
-    checks::look_again(tx, show, row, now).await
+    checks::recheck(tx, show, row, now).await
 }
 
 /// A submission of a batch, whose person is counted under a lock.
@@ -104,7 +104,7 @@ pub(in crate::bookings) async fn try_claim(
         return Ok(verdicts);
     }
     // In a statement after the locks.
-    let judged = checks::look_again_at(tx, &bookings, now).await?;
+    let judged = checks::recheck_all(tx, &bookings, now).await?;
     for (claimant, judged) in mine.into_iter().zip(judged) {
         if let Err(problem) = judged {
             verdicts.insert(claimant.place, Verdict::Refused(problem));

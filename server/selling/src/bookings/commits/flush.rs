@@ -13,8 +13,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::run::Trouble;
-use super::writes::{Claim, EventLine, Fresh, Payment, PaymentNote, Writes};
+use super::run::BatchError;
+use super::writes::{Claim, EventLine, Payment, PaymentNote, Uniqueness, Writes};
 use crate::bookings::sql::BookingRow;
 use crate::outbox;
 use catalogue::{alive_since, claim_is_alive};
@@ -51,7 +51,12 @@ macro_rules! insert_gateway_events {
 
 impl Writes {
     /// Writes the whole batch and compares the row counts.
-    pub(super) async fn flush(mut self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
+    pub(super) async fn flush(
+        mut self,
+        tx: &mut PgConnection,
+        fresh: Uniqueness,
+        now: Timestamp,
+    ) -> Result<(), BatchError> {
         self.bookings.sort_unstable_by_key(|new| new.row.hold_id);
         self.moves.sort_unstable_by_key(|update| update.booking);
         self.claims.sort_unstable();
@@ -70,7 +75,7 @@ impl Writes {
             self.add_sales(&mut together)?;
             add_payments(&mut together, &self.payments, now)?;
             add_notes(&mut together, &self.notes, now)?;
-            tickets::add_issued(&mut together, &self.sold, fresh == Fresh::Surely, now)?;
+            tickets::add_issued(&mut together, &self.sold, fresh == Uniqueness::Assumed, now)?;
             outbox::add_enqueued(&mut together, &self.effects, now)?;
             outbox::add_done(&mut together, &self.charged, Effect::Charge)?;
             self.add_gateway_events(&mut together, fresh, now)?;
@@ -78,19 +83,21 @@ impl Writes {
         }
         if !(self.events.is_empty() && claims.is_empty()) {
             add_events(&mut together, &self.events, now)?;
-            idempotency::add_claims(&mut together, &claims, fresh == Fresh::Surely, now)?;
+            idempotency::add_claims(&mut together, &claims, fresh == Uniqueness::Assumed, now)?;
         }
-        let told = together.run(tx).await?;
-        self.compare(&told)?;
-        if fresh == Fresh::Perhaps {
-            self.compare_events(&told)?;
-            let lost = idempotency::lost_claims(&told, &claims)?;
+        let results = together.run(tx).await?;
+        self.compare(&results)?;
+        if fresh == Uniqueness::Checked {
+            self.compare_events(&results)?;
+            let lost = idempotency::lost_claims(&results, &claims)?;
             if !lost.is_empty() {
                 // The same request is running elsewhere: in its own transaction it waits, and gets the same answer.
-                return Err(Trouble::Apart(lost.into_iter().map(|at| self.claimed_keys[at].0).collect()));
+                return Err(BatchError::NeedOwnTransactions(
+                    lost.into_iter().map(|at| self.claimed_keys[at].0).collect(),
+                ));
             }
         }
-        Ok(idempotency::all_answered(&told, &answers)?)
+        Ok(idempotency::all_answered(&results, &answers)?)
     }
 
     fn is_more_than_checkouts(&self) -> bool {
@@ -103,39 +110,39 @@ impl Writes {
     }
 
     /// Compares the rows that were written with the plan.
-    fn compare(&self, told: &StatementResults) -> Result<(), Trouble> {
-        let made: HashSet<Uuid> = told.column("made", "id")?.into_iter().collect();
+    fn compare(&self, results: &StatementResults) -> Result<(), BatchError> {
+        let made: HashSet<Uuid> = results.column("made", "id")?.into_iter().collect();
         if made.len() < self.bookings.len() {
             // Another tab checked the hold out, or the reference is taken: alone, it is refused or gets another
             // reference.
             let missing = self.bookings.iter().map(|new| new.row.id).filter(|id| !made.contains(id)).collect();
             return Err(self.pieces_of(&missing));
         }
-        let moved: Vec<Uuid> = told.column("moved", "id")?;
+        let moved: Vec<Uuid> = results.column("moved", "id")?;
         if moved.len() != self.moves.len() {
-            return Err(Trouble::MovedOn(format!("{} of {} bookings moved", moved.len(), self.moves.len())));
+            return Err(BatchError::VersionConflict(format!("{} of {} bookings moved", moved.len(), self.moves.len())));
         }
         // Redis lost a lock and granted a seat twice; alone, the piece reports the lost seats to its buyer.
-        self.all_of(&self.claims, told.column("claimed", "booking_id")?)?;
+        self.all_of(&self.claims, results.column("claimed", "booking_id")?)?;
         // A claim no longer belongs to the booking: alone, the booking is refunded.
-        self.all_of(&self.sales, told.column("sold", "booking_id")?)
+        self.all_of(&self.sales, results.column("sold", "booking_id")?)
     }
 
     /// Checks that every gateway event was new. Events assumed new return no rows: a duplicate is a unique violation.
-    fn compare_events(&self, told: &StatementResults) -> Result<(), Trouble> {
+    fn compare_events(&self, results: &StatementResults) -> Result<(), BatchError> {
         let noted: HashSet<(String, String)> =
-            told.column("noted", "gateway")?.into_iter().zip(told.column("noted", "event_id")?).collect();
+            results.column("noted", "gateway")?.into_iter().zip(results.column("noted", "event_id")?).collect();
         if noted.len() < self.noted_events.len() {
             // The event was delivered to another replica at the same moment.
             let known = |gateway: &str, id: &String| noted.contains(&(gateway.to_owned(), id.clone()));
             let twice = self.noted_events.iter().filter(|(_, news, _)| !known(news.gateway, &news.event_id));
-            return Err(Trouble::Apart(twice.map(|(place, _, _)| *place).collect()));
+            return Err(BatchError::NeedOwnTransactions(twice.map(|(place, _, _)| *place).collect()));
         }
         Ok(())
     }
 
     /// Checks that each booking got as many seats as planned.
-    fn all_of(&self, wanted: &[Claim], written: Vec<Uuid>) -> Result<(), Trouble> {
+    fn all_of(&self, wanted: &[Claim], written: Vec<Uuid>) -> Result<(), BatchError> {
         if written.len() == wanted.len() {
             return Ok(());
         }
@@ -147,17 +154,17 @@ impl Writes {
     }
 
     /// Returns the pieces that move these bookings.
-    fn pieces_of(&self, bookings: &HashSet<Uuid>) -> Trouble {
+    fn pieces_of(&self, bookings: &HashSet<Uuid>) -> BatchError {
         let places = bookings.iter().filter_map(|booking| self.pieces.get(booking)).flatten().copied();
-        Trouble::Apart(places.collect())
+        BatchError::NeedOwnTransactions(places.collect())
     }
 
-    fn add_bookings(&self, together: &mut Together, fresh: Fresh, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_bookings(&self, together: &mut Together, fresh: Uniqueness, now: Timestamp) -> Result<(), sqlx::Error> {
         let rows = || self.bookings.iter().map(|new| &new.row);
         let text = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
         let statement = match fresh {
-            Fresh::Surely => insert_bookings!(""),
-            Fresh::Perhaps => insert_bookings!("ON CONFLICT DO NOTHING"),
+            Uniqueness::Assumed => insert_bookings!(""),
+            Uniqueness::Checked => insert_bookings!("ON CONFLICT DO NOTHING"),
         };
         together
             .add("made", statement, &["id"])
@@ -264,17 +271,22 @@ impl Writes {
             .done()
     }
 
-    fn add_gateway_events(&self, together: &mut Together, fresh: Fresh, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_gateway_events(
+        &self,
+        together: &mut Together,
+        fresh: Uniqueness,
+        now: Timestamp,
+    ) -> Result<(), sqlx::Error> {
         let mut events: Vec<_> = self.noted_events.iter().collect();
         events.sort_unstable_by_key(|(_, news, _)| (news.gateway, &news.event_id));
-        let (statement, told): (_, &[_]) = match fresh {
-            Fresh::Surely => (insert_gateway_events!(""), &[]),
-            Fresh::Perhaps => {
+        let (statement, columns): (_, &[_]) = match fresh {
+            Uniqueness::Assumed => (insert_gateway_events!(""), &[]),
+            Uniqueness::Checked => {
                 (insert_gateway_events!("ON CONFLICT DO NOTHING RETURNING gateway, event_id"), &["gateway", "event_id"])
             }
         };
         together
-            .add("noted", statement, told)
+            .add("noted", statement, columns)
             .each(events.iter().map(|(_, news, _)| news.gateway))
             .each(events.iter().map(|(_, news, _)| news.event_id.as_str()))
             .each(events.iter().map(|(_, _, outcome)| outcome.as_str()))

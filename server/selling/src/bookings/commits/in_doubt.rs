@@ -39,7 +39,7 @@ pub(super) fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
                 return;
             }
         }
-        tracing::debug!(payments = bookings.len(), "the relay asks for charges when their head start is over");
+        tracing::debug!(payments = bookings.len(), "the relay charges when the head start ends");
     }));
 }
 
@@ -47,8 +47,8 @@ pub(super) fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
 const fn charged_for(work: &Work) -> Option<Uuid> {
     match work {
         Work::Submit(submission) => Some(submission.booking),
-        Work::Learn(lesson) => Some(lesson.booking),
+        Work::RecordChargeOutcome(charge) => Some(charge.booking),
         // The gateway repeats its webhook.
-        Work::Create(_) | Work::Hear(_) => None,
+        Work::Create(_) | Work::ApplyWebhook(_) => None,
     }
 }

@@ -14,7 +14,7 @@ use platform::together::{StatementResults, Together};
 
 /// A booking with its seats and payment.
 #[derive(Clone, Debug)]
-pub(in crate::bookings) struct Found {
+pub(in crate::bookings) struct BookingDetails {
     /// The booking's own row.
     pub(in crate::bookings) row: BookingRow,
     /// Its seats with labels and prices as agreed, in the order of the plan.
@@ -25,7 +25,7 @@ pub(in crate::bookings) struct Found {
     pub(in crate::bookings) pay_url: Option<String>,
 }
 
-impl FromRow<'_, PgRow> for Found {
+impl FromRow<'_, PgRow> for BookingDetails {
     fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
         let booking = BookingRow::from_row(row)?;
         let labels: Vec<String> = row.try_get("labels")?;
@@ -41,11 +41,11 @@ impl FromRow<'_, PgRow> for Found {
 }
 
 /// Loads bookings with their seats and payments; unknown ids are left out.
-pub(in crate::bookings) async fn found(
+pub(in crate::bookings) async fn load_details(
     connection: &mut PgConnection,
     ids: &[Uuid],
-) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
-    let rows: Vec<Found> = sqlx::query_as(
+) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
+    let rows: Vec<BookingDetails> = sqlx::query_as(
         "SELECT booking.*, ARRAY(SELECT pair.number FROM booking_places place,
                           LATERAL (VALUES (1, place.area_no::integer), (2, place.quantity)) AS pair (rank, number)
                       WHERE place.booking_id = booking.id ORDER BY place.area_no, pair.rank) AS places,
@@ -69,26 +69,29 @@ pub(in crate::bookings) async fn found(
 
 /// The way a batch reads its bookings, and its treatment of bookings that other transactions keep locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Locks {
+pub(super) enum LockMode {
     /// Nothing is read where this replica wrote all of them recently: they are assumed unchanged, and keys, holds and
     /// gateway events are assumed new. The writes verify this, or the batch is planned again.
-    Unread,
+    Cached,
     /// Read without locks. A move verifies the version that was read, or the batch is planned again.
-    Without,
+    Unlocked,
     /// Locked, waiting for other transactions: nearly always another batch, for a moment.
-    Await,
+    ForUpdate,
     /// Locked bookings are left out: a lock was held longer than the transaction waits.
-    PassBy,
+    SkipLocked,
 }
 
-/// Adds the query for the versions of bookings, with locks in the order of their ids where wanted: see [`as_told`].
-pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: Locks) -> Result<(), sqlx::Error> {
+/// Adds the query for the versions of bookings, with locks in the order of their ids where wanted: see
+/// [`resolve_bookings`].
+pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: LockMode) -> Result<(), sqlx::Error> {
     ids.sort_unstable();
     ids.dedup();
     let statement = match locks {
-        Locks::Unread | Locks::Without => "SELECT id, version FROM bookings WHERE id = ANY($1)",
-        Locks::Await => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE",
-        Locks::PassBy => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED",
+        LockMode::Cached | LockMode::Unlocked => "SELECT id, version FROM bookings WHERE id = ANY($1)",
+        LockMode::ForUpdate => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        LockMode::SkipLocked => {
+            "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED"
+        }
     };
     together.add("stand", statement, &["id", "version"]).value(ids).done()
 }
@@ -96,12 +99,12 @@ pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: L
 /// Returns the bookings of [`add_versions`]. Only those that are not in `known` at the same version are loaded: every
 /// change of a booking or its seats increments its version. The load is a later statement than the lock, so its
 /// snapshot, rows of other tables included, is taken after the last lock was acquired.
-pub(super) async fn as_told(
+pub(super) async fn resolve_bookings(
     tx: &mut PgConnection,
-    told: &StatementResults,
-    known: &HashMap<Uuid, &Found>,
-) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
-    let (ids, versions): (Vec<Uuid>, Vec<i32>) = (told.column("stand", "id")?, told.column("stand", "version")?);
+    results: &StatementResults,
+    known: &HashMap<Uuid, &BookingDetails>,
+) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
+    let (ids, versions): (Vec<Uuid>, Vec<i32>) = (results.column("stand", "id")?, results.column("stand", "version")?);
     let mut bookings = HashMap::with_capacity(ids.len());
     let mut unknown = Vec::new();
     for (id, version) in ids.into_iter().zip(versions) {
@@ -111,7 +114,7 @@ pub(super) async fn as_told(
         }
     }
     if !unknown.is_empty() {
-        bookings.extend(found(tx, &unknown).await?);
+        bookings.extend(load_details(tx, &unknown).await?);
     }
     Ok(bookings)
 }
@@ -122,8 +125,8 @@ pub(super) fn add_holds(together: &mut Together, holds: Vec<Uuid>) -> Result<(),
 }
 
 /// Returns the queried holds that have a booking. A booking made meanwhile is detected by the write.
-pub(super) fn booked_holds(told: &StatementResults) -> Result<HashSet<Uuid>, sqlx::Error> {
-    Ok(told.column("booked", "hold_id")?.into_iter().collect())
+pub(super) fn booked_holds(results: &StatementResults) -> Result<HashSet<Uuid>, sqlx::Error> {
+    Ok(results.column("booked", "hold_id")?.into_iter().collect())
 }
 
 /// Adds the query for gateway events that were noted before for a known payment: see [`noted_events`].
@@ -141,7 +144,7 @@ pub(super) fn add_news(together: &mut Together, news: &[&PaymentNews]) -> Result
 }
 
 /// Returns the events that were noted before: gateway and id. Events noted meanwhile are detected by the write.
-pub(super) fn noted_events(told: &StatementResults) -> Result<HashSet<(String, String)>, sqlx::Error> {
-    let gateways: Vec<String> = told.column("heard", "gateway")?;
-    Ok(gateways.into_iter().zip(told.column("heard", "event_id")?).collect())
+pub(super) fn noted_events(results: &StatementResults) -> Result<HashSet<(String, String)>, sqlx::Error> {
+    let gateways: Vec<String> = results.column("heard", "gateway")?;
+    Ok(gateways.into_iter().zip(results.column("heard", "event_id")?).collect())
 }

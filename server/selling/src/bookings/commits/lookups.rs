@@ -9,9 +9,9 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use uuid::Uuid;
 
-use super::load::found;
+use super::load::load_details;
 use super::run::{Connection, too_slow};
-use super::{Commits, Found, full};
+use super::{BookingDetails, Commits, full};
 use crate::SellingState;
 use http::Problem;
 
@@ -24,10 +24,10 @@ const BEGIN: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '1500ms'; SE
                      SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
 /// A lookup of one booking for its owner.
-pub(super) struct Wanted {
+pub(super) struct Lookup {
     id: Uuid,
     owner: String,
-    reply: oneshot::Sender<Result<Option<Found>, Problem>>,
+    reply: oneshot::Sender<Result<Option<BookingDetails>, Problem>>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -41,10 +41,10 @@ impl Commits {
         state: &SellingState,
         id: Uuid,
         owner: &str,
-    ) -> Result<Option<Found>, Problem> {
+    ) -> Result<Option<BookingDetails>, Problem> {
         let place = Arc::clone(&self.lookup_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
-        if self.lookups.join(Wanted { id, owner: owner.to_owned(), reply, _place: place }) {
+        if self.lookups.join(Lookup { id, owner: owner.to_owned(), reply, _place: place }) {
             // Boxed: a future that may connect to Postgres is kilobytes, and a task is moved several times.
             state.tasks.spawn(Box::pin(serve(state.clone())));
         }
@@ -56,16 +56,16 @@ impl Commits {
 async fn serve(state: SellingState) {
     let mut server = state.commits.lookups.server();
     while let Some(wanted) = server.gather().await {
-        let ids: Vec<Uuid> = wanted.iter().map(|wish| wish.id).collect();
-        match read(&state, &mut None, async |tx| found(tx, &ids).await).await {
+        let ids: Vec<Uuid> = wanted.iter().map(|lookup| lookup.id).collect();
+        match read(&state, &mut None, async |tx| load_details(tx, &ids).await).await {
             Ok(bookings) => {
-                for wish in wanted {
-                    let theirs = bookings.get(&wish.id).filter(|found| found.row.owner == wish.owner);
+                for lookup in wanted {
+                    let theirs = bookings.get(&lookup.id).filter(|found| found.row.owner == lookup.owner);
                     // The caller may have gone.
-                    drop(wish.reply.send(Ok(theirs.cloned())));
+                    drop(lookup.reply.send(Ok(theirs.cloned())));
                 }
             }
-            Err(problem) => wanted.into_iter().for_each(|wish| drop(wish.reply.send(Err(problem.clone())))),
+            Err(problem) => wanted.into_iter().for_each(|lookup| drop(lookup.reply.send(Err(problem.clone())))),
         }
     }
 }
@@ -86,41 +86,41 @@ pub(super) async fn read<T>(
             None => on.insert(state.pg.acquire().await?),
         };
         let mut tx = connection.begin_with(BEGIN).await?;
-        let told = question(&mut tx).await?;
+        let answer = question(&mut tx).await?;
         tx.commit().await?;
-        Ok::<_, sqlx::Error>(told)
+        Ok::<_, sqlx::Error>(answer)
     };
-    let told = match tokio::time::timeout(WITHIN, asked).await {
-        Ok(told) => told.map_err(Problem::from),
+    let answer = match tokio::time::timeout(WITHIN, asked).await {
+        Ok(answer) => answer.map_err(Problem::from),
         Err(_) => {
             tracing::warn!("Postgres does not answer a lookup in time; its connection is closed");
             Err(too_slow())
         }
     };
-    if told.is_err() {
+    if answer.is_err() {
         on.iter_mut().for_each(PoolConnection::close_on_drop);
         *on = None;
     }
-    told
+    answer
 }
 
 /// Returns the current bookings with seats and payments; those in this replica's cache are only compared by version.
 ///
 /// # Errors
 /// When the database does not answer in time, or fails.
-pub(in crate::bookings) async fn as_they_stand(
+pub(in crate::bookings) async fn load_current(
     state: &SellingState,
     ids: &[Uuid],
-) -> Result<HashMap<Uuid, Found>, Problem> {
+) -> Result<HashMap<Uuid, BookingDetails>, Problem> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let recent: Vec<Arc<Found>> = ids.iter().filter_map(|id| state.commits.recent.of(*id)).collect();
+    let recent: Vec<Arc<BookingDetails>> = ids.iter().filter_map(|id| state.commits.recent.of(*id)).collect();
     let question = async |tx: &mut PgConnection| {
-        let mut bookings = still_so(tx, &recent).await?;
+        let mut bookings = unchanged(tx, &recent).await?;
         let others: Vec<Uuid> = ids.iter().copied().filter(|id| !bookings.contains_key(id)).collect();
         if !others.is_empty() {
-            bookings.extend(found(tx, &others).await?);
+            bookings.extend(load_details(tx, &others).await?);
         }
         Ok(bookings)
     };
@@ -128,7 +128,10 @@ pub(in crate::bookings) async fn as_they_stand(
 }
 
 /// Returns the bookings whose version is unchanged.
-async fn still_so(tx: &mut PgConnection, recent: &[Arc<Found>]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+async fn unchanged(
+    tx: &mut PgConnection,
+    recent: &[Arc<BookingDetails>],
+) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
     if recent.is_empty() {
         return Ok(HashMap::new());
     }
@@ -137,5 +140,5 @@ async fn still_so(tx: &mut PgConnection, recent: &[Arc<Found>]) -> Result<HashMa
         sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1)").bind(&ids).fetch_all(tx).await?;
     let versions: HashMap<Uuid, i32> = versions.into_iter().collect();
     let stand = recent.iter().filter(|found| versions.get(&found.row.id) == Some(&found.row.version));
-    Ok(stand.map(|found| (found.row.id, Found::clone(found))).collect())
+    Ok(stand.map(|found| (found.row.id, BookingDetails::clone(found))).collect())
 }

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::MAILS_TOGETHER;
 use super::marks::Sold;
-use crate::bookings::chores;
+use crate::bookings::effect_batches;
 use crate::bookings::effects::EffectError;
 use crate::{SellingState, outbox};
 use tickets::{Composed, Letters, MailError, Ticket};
@@ -27,7 +27,7 @@ use tickets::{Composed, Letters, MailError, Ticket};
 /// Maximum tickets in the queue; the rest are left to the relay.
 const MAX_MAILS: usize = 1_024;
 /// Mails of one batch that are sent concurrently.
-const SIDE_BY_SIDE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 /// Older sales may have been cancelled or moved: the relay checks before it mails.
 const FRESH_FOR: Duration = Duration::from_secs(2);
 /// Deadline of a mail after its sale. Shorter than the head start before the relay, and shorter than the time a
@@ -75,11 +75,12 @@ async fn mail_all(state: &SellingState, mails: Vec<Sold>) -> Vec<Uuid> {
     });
     let sold = mails.into_iter().filter_map(|sold| Some((codes.remove(&sold.found.row.id)?, sold)));
     let sold: Vec<_> = sold.collect();
-    let letters = stream::iter(sold).map(|(codes, sold)| read(state, sold, codes)).buffer_unordered(SIDE_BY_SIDE);
+    let letters = stream::iter(sold).map(|(codes, sold)| read(state, sold, codes)).buffer_unordered(MAX_CONCURRENT);
     // Mails in memory are composed together, mostly the whole batch; those that must be read first follow.
     let together = letters.filter_map(std::future::ready).ready_chunks(MAILS_TOGETHER);
-    let composed = together.map(|letters| compose(state, letters)).buffer_unordered(SIDE_BY_SIDE);
-    let sent = composed.flat_map(stream::iter).map(|composed| send_one(state, composed)).buffer_unordered(SIDE_BY_SIDE);
+    let composed = together.map(|letters| compose(state, letters)).buffer_unordered(MAX_CONCURRENT);
+    let sent =
+        composed.flat_map(stream::iter).map(|composed| send_one(state, composed)).buffer_unordered(MAX_CONCURRENT);
     sent.filter_map(std::future::ready).collect().await
 }
 
@@ -89,7 +90,7 @@ async fn read(state: &SellingState, Sold { found, at }: Sold, codes: Vec<Ticket>
     if Instant::now() >= begin_by {
         return None;
     }
-    let mails = timeout_at(begin_by, caught(chores::mails_of(state, &found, &codes))).await;
+    let mails = timeout_at(begin_by, caught(effect_batches::mails_of(state, &found, &codes))).await;
     match mails.unwrap_or_else(|_| Err(MailError::TooLate.into())) {
         Ok(mails) => Some(Letters { booking, mails, begin_by, until }),
         Err(cause) => {
@@ -135,7 +136,7 @@ fn say_why(booking: Uuid, cause: &EffectError) {
 /// Leaves these mails to the relay, due at once. The sales are on the map.
 async fn leave(state: &SellingState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::done_all_now(state, bookings, &[Effect::MarkBooked]).await {
-        tracing::warn!(%cause, left = bookings.len(), "sales that the map knows stay in the outbox, and are told again");
+        tracing::warn!(%cause, left = bookings.len(), "removing map updates from the outbox failed; they are repeated");
     }
     leave_to_relay(state, bookings).await;
 }

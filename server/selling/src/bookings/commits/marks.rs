@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Found, mails};
+use super::{BookingDetails, mails};
 use crate::SellingState;
 use http::Problem;
 use seats::seat_locks::{MAX_PER_CALL, Sale, with_map};
@@ -21,13 +21,13 @@ const MAX_MARKS: usize = 8_192;
 /// A booking that was sold, as it was committed.
 #[derive(Clone)]
 pub(super) struct Sold {
-    pub(super) found: Arc<Found>,
+    pub(super) found: Arc<BookingDetails>,
     /// The time before the write: the head start of its effects counts from then.
     pub(super) at: Instant,
 }
 
 /// Queues the map updates of these committed bookings, sold at that time; then their tickets are mailed.
-pub(super) fn tell(state: &SellingState, sold: Vec<Arc<Found>>, at: Instant) {
+pub(super) fn enqueue(state: &SellingState, sold: Vec<Arc<BookingDetails>>, at: Instant) {
     for found in sold {
         if state.commits.marks.len() >= MAX_MARKS {
             return;
@@ -46,7 +46,7 @@ async fn serve(state: SellingState) {
         // Boxed, because kilobytes would be moved with it.
         let done = state.tasks.spawn(Box::pin(mark_batch(state.clone(), marks)));
         if let Err(cause) = done.await {
-            tracing::error!(%cause, "sales were left for the relay to tell by a fault of ours");
+            tracing::error!(%cause, "a map update panicked; the relay repeats it");
         }
     }
 }

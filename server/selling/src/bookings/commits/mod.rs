@@ -12,18 +12,18 @@
 //! to another, is committed alone, by `create`, `confirm`, `effects` and `news`; the batch continues without it
 //! (`run`). Rarer moves (cancelling, the reconciler) do not use the pipeline.
 
-mod errands;
+mod batch_queue;
+mod contention;
 mod flush;
 mod in_doubt;
-mod know;
-mod line;
 mod load;
+mod load_batch;
+mod lock_requests;
 mod lookups;
 mod mails;
 mod marks;
 mod plan;
 mod records;
-mod rivals;
 mod run;
 mod turns;
 mod work;
@@ -40,15 +40,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use self::errands::Errand;
-use self::line::{Line, Terms};
-pub(super) use self::load::Found;
-use self::lookups::Wanted;
-pub(super) use self::lookups::as_they_stand;
+use self::batch_queue::{BatchLimits, BatchQueue};
+use self::contention::Contention;
+pub(super) use self::load::BookingDetails;
+use self::lock_requests::LockRequest;
+use self::lookups::Lookup;
+pub(super) use self::lookups::load_current;
 use self::marks::Sold;
 pub(super) use self::plan::read;
-use self::records::Question;
-use self::rivals::Rivals;
+use self::records::RecordLookup;
 pub(super) use self::run::retried;
 pub(super) use self::turns::Turn;
 use self::turns::Turns;
@@ -78,7 +78,7 @@ const MAX_PER_LOOKUP: usize = 64;
 /// Maximum concurrent lookup statements.
 const LOOKUPS_AT_ONCE: usize = 2;
 /// Maximum concurrent calls to the lock store for sales.
-const ERRANDS_AT_ONCE: usize = 4;
+const LOCK_CALLS_AT_ONCE: usize = 4;
 /// Time the first lookup or lock request of a batch waits for others.
 const GATHER: Duration = Duration::from_millis(1);
 /// Maximum concurrent pieces outside batches…
@@ -105,19 +105,19 @@ const MAX_RECENT: usize = 8_192;
 pub enum CommitMode {
     /// Many bookings in one transaction.
     Batched,
-    /// Each booking in transactions of its own: the baseline of `cargo xtask bench sale`.
+    /// Each booking in separate transactions: the baseline of `cargo xtask bench sale`.
     Interactive,
 }
 
 /// The commit pipeline of a replica.
 pub struct Commits {
     /// Lanes; a booking, or the hold that will be one, selects the lane.
-    work: Vec<Line<Piece>>,
-    lookups: Line<Wanted>,
-    records: Line<Question>,
-    errands: Line<Errand>,
-    marks: Line<Sold>,
-    mails: Line<Sold>,
+    work: Vec<BatchQueue<Piece>>,
+    lookups: BatchQueue<Lookup>,
+    records: BatchQueue<RecordLookup>,
+    lock_requests: BatchQueue<LockRequest>,
+    marks: BatchQueue<Sold>,
+    mails: BatchQueue<Sold>,
     /// Turns of checkouts and payments, by hold or booking.
     turns: Turns,
     /// Places for pieces before the charge…
@@ -128,12 +128,12 @@ pub struct Commits {
     paid_places: Arc<Semaphore>,
     lookup_places: Arc<Semaphore>,
     record_places: Arc<Semaphore>,
-    errand_places: Arc<Semaphore>,
+    lock_request_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
     /// Permits of `alone` for pieces before the charge.
     alone_uncharged: Arc<Semaphore>,
-    recent: Recent<Found>,
-    rivals: Rivals,
+    recent: Recent<BookingDetails>,
+    contention: Contention,
 }
 
 /// A piece of work and the reply channel of its caller.
@@ -159,9 +159,9 @@ pub(super) enum Work {
     /// The buyer pressed Pay, and the hold is extended: writes the claims, the payment and the charge effect.
     Submit(Submission),
     /// Records a gateway's answer to a charge, and the booking as the answer of an idempotency key.
-    Learn(Box<Lesson>),
+    RecordChargeOutcome(Box<ChargeOutcome>),
     /// Applies a webhook that reports a successful payment.
-    Hear(PaymentNews),
+    ApplyWebhook(PaymentNews),
 }
 
 /// A booking to be created, in state CREATED.
@@ -188,7 +188,7 @@ pub(super) struct Submission {
     /// The booking to create in the same step, where checkout and payment are one request.
     pub(super) new: Option<Box<NewBooking>>,
     /// The booking at its last lookup: it is not read again if its version is unchanged.
-    pub(super) seen: Option<Box<Found>>,
+    pub(super) seen: Option<Box<BookingDetails>>,
     /// The version the booking must still have: the version that was checked, from a read or from this replica's cache.
     /// `None` where the booking is new.
     pub(super) only_at: Option<i32>,
@@ -225,13 +225,13 @@ impl Key {
 
 /// A charge outcome for a caller that waits for the updated booking.
 #[derive(Clone, Debug)]
-pub(super) struct Lesson {
+pub(super) struct ChargeOutcome {
     pub(super) show: Arc<Show>,
     pub(super) booking: Uuid,
     /// The booking at its last lookup, as in [`Submission`].
-    pub(super) seen: Option<Box<Found>>,
+    pub(super) seen: Option<Box<BookingDetails>>,
     /// `None`: the gateway gave no answer, or was not called.
-    pub(super) said: Option<Said>,
+    pub(super) said: Option<GatewayAnswer>,
     /// True if the charge is done, and the relay need not repeat it.
     pub(super) charged: bool,
     /// The key whose answer the booking becomes.
@@ -240,7 +240,7 @@ pub(super) struct Lesson {
 
 /// A gateway's answer to a charge.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct GatewayAnswer {
     pub(super) status: PaymentStatus,
     pub(super) gateway_ref: Option<String>,
 }
@@ -251,11 +251,11 @@ pub(super) enum Done {
     /// The answer of its key.
     Answered(Answer),
     /// Submitted: the booking's current row, to be charged, and its details if they were read.
-    Submitted(Box<BookingRow>, Option<Box<Found>>),
+    Submitted(Box<BookingRow>, Option<Box<BookingDetails>>),
     /// Recorded; the caller wanted no answer.
-    Noted,
+    Recorded,
     /// The outcome of a webhook.
-    Heard(NewsOutcome),
+    WebhookApplied(NewsOutcome),
 }
 
 impl Commits {
@@ -267,23 +267,29 @@ impl Commits {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let lanes = (cores / CORES_OF_A_LANE).clamp(1, MOST_LANES);
         Self {
-            work: (0..lanes).map(|_| Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: 1 })).collect(),
-            lookups: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
-            records: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
-            errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
-            marks: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
-            mails: Line::new(Terms { batch: MAILS_TOGETHER, patience: MARKS_GATHER, servers: MAILERS }),
+            work: (0..lanes)
+                .map(|_| BatchQueue::new(BatchLimits { batch: MAX_PER_BATCH, patience, servers: 1 }))
+                .collect(),
+            lookups: BatchQueue::new(BatchLimits { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
+            records: BatchQueue::new(BatchLimits { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
+            lock_requests: BatchQueue::new(BatchLimits {
+                batch: MAX_PER_CALL,
+                patience: GATHER,
+                servers: LOCK_CALLS_AT_ONCE,
+            }),
+            marks: BatchQueue::new(BatchLimits { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
+            mails: BatchQueue::new(BatchLimits { batch: MAILS_TOGETHER, patience: MARKS_GATHER, servers: MAILERS }),
             turns: Turns::default(),
             places: places(limit),
             checkout_places: places(limit - limit / SHARE_FOR_PAYMENTS),
             paid_places: places(limit),
             lookup_places: places(MAX_LOOKUPS),
             record_places: places(MAX_LOOKUPS),
-            errand_places: places(MAX_LOOKUPS),
+            lock_request_places: places(MAX_LOOKUPS),
             alone: places(ALONE_AT_ONCE),
             alone_uncharged: places(ALONE_AT_ONCE - ALONE_FOR_MONEY),
             recent: Recent::new(MAX_RECENT),
-            rivals: Rivals::default(),
+            contention: Contention::default(),
         }
     }
 
@@ -322,17 +328,19 @@ impl Commits {
             Work::Create(_) => [Some(now(&self.checkout_places)?), Some(now(&self.places)?)],
             Work::Submit(_) => [Some(now(&self.places)?), None],
             // The gateway repeats its webhook.
-            Work::Hear(_) => [Some(now(&self.paid_places)?), None],
+            Work::ApplyWebhook(_) => [Some(now(&self.paid_places)?), None],
             // Each of these was submitted before, so there are hardly more of them than places.
-            Work::Learn(_) => [Some(Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?), None],
+            Work::RecordChargeOutcome(_) => {
+                [Some(Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?), None]
+            }
         };
         Ok(Place { _permits: permits })
     }
 
     /// Returns this owner's booking from the cache, as this replica wrote it last. It may be stale: the caller must
     /// have its version compared.
-    pub(super) fn lately(&self, id: Uuid, owner: &str) -> Option<Found> {
-        self.recent.of(id).filter(|found| found.row.owner == owner).map(|found| Found::clone(&found))
+    pub(super) fn recent_booking(&self, id: Uuid, owner: &str) -> Option<BookingDetails> {
+        self.recent.of(id).filter(|found| found.row.owner == owner).map(|found| BookingDetails::clone(&found))
     }
 }
 

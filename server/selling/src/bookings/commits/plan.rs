@@ -1,7 +1,7 @@
 //! Plans a batch: each piece is decided on the loaded state and on the plans of the pieces before it, without
 //! a call to any store.
 
-mod making;
+mod new_bookings;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::load::Found;
+use super::load::BookingDetails;
 use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
-use super::{Done, Key, Lesson, Submission, Work};
+use super::{ChargeOutcome, Done, Key, Submission, Work};
 use crate::bookings::checkout::create::unmoved;
 use crate::bookings::checkout::person_limit::Claimant;
 use crate::bookings::moves::{Cause, MoveError, causes};
@@ -29,7 +29,7 @@ use payments::{NewsKind, NewsOutcome, PaymentNews, PaymentStatus};
 pub(super) struct Known {
     /// Bookings of the pieces. A missing booking does not exist, or another transaction keeps it locked: its piece is
     /// committed alone, and waits or is refused.
-    pub(super) bookings: HashMap<Uuid, Found>,
+    pub(super) bookings: HashMap<Uuid, BookingDetails>,
     /// Holds of the pieces that have a booking already.
     pub(super) booked_holds: HashSet<Uuid>,
     /// Gateway events that were noted before.
@@ -46,18 +46,18 @@ pub(super) enum Planned {
     /// Refused, and nothing is written for it.
     Refused(Problem),
     /// It must be committed alone, and this batch writes nothing for it.
-    Apart,
+    NeedsOwnTransaction,
 }
 
 /// The effect of a payment event on a booking, as far as a batch can apply it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Road {
+enum Applicability {
     /// Paid as agreed, in time: the batch sells it.
-    Straight,
+    Batchable,
     /// Declined, late or another amount, which is rare work; or this batch has moved the booking already.
-    Another,
+    NeedsOwnTransaction,
     /// The event was applied before, or cannot be applied.
-    Nowhere,
+    NoOp,
 }
 
 /// A booking's state and version before it moved.
@@ -104,7 +104,7 @@ impl Plan {
     }
 
     /// Returns the bookings the batch creates, and those it moves, in their final state.
-    pub(super) fn written(&self) -> (Vec<Arc<Found>>, Vec<Arc<Found>>) {
+    pub(super) fn written(&self) -> (Vec<Arc<BookingDetails>>, Vec<Arc<BookingDetails>>) {
         let found = |booking: &Uuid| self.known.bookings.get(booking).cloned().map(Arc::new);
         (self.made.iter().filter_map(found).collect(), self.moved.iter().filter_map(found).collect())
     }
@@ -129,18 +129,18 @@ impl Plan {
         match work {
             Work::Create(checkout) => self.create(place, checkout),
             Work::Submit(submission) => self.submit(place, submission),
-            Work::Learn(lesson) => self.learn(place, lesson),
-            Work::Hear(news) => self.hear(place, news),
+            Work::RecordChargeOutcome(charge) => self.record_charge_outcome(place, charge),
+            Work::ApplyWebhook(news) => self.apply_webhook(place, news),
         }
     }
 
     fn submit(&mut self, place: usize, submission: &Submission) -> Planned {
         // The seats that its instrument has paid for are counted under a lock, which no batch waits for.
         if submission.instrument.is_some() {
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         }
         if self.keys.contains(&submission.intent.name()) {
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         }
         match &submission.new {
             Some(new) => self.submit_new(place, submission, new),
@@ -149,15 +149,15 @@ impl Plan {
     }
 
     fn submit_known(&mut self, place: usize, submission: &Submission) -> Planned {
-        let Some(found) = self.known.bookings.get(&submission.booking) else { return Planned::Apart };
+        let Some(found) = self.known.bookings.get(&submission.booking) else { return Planned::NeedsOwnTransaction };
         if !found.row.places.is_empty() {
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         }
         if submission.only_at.is_some_and(|version| version != found.row.version) {
             return Planned::Refused(unmoved(MoveError::LostRace));
         }
         if self.is_claimed(&found.row) {
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         }
         let event = Event::PaymentSubmitted { until: submission.until };
         match self.apply(place, submission.booking, event, causes::PRESSED_PAY) {
@@ -179,7 +179,7 @@ impl Plan {
     /// Plans the writes that follow a booking's move to PAYMENT_PENDING.
     fn submitted(&mut self, place: usize, submission: &Submission) -> Planned {
         self.take_key(&submission.intent);
-        let Some(found) = self.known.bookings.get_mut(&submission.booking) else { return Planned::Apart };
+        let Some(found) = self.known.bookings.get_mut(&submission.booking) else { return Planned::NeedsOwnTransaction };
         found.gateway = Some(submission.gateway.to_owned());
         let seen = Some(Box::new(found.clone()));
         let row = found.row.clone();
@@ -195,54 +195,56 @@ impl Plan {
         Planned::Done(Done::Submitted(Box::new(row), seen))
     }
 
-    fn learn(&mut self, place: usize, lesson: &Lesson) -> Planned {
-        let Some(found) = self.known.bookings.get(&lesson.booking) else { return Planned::Apart };
+    fn record_charge_outcome(&mut self, place: usize, charge: &ChargeOutcome) -> Planned {
+        let Some(found) = self.known.bookings.get(&charge.booking) else { return Planned::NeedsOwnTransaction };
         if !found.row.places.is_empty() {
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         }
         let key_is_taken = |(intent, key): &(Intent, Key)| *key == Key::New && self.keys.contains(&intent.name());
-        if lesson.answer.as_ref().is_some_and(key_is_taken) {
-            return Planned::Apart;
+        if charge.answer.as_ref().is_some_and(key_is_taken) {
+            return Planned::NeedsOwnTransaction;
         }
-        if let Some(said) = &lesson.said {
+        if let Some(said) = &charge.said {
             let (state, pay_url, event) = read(&said.status);
-            match event.map(|event| (event, self.road(found, &lesson.show, event))) {
-                Some((_, Road::Another)) => return Planned::Apart,
-                Some((event, Road::Straight)) => self.sell(place, lesson.booking, event, causes::GATEWAY_SAID),
-                Some((_, Road::Nowhere)) | None => {}
+            match event.map(|event| (event, self.classify(found, &charge.show, event))) {
+                Some((_, Applicability::NeedsOwnTransaction)) => return Planned::NeedsOwnTransaction,
+                Some((event, Applicability::Batchable)) => {
+                    self.sell(place, charge.booking, event, causes::GATEWAY_SAID)
+                }
+                Some((_, Applicability::NoOp)) | None => {}
             }
-            self.note(lesson.booking, PaymentNote { state, gateway_ref: said.gateway_ref.clone(), pay_url });
+            self.note(charge.booking, PaymentNote { state, gateway_ref: said.gateway_ref.clone(), pay_url });
         }
-        if lesson.charged {
-            self.writes.charged.push(lesson.booking);
+        if charge.charged {
+            self.writes.charged.push(charge.booking);
         }
-        match &lesson.answer {
-            Some((intent, key)) => self.answer(place, (&lesson.show, lesson.booking), (intent, *key)),
-            None => Planned::Done(Done::Noted),
+        match &charge.answer {
+            Some((intent, key)) => self.answer(place, (&charge.show, charge.booking), (intent, *key)),
+            None => Planned::Done(Done::Recorded),
         }
     }
 
-    fn hear(&mut self, place: usize, news: &PaymentNews) -> Planned {
-        let NewsKind::Succeeded { amount } = news.kind else { return Planned::Apart };
+    fn apply_webhook(&mut self, place: usize, news: &PaymentNews) -> Planned {
+        let NewsKind::Succeeded { amount } = news.kind else { return Planned::NeedsOwnTransaction };
         let Some(found) =
             self.known.bookings.get(&news.booking).filter(|found| found.gateway.as_deref() == Some(news.gateway))
         else {
             // An unknown booking, or a gateway that the booking no longer uses.
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         };
         if !found.row.places.is_empty() {
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         }
-        let Some(show) = self.known.shows.get(&found.row.show_id) else { return Planned::Apart };
+        let Some(show) = self.known.shows.get(&found.row.show_id) else { return Planned::NeedsOwnTransaction };
         let noted = (news.gateway.to_owned(), news.event_id.clone());
         if self.known.noted_events.contains(&noted) {
-            return Planned::Done(Done::Heard(NewsOutcome::Duplicate));
+            return Planned::Done(Done::WebhookApplied(NewsOutcome::Duplicate));
         }
         let event = Event::PaymentSucceeded { amount };
-        let outcome = match self.road(found, show, event) {
-            Road::Another => return Planned::Apart,
-            Road::Nowhere => NewsOutcome::Ignored,
-            Road::Straight => {
+        let outcome = match self.classify(found, show, event) {
+            Applicability::NeedsOwnTransaction => return Planned::NeedsOwnTransaction,
+            Applicability::NoOp => NewsOutcome::Ignored,
+            Applicability::Batchable => {
                 self.sell(place, news.booking, event, causes::WEBHOOK);
                 self.note(
                     news.booking,
@@ -253,27 +255,27 @@ impl Plan {
         };
         self.known.noted_events.insert(noted);
         self.writes.note_event(place, news, outcome);
-        Planned::Done(Done::Heard(outcome))
+        Planned::Done(Done::WebhookApplied(outcome))
     }
 
     /// Classifies a payment event for a booking.
-    fn road(&self, found: &Found, show: &Show, event: Event) -> Road {
+    fn classify(&self, found: &BookingDetails, show: &Show, event: Event) -> Applicability {
         match step(found.row.machine, event, self.now) {
-            Ok(_) if self.moved.contains(&found.row.id) => Road::Another,
+            Ok(_) if self.moved.contains(&found.row.id) => Applicability::NeedsOwnTransaction,
             // The gateway is asked which card paid, where the show has a limit per instrument.
-            Ok(_) if show.per_instrument.is_some() => Road::Another,
+            Ok(_) if show.per_instrument.is_some() => Applicability::NeedsOwnTransaction,
             Ok((paid, effects))
                 if paid.state == BookingState::PaymentSucceeded
                     && effects.is_empty()
                     && show.starts_at > self.now
                     && !show.is_called_off() =>
             {
-                Road::Straight
+                Applicability::Batchable
             }
-            Ok(_) => Road::Another,
+            Ok(_) => Applicability::NeedsOwnTransaction,
             Err(why) => {
                 tracing::debug!(booking = %found.row.id, event = event.name(), %why, "nothing to do for {}", found.row.id);
-                Road::Nowhere
+                Applicability::NoOp
             }
         }
     }
@@ -282,9 +284,9 @@ impl Plan {
     /// not, the piece is committed alone, and its money is refunded.
     fn sell(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) {
         let Some(before) = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)) else { return };
-        let paid = self.take(place, booking, event, cause);
-        let sold = self.take(place, booking, Event::SeatsSold, causes::ALL_CLAIMED);
-        assert!(paid.is_ok() && sold.is_ok(), "the road was straight: {paid:?}, {sold:?}");
+        let paid = self.apply_step(place, booking, event, cause);
+        let sold = self.apply_step(place, booking, Event::SeatsSold, causes::ALL_CLAIMED);
+        assert!(paid.is_ok() && sold.is_ok(), "the event was batchable: {paid:?}, {sold:?}");
         // No reader sees it paid and not sold: one update writes both steps, as `refuse_other_moves` requires.
         self.update(booking, before);
         if let Some(found) = self.known.bookings.get(&booking) {
@@ -295,13 +297,13 @@ impl Plan {
     /// Steps a booking as `moves::apply` does, and plans its state, event and effects.
     fn apply(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
         let before = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)).ok_or(Refused::Gone)?;
-        self.take(place, booking, event, cause)?;
+        self.apply_step(place, booking, event, cause)?;
         self.update(booking, before);
         Ok(())
     }
 
     /// Takes a step and plans its event and effects; the booking's row is not written yet.
-    fn take(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
+    fn apply_step(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
         let Some(found) = self.known.bookings.get_mut(&booking) else { return Err(Refused::Gone) };
         let row = &mut found.row;
         let (machine, effects) = step(row.machine, event, self.now)?;

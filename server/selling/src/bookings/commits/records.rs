@@ -10,7 +10,7 @@ use crate::bookings::checkout::checks::{self, Buyer, Record};
 use http::Problem;
 
 /// A lookup of one buyer's record.
-pub(super) struct Question {
+pub(super) struct RecordLookup {
     buyer: Buyer,
     reply: oneshot::Sender<Result<Record, Problem>>,
     _place: OwnedSemaphorePermit,
@@ -24,7 +24,7 @@ impl Commits {
     pub(in crate::bookings) async fn record_of(&self, state: &SellingState, buyer: Buyer) -> Result<Record, Problem> {
         let place = std::sync::Arc::clone(&self.record_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
-        if self.records.join(Question { buyer, reply, _place: place }) {
+        if self.records.join(RecordLookup { buyer, reply, _place: place }) {
             // Boxed, as in `lookups`.
             state.tasks.spawn(Box::pin(serve(state.clone())));
         }

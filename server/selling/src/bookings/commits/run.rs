@@ -13,11 +13,11 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::know::{self, know};
-use super::load::Locks;
+use super::load::LockMode;
+use super::load_batch::{self, load_batch};
 use super::plan::{Plan, Planned};
-use super::writes::Fresh;
-use super::{Done, Found, Piece, Work, in_doubt, marks};
+use super::writes::Uniqueness;
+use super::{BookingDetails, Done, Piece, Work, in_doubt, marks};
 use crate::bookings::checkout::person_limit::{self, Verdict};
 use crate::bookings::checkout::{confirm, create};
 use crate::bookings::effects;
@@ -49,38 +49,40 @@ pub(super) type Connection = Option<PoolConnection<Postgres>>;
 
 /// Reasons for which a batch was not committed.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum BatchError {
     /// These pieces cannot be committed in this batch.
-    Apart(Vec<usize>),
+    NeedOwnTransactions(Vec<usize>),
     /// Aborted by a deadlock or serialisation failure. Nothing was written.
-    Again(sqlx::Error),
+    Retry(sqlx::Error),
     /// The database is unavailable; it may be unknown if the batch was committed.
     Unavailable(Problem),
     /// A row that was assumed new exists. [`Uniqueness::Checked`] reports which.
-    Collides(sqlx::Error),
+    UniqueViolation(sqlx::Error),
     /// Another transaction keeps a row locked for longer than a batch waits.
-    Kept(sqlx::Error),
+    LockTimeout(sqlx::Error),
     /// A booking's version changed since it was read.
-    MovedOn(String),
+    VersionConflict(String),
     /// Payments for this show are stopped: it was called off, or is being moved.
-    ShowIsOff(Uuid),
+    SalesStopped(Uuid),
     /// A piece cannot be written, and Postgres does not report which.
     Unclear(String),
 }
 
-impl From<sqlx::Error> for Trouble {
+impl From<sqlx::Error> for BatchError {
     fn from(cause: sqlx::Error) -> Self {
         match &cause {
             sqlx::Error::Database(error) => match error.code().as_deref() {
-                Some("40001" | "40P01") => Self::Again(cause),
+                Some("40001" | "40P01") => Self::Retry(cause),
                 // The history of a booking has one event per version: another writer wrote the next one.
-                Some("23505") if error.constraint() == Some("booking_events_pkey") => Self::MovedOn(cause.to_string()),
-                Some("23505") => Self::Collides(cause),
-                Some("55P03") => Self::Kept(cause),
+                Some("23505") if error.constraint() == Some("booking_events_pkey") => {
+                    Self::VersionConflict(cause.to_string())
+                }
+                Some("23505") => Self::UniqueViolation(cause),
+                Some("55P03") => Self::LockTimeout(cause),
                 Some("RL001" | "RL002") => {
                     let said = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::detail);
                     let show = said.and_then(|show| Uuid::parse_str(show).ok());
-                    show.map_or_else(|| Self::Unclear(cause.to_string()), Self::ShowIsOff)
+                    show.map_or_else(|| Self::Unclear(cause.to_string()), Self::SalesStopped)
                 }
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
                 _ => Self::Unclear(cause.to_string()),
@@ -111,16 +113,16 @@ pub(super) async fn serve(state: SellingState, lane: usize) {
         let done = state.tasks.spawn(Box::pin(commit(state.clone(), connection.take(), batch)));
         match done.await {
             Ok(kept) => connection = kept,
-            Err(cause) => tracing::error!(%cause, "a batch of bookings was left by a fault of ours"),
+            Err(cause) => tracing::error!(%cause, "a commit batch panicked"),
         }
     }
 }
 
 /// Commits a batch and returns its connection if it is still usable.
 async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) -> Connection {
-    let (mut fresh, mut locks) = (Fresh::Surely, state.commits.rivals.locks(Instant::now()));
-    if locks == Locks::Unread && !know::is_at_hand(&state, batch.iter().map(|piece| &piece.work)) {
-        locks = Locks::Without;
+    let (mut fresh, mut locks) = (Uniqueness::Assumed, state.commits.contention.lock_mode(Instant::now()));
+    if locks == LockMode::Cached && !load_batch::is_cached(&state, batch.iter().map(|piece| &piece.work)) {
+        locks = LockMode::Unlocked;
     }
     for attempt in 0..MAX_TRIES {
         if batch.is_empty() {
@@ -129,66 +131,66 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
         let works: Vec<&Work> = batch.iter().map(|piece| &piece.work).collect();
         let span = transaction_span(&batch);
         let outcome =
-            tokio::time::timeout(DEADLINE, together(&state, &mut on, &works, fresh, locks)).instrument(span).await;
-        match outcome.unwrap_or_else(|_| Err(Trouble::Unavailable(too_slow()))) {
+            tokio::time::timeout(DEADLINE, commit_batch(&state, &mut on, &works, fresh, locks)).instrument(span).await;
+        match outcome.unwrap_or_else(|_| Err(BatchError::Unavailable(too_slow()))) {
             Ok(planned) => {
                 answer(&state, batch, planned);
                 return on;
             }
-            Err(Trouble::Apart(places)) => {
-                tracing::debug!(apart = places.len(), of = batch.len(), "a batch goes on without some");
+            Err(BatchError::NeedOwnTransactions(places)) => {
+                tracing::debug!(apart = places.len(), of = batch.len(), "a batch continues without some pieces");
                 let places: BTreeSet<usize> = places.into_iter().collect();
                 let (apart, rest) = split(batch, |place, _| places.contains(&place));
-                go_alone(&state, apart);
+                spawn_alone(&state, apart);
                 batch = rest;
             }
-            Err(Trouble::ShowIsOff(show)) => {
-                tracing::debug!(%show, of = batch.len(), "a batch goes on without those who would pay for {show}");
+            Err(BatchError::SalesStopped(show)) => {
+                tracing::debug!(%show, of = batch.len(), "a batch continues without payments for {show}");
                 let (apart, rest) = split(batch, |_, piece| piece.work.pays_in(show));
-                go_alone(&state, apart);
+                spawn_alone(&state, apart);
                 batch = rest;
             }
-            Err(Trouble::Again(cause)) => {
+            Err(BatchError::Retry(cause)) => {
                 telemetry::gave_way();
-                tracing::debug!(%cause, attempt, "a batch gave way and is tried again");
+                tracing::debug!(%cause, attempt, "a batch deadlocked and is retried");
                 pause(attempt).await;
             }
-            Err(Trouble::Collides(cause)) if locks == Locks::Unread => {
-                state.commits.rivals.wrote_before(Instant::now());
-                tracing::debug!(%cause, of = batch.len(), "a batch is planned again, and read first");
-                locks = Locks::Without;
+            Err(BatchError::UniqueViolation(cause)) if locks == LockMode::Cached => {
+                state.commits.contention.record_duplicate(Instant::now());
+                tracing::debug!(%cause, of = batch.len(), "a batch is planned again after a read");
+                locks = LockMode::Unlocked;
             }
-            Err(Trouble::Collides(cause)) if fresh == Fresh::Surely => {
-                tracing::debug!(%cause, of = batch.len(), "a batch is written with care");
-                fresh = Fresh::Perhaps;
+            Err(BatchError::UniqueViolation(cause)) if fresh == Uniqueness::Assumed => {
+                tracing::debug!(%cause, of = batch.len(), "a batch is written with conflict checks");
+                fresh = Uniqueness::Checked;
             }
-            Err(Trouble::MovedOn(cause)) if matches!(locks, Locks::Unread | Locks::Without) => {
-                state.commits.rivals.moved_on(Instant::now());
+            Err(BatchError::VersionConflict(cause)) if matches!(locks, LockMode::Cached | LockMode::Unlocked) => {
+                state.commits.contention.record_version_conflict(Instant::now());
                 tracing::debug!(cause, of = batch.len(), "a batch is planned again, with locks");
-                locks = Locks::Await;
+                locks = LockMode::ForUpdate;
             }
-            Err(Trouble::Kept(cause)) if locks != Locks::PassBy => {
-                tracing::debug!(%cause, of = batch.len(), "a batch goes on without bookings that somebody keeps locked");
-                locks = Locks::PassBy;
+            Err(BatchError::LockTimeout(cause)) if locks != LockMode::SkipLocked => {
+                tracing::debug!(%cause, of = batch.len(), "a batch continues without locked bookings");
+                locks = LockMode::SkipLocked;
             }
-            Err(Trouble::Unavailable(problem)) => {
+            Err(BatchError::Unavailable(problem)) => {
                 in_doubt::leave_to_the_relay(&state, &batch);
                 batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
                 // The connection may have failed in the middle of any exchange.
                 on.iter_mut().for_each(PoolConnection::close_on_drop);
                 return None;
             }
-            Err(Trouble::Collides(cause) | Trouble::Kept(cause)) => {
-                tracing::warn!(%cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
+            Err(BatchError::UniqueViolation(cause) | BatchError::LockTimeout(cause)) => {
+                tracing::warn!(%cause, of = batch.len(), "committing a batch failed; each piece is committed alone");
                 break;
             }
-            Err(Trouble::MovedOn(cause) | Trouble::Unclear(cause)) => {
-                tracing::warn!(cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
+            Err(BatchError::VersionConflict(cause) | BatchError::Unclear(cause)) => {
+                tracing::warn!(cause, of = batch.len(), "committing a batch failed; each piece is committed alone");
                 break;
             }
         }
     }
-    go_alone(&state, batch);
+    spawn_alone(&state, batch);
     None
 }
 
@@ -214,10 +216,10 @@ fn answer(state: &SellingState, batch: Vec<Piece>, planned: Vec<Planned>) {
         match planned {
             Planned::Done(done) => drop(piece.reply.send(Ok(done))),
             Planned::Refused(problem) => drop(piece.reply.send(Err(problem))),
-            Planned::Apart => apart.push(piece),
+            Planned::NeedsOwnTransaction => apart.push(piece),
         }
     }
-    go_alone(state, apart);
+    spawn_alone(state, apart);
 }
 
 fn split(batch: Vec<Piece>, is_apart: impl Fn(usize, &Piece) -> bool) -> (Vec<Piece>, Vec<Piece>) {
@@ -228,13 +230,13 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize, &Piece) -> bool) -> (Vec<Pi
 }
 
 /// Runs one transaction for all pieces. Nothing is written unless it returns `Ok`.
-async fn together(
+async fn commit_batch(
     state: &SellingState,
     on: &mut Connection,
     works: &[&Work],
-    fresh: Fresh,
-    locks: Locks,
-) -> Result<Vec<Planned>, Trouble> {
+    fresh: Uniqueness,
+    locks: LockMode,
+) -> Result<Vec<Planned>, BatchError> {
     let began = Instant::now();
     let connection = match on.take() {
         Some(connection) => on.insert(connection),
@@ -246,7 +248,7 @@ async fn together(
         Err(trouble) => {
             // At once, not when the connection is returned: pieces that are retried alone need these rows.
             if let Err(cause) = tx.rollback().await {
-                tracing::debug!(%cause, "a batch could not be rolled back; its connection is closed");
+                tracing::debug!(%cause, "rolling back a batch failed; its connection is closed");
                 on.iter_mut().for_each(PoolConnection::close_on_drop);
                 *on = None;
             }
@@ -255,8 +257,8 @@ async fn together(
     };
     tx.commit().await?;
     written.iter().for_each(|found| state.commits.recent.keep(found.row.id, Arc::clone(found)));
-    let is_sold = |found: &Arc<Found>| found.row.machine.state == BookingState::Confirmed;
-    marks::tell(state, written.into_iter().filter(is_sold).collect(), began);
+    let is_sold = |found: &Arc<BookingDetails>| found.row.machine.state == BookingState::Confirmed;
+    marks::enqueue(state, written.into_iter().filter(is_sold).collect(), began);
     Ok(planned)
 }
 
@@ -265,11 +267,11 @@ async fn plan_and_write(
     state: &SellingState,
     tx: &mut PgConnection,
     works: &[&Work],
-    (fresh, locks): (Fresh, Locks),
-) -> Result<(Vec<Planned>, Vec<Arc<Found>>), Trouble> {
+    (fresh, locks): (Uniqueness, LockMode),
+) -> Result<(Vec<Planned>, Vec<Arc<BookingDetails>>), BatchError> {
     let now = state.clock.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
-    let (known, is_answered) = know(state, tx, works, locks, &claimed).await?;
+    let (known, is_answered) = load_batch(state, tx, works, locks, &claimed).await?;
     let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
     let mut answered = answers.into_iter();
     let mut plan = Plan::new(known, works.len(), now);
@@ -280,7 +282,7 @@ async fn plan_and_write(
         planned.push(match earlier {
             Ok(None) => match verdicts.remove(&place) {
                 None => plan.piece(place, work),
-                Some(Verdict::Busy) => Planned::Apart,
+                Some(Verdict::Busy) => Planned::NeedsOwnTransaction,
                 Some(Verdict::Refused(problem)) => Planned::Refused(problem),
             },
             Ok(Some(answer)) => Planned::Done(Done::Answered(answer)),
@@ -293,9 +295,9 @@ async fn plan_and_write(
     Ok((planned, made.into_iter().chain(moved).collect()))
 }
 
-/// Commits each piece in transactions of its own, pieces of one booking in order. Concurrency is limited so that
+/// Commits each piece in separate transactions, pieces of one booking in order. Concurrency is limited so that
 /// connections are left for other work.
-fn go_alone(state: &SellingState, pieces: Vec<Piece>) {
+fn spawn_alone(state: &SellingState, pieces: Vec<Piece>) {
     let mut by_booking: BTreeMap<Uuid, Vec<Piece>> = BTreeMap::new();
     for piece in pieces {
         by_booking.entry(piece.work.subject()).or_default().push(piece);
@@ -313,7 +315,7 @@ fn go_alone(state: &SellingState, pieces: Vec<Piece>) {
             let Ok(_turn) = Arc::clone(&state.commits.alone).acquire_owned().await else { return };
             for Piece { work, reply, _place, span } in pieces {
                 let span = tracing::debug_span!(target: STEP, parent: &span, "transaction", alone = true);
-                let alone = tokio::time::timeout(DEADLINE, retried(|| by_itself(&state, &work)));
+                let alone = tokio::time::timeout(DEADLINE, retried(|| commit_alone(&state, &work)));
                 let done = alone.instrument(span).await.unwrap_or_else(|_| Err(too_slow()));
                 drop(reply.send(done));
             }
@@ -344,25 +346,25 @@ async fn pause(attempt: u32) {
 }
 
 /// Commits one piece alone.
-async fn by_itself(state: &SellingState, work: &Work) -> Result<Done, Problem> {
+async fn commit_alone(state: &SellingState, work: &Work) -> Result<Done, Problem> {
     match work {
         Work::Create(checkout) => create::one_by_one(state, checkout).await.map(Done::Answered),
         Work::Submit(submission) => confirm::submit_one(state, submission).await,
-        Work::Hear(news) => news::hear_one(state, news).await.map(Done::Heard),
-        Work::Learn(lesson) => {
-            if let Some(said) = &lesson.said {
-                effects::learn(state, lesson.booking, &said.status, said.gateway_ref.as_deref(), "gateway").await?;
+        Work::ApplyWebhook(news) => news::apply_one(state, news).await.map(Done::WebhookApplied),
+        Work::RecordChargeOutcome(charge) => {
+            if let Some(said) = &charge.said {
+                effects::record_status(state, charge.booking, &said.status, said.gateway_ref.as_deref(), "gateway")
+                    .await?;
             }
-            if lesson.charged {
-                outbox::done(&state.pg, lesson.booking, Effect::Charge).await?;
+            if charge.charged {
+                outbox::done(&state.pg, charge.booking, Effect::Charge).await?;
             }
-            match &lesson.answer {
+            match &charge.answer {
                 Some((intent, key)) => {
-                    let answered =
-                        confirm::answer_as_it_stands(state, &lesson.show, lesson.booking, intent, *key).await;
+                    let answered = confirm::answer_current(state, &charge.show, charge.booking, intent, *key).await;
                     answered.map(Done::Answered)
                 }
-                None => Ok(Done::Noted),
+                None => Ok(Done::Recorded),
             }
         }
     }

@@ -1,8 +1,8 @@
 //! One request at a time for each hold or booking of a visitor, and one more that waits for it.
 //!
-//! Requests with keys of their own for the same hold need the same row of Postgres, one after another. Without this limit
-//! a visitor who sends thousands of them fills the commit queue, and others are answered 503. A request with the same key
-//! shares the answer of the first and needs no turn (`idempotency::once`).
+//! Requests with keys of their own for the same hold need the same row of Postgres, one after another. Without this
+//! limit a visitor who sends thousands of them fills the commit queue, and others are answered 503. A request with the
+//! same key shares the answer of the first and needs no turn (`idempotency::once`).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,8 +19,8 @@ const MAX_PER_SUBJECT: usize = 2;
 /// The second request waits this long; then its caller is asked to send it again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The owner of a request, and the hold or booking it is about. With the owner in it no visitor takes the turns of another's
-/// hold.
+/// The owner of a request, and the hold or booking it is about. With the owner in it no visitor takes the turns of
+/// another's hold.
 type Subject = (String, Uuid);
 
 /// Requests that are served or wait, by subject.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_turns_of_another_owner_and_of_another_hold_are_free() {
+    async fn turns_of_other_owners_and_holds_are_independent() {
         let turns = Turns::default();
         let _first = turns.take("ann", HOLD).await.expect("the hold is idle");
         for (owner, hold) in [("ben", HOLD), ("ann", Uuid::from_u128(8))] {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_stops_waiting_leaves_its_place() {
+    async fn a_cancelled_wait_frees_its_place() {
         let turns = Turns::default();
         let first = turns.take("ann", HOLD).await.expect("the hold is idle");
         let mut second = Box::pin(turns.take("ann", HOLD));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_waits_no_longer_than_its_patience() {
+    async fn a_wait_for_a_turn_times_out() {
         let turns = Turns::default();
         let _first = turns.take("ann", HOLD).await.expect("the hold is idle");
         let second = turns.take_within(Duration::from_millis(1), "ann", HOLD).await;

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Found, Key, Lesson, Said, Work};
+use super::{BookingDetails, ChargeOutcome, GatewayAnswer, Key, Work};
 use http::idempotency::Intent;
 use payments::{PaymentNews, PaymentStatus};
 
@@ -12,8 +12,8 @@ impl Work {
         match self {
             Self::Create(_) => "create",
             Self::Submit(_) => "submit",
-            Self::Learn(_) => "learn",
-            Self::Hear(_) => "hear",
+            Self::RecordChargeOutcome(_) => "learn",
+            Self::ApplyWebhook(_) => "hear",
         }
     }
 
@@ -22,8 +22,8 @@ impl Work {
         match self {
             Self::Create(_) => None,
             Self::Submit(submission) => submission.new.is_none().then_some(submission.booking),
-            Self::Learn(lesson) => Some(lesson.booking),
-            Self::Hear(news) => Some(news.booking),
+            Self::RecordChargeOutcome(charge) => Some(charge.booking),
+            Self::ApplyWebhook(news) => Some(news.booking),
         }
     }
 
@@ -34,15 +34,15 @@ impl Work {
 
     /// Returns true if a gateway was called already: its answer is written before other payments begin.
     pub(super) const fn is_about_money(&self) -> bool {
-        matches!(self, Self::Learn(_) | Self::Hear(_))
+        matches!(self, Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_))
     }
 
     /// Returns the booking at its last lookup.
-    pub(super) fn seen(&self) -> Option<&Found> {
+    pub(super) fn seen(&self) -> Option<&BookingDetails> {
         match self {
             Self::Submit(submission) => submission.seen.as_deref(),
-            Self::Learn(lesson) => lesson.seen.as_deref(),
-            Self::Create(_) | Self::Hear(_) => None,
+            Self::RecordChargeOutcome(charge) => charge.seen.as_deref(),
+            Self::Create(_) | Self::ApplyWebhook(_) => None,
         }
     }
 
@@ -56,14 +56,14 @@ impl Work {
         match self {
             Self::Create(checkout) => Some(checkout.new.row.hold_id),
             Self::Submit(submission) => submission.new.as_ref().map(|new| new.row.hold_id),
-            Self::Learn(_) | Self::Hear(_) => None,
+            Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_) => None,
         }
     }
 
     pub(super) fn news(&self) -> Option<&PaymentNews> {
         match self {
-            Self::Hear(news) => Some(news),
-            Self::Create(_) | Self::Submit(_) | Self::Learn(_) => None,
+            Self::ApplyWebhook(news) => Some(news),
+            Self::Create(_) | Self::Submit(_) | Self::RecordChargeOutcome(_) => None,
         }
     }
 
@@ -72,16 +72,16 @@ impl Work {
         match self {
             Self::Create(checkout) => Some(&checkout.intent),
             Self::Submit(submission) => Some(&submission.intent),
-            Self::Learn(lesson) => lesson.new_key(),
-            Self::Hear(_) => None,
+            Self::RecordChargeOutcome(charge) => charge.new_key(),
+            Self::ApplyWebhook(_) => None,
         }
     }
 }
 
-impl Lesson {
+impl ChargeOutcome {
     /// Returns true if the payment succeeded.
     pub(super) const fn is_paid(&self) -> bool {
-        matches!(&self.said, Some(Said { status: PaymentStatus::Succeeded { .. }, .. }))
+        matches!(&self.said, Some(GatewayAnswer { status: PaymentStatus::Succeeded { .. }, .. }))
     }
 
     fn new_key(&self) -> Option<&Intent> {

@@ -9,7 +9,7 @@ use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::Found;
+use super::BookingDetails;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql::BookingRow;
 use http::idempotency::{Answer, Intent};
@@ -17,11 +17,11 @@ use payments::{NewsOutcome, PaymentNews};
 
 /// Treatment of rows that should be new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fresh {
+pub(super) enum Uniqueness {
     /// They were looked up a moment ago, or are known to be new: Postgres does not check each for a conflict.
-    Surely,
+    Assumed,
     /// A duplicate occurred: each row is checked, so that the duplicate is known.
-    Perhaps,
+    Checked,
 }
 
 /// One event of a booking's history.
@@ -114,7 +114,7 @@ impl Claim {
 #[derive(Default)]
 pub(super) struct Writes {
     /// New bookings, in their state after the first steps.
-    pub(super) bookings: Vec<Arc<Found>>,
+    pub(super) bookings: Vec<Arc<BookingDetails>>,
     pub(super) events: Vec<EventLine>,
     pub(super) payments: Vec<Payment>,
     pub(super) effects: Vec<(Uuid, Effect)>,

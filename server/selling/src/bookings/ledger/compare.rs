@@ -95,7 +95,7 @@ pub(super) struct Difference {
 }
 
 /// Returns the difference of a payment in the gateway's ledger; `None` where both sides agree, or soon will.
-pub(super) fn judge(there: Amounts, book: Option<&Book>) -> Option<Difference> {
+pub(super) fn find_difference(there: Amounts, book: Option<&Book>) -> Option<Difference> {
     let nothing = Money::new(0, there.charged.currency);
     let kept = Money::new(there.charged.minor - there.refunded.minor, there.charged.currency);
     let unpaid = |kind| Difference { kind, here: nothing, there: kept };
@@ -156,11 +156,11 @@ mod tests {
     }
 
     fn kind(there: Amounts, book: &Book) -> Option<Kind> {
-        judge(there, Some(book)).map(|found| found.kind)
+        find_difference(there, Some(book)).map(|found| found.kind)
     }
 
     #[test]
-    fn a_payment_that_is_the_same_on_both_sides_does_not_differ() {
+    fn equal_payments_have_no_difference() {
         let paid = book(Standing::Paid);
         // A refund is in progress: the gateway may have sent it already.
         for refunded in [500, 750, 1_000] {
@@ -172,22 +172,22 @@ mod tests {
         assert_eq!(kind(there(2_500, 0), &open), None, "the reconciler asks");
         let checked = Book { is_checked: true, ..book(Standing::Unpaid) };
         assert_eq!(kind(there(2_500, 0), &checked), None, "it is asked about again");
-        assert_eq!(judge(there(2_500, 2_500), None), None);
+        assert_eq!(find_difference(there(2_500, 2_500), None), None);
     }
 
     #[test]
-    fn every_difference_has_its_kind_and_its_sums() {
+    fn every_difference_has_its_kind_and_amounts() {
         let paid = book(Standing::Paid);
-        assert_eq!(judge(there(2_500, 0), None).map(|found| found.kind), Some(Kind::UnknownBooking));
+        assert_eq!(find_difference(there(2_500, 0), None).map(|found| found.kind), Some(Kind::UnknownBooking));
         for standing in [Standing::Unpaid, Standing::Left, Standing::Stranger] {
             assert_eq!(kind(there(2_500, 0), &book(standing)), Some(Kind::ChargedUnpaid), "{standing:?}");
         }
         for charged in [2_499, 2_501] {
             assert_eq!(kind(there(charged, 500), &paid), Some(Kind::ChargedDiffers), "{charged}");
         }
-        let more = judge(there(2_500, 1_001), Some(&paid)).expect("it differs");
+        let more = find_difference(there(2_500, 1_001), Some(&paid)).expect("it differs");
         assert_eq!(more, Difference { kind: Kind::RefundedThere, here: eur(1_000), there: eur(1_001) });
-        let less = judge(there(2_500, 499), Some(&paid)).expect("it differs");
+        let less = find_difference(there(2_500, 499), Some(&paid)).expect("it differs");
         assert_eq!(less, Difference { kind: Kind::RefundedHere, here: eur(500), there: eur(499) });
         assert_eq!(kind(there(2_500, 0), &Book { by_person: true, ..paid }), None, "paid back in another way");
         assert_eq!(missing(&paid).map(|found| found.kind), Some(Kind::MissingThere));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_known_by_their_names() {
+    fn kinds_parse_from_their_names() {
         for kind in Kind::ALL {
             assert_eq!(Kind::parse(kind.as_str()), Some(kind));
         }

@@ -42,7 +42,7 @@ pub struct OpenDifference {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct DifferenceRow {
     id: i64,
     gateway: String,
     payment_ref: String,
@@ -55,7 +55,7 @@ struct Row {
     found_at: DateTime<Utc>,
 }
 
-impl Row {
+impl DifferenceRow {
     fn open(self) -> Result<OpenDifference, sqlx::Error> {
         let unreadable = || sqlx::Error::Decode(format!("ledger_differences({}) cannot be", self.id).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
@@ -113,7 +113,7 @@ pub(super) async fn record(
 /// # Errors
 /// When the database fails, or has a corrupt row.
 pub async fn open(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          LEFT JOIN bookings booking ON booking.id = found.booking_id
          WHERE found.settled_at IS NULL AND found.check_at IS NULL ORDER BY found.id LIMIT $1",
@@ -121,12 +121,12 @@ pub async fn open(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
     .bind(outbox::MAX_LISTED)
     .fetch_all(pg)
     .await?;
-    rows.into_iter().map(Row::open).collect()
+    rows.into_iter().map(DifferenceRow::open).collect()
 }
 
 /// Returns open differences of bookings of one theatre, likewise.
 pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<OpenDifference>, sqlx::Error> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          JOIN bookings booking ON booking.id = found.booking_id
          JOIN shows show ON show.id = booking.show_id
@@ -138,7 +138,7 @@ pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<V
     .bind(outbox::MAX_LISTED)
     .fetch_all(pg)
     .await?;
-    rows.into_iter().map(Row::open).collect()
+    rows.into_iter().map(DifferenceRow::open).collect()
 }
 
 /// Returns the number of open differences per theatre; theatres without any are left out.
@@ -280,7 +280,7 @@ async fn enter(state: &SellingState, gateway: &str, known: &Known) -> Result<(),
             if let Some(payment) = guarded.status(known).await?
                 && matches!(payment.status, PaymentStatus::Succeeded { .. })
             {
-                effects::learn(state, booking, &payment.status, None, "staff").await?;
+                effects::record_status(state, booking, &payment.status, None, "staff").await?;
             }
         }
         GatewayRole::Left => {

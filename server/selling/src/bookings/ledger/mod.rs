@@ -85,11 +85,11 @@ pub async fn compare_forever(state: SellingState) {
         for name in state.gateways.names() {
             let Some(gateway) = state.gateways.named(name) else { continue };
             if let Err(cause) = compare_due(&state, gateway).await {
-                tracing::warn!(%cause, gateway = name, "days of {name} could not be looked for");
+                tracing::warn!(%cause, gateway = name, "reading due ledger days of {name} failed");
             }
         }
         if let Err(cause) = differences::compare_due(&state).await {
-            tracing::warn!(%cause, "differences could not be compared again");
+            tracing::warn!(%cause, "comparing differences again failed");
         }
     }
 }
@@ -106,7 +106,7 @@ async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> Result<(
         Ok(()) => sql::finish(&state.pg, (name, day, fence), comparison.listed.len() as i64, now).await?,
         Err(CompareError::Lost) => sql::renew(&state.pg, (name, day, fence), now).await.map(drop)?,
         Err(cause) => {
-            tracing::error!(%cause, gateway = name, %day, "the ledger of {name} could not be compared; again later");
+            tracing::error!(%cause, gateway = name, %day, "comparing the ledger of {name} failed; it is retried");
             sql::renew(&state.pg, (name, day, fence), now.plus_ms(AGAIN_AFTER_MS)).await.map(drop)?;
         }
     }
@@ -146,8 +146,10 @@ impl Comparison<'_> {
             let books = sql::books(&self.state.pg, self.gateway.name(), &ids).await?;
             for entry in &page.entries {
                 let Some(booking) = entry.booking else { continue };
-                if self.listed.insert(booking) && compare::judge(amounts(entry), books.get(&booking)).is_some() {
-                    self.look_again(booking, Some(entry.gateway_ref.clone())).await?;
+                if self.listed.insert(booking)
+                    && compare::find_difference(amounts(entry), books.get(&booking)).is_some()
+                {
+                    self.verify_difference(booking, Some(entry.gateway_ref.clone())).await?;
                 }
             }
             self.renew().await?;
@@ -168,7 +170,7 @@ impl Comparison<'_> {
             let own = sql::paid(&self.state.pg, name, (after, first_id(window.until)), OWN_PER_PAGE).await?;
             for (booking, gateway_ref) in &own {
                 if !self.listed.contains(booking) {
-                    self.look_again(*booking, gateway_ref.clone()).await?;
+                    self.verify_difference(*booking, gateway_ref.clone()).await?;
                 }
             }
             self.renew().await?;
@@ -180,7 +182,7 @@ impl Comparison<'_> {
     }
 
     /// Verifies a payment that seems to differ with the gateway; a confirmed difference is recorded for a person.
-    async fn look_again(&mut self, booking: Uuid, gateway_ref: Option<String>) -> Result<(), CompareError> {
+    async fn verify_difference(&mut self, booking: Uuid, gateway_ref: Option<String>) -> Result<(), CompareError> {
         self.asked += 1;
         if self.asked > MAX_ASKED {
             return Err(CompareError::TooMany);
@@ -220,7 +222,7 @@ async fn ask(
     let books = sql::books(&state.pg, gateway.name(), &[known.booking]).await?;
     let book: Option<&Book> = books.get(&known.booking);
     Ok(match there {
-        Some(there) => compare::judge(there, book),
+        Some(there) => compare::find_difference(there, book),
         None => book.and_then(compare::missing),
     })
 }
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_that_is_over_is_compared_once_and_a_week_is_made_up_for() {
+    fn each_finished_day_is_compared_once_up_to_a_week_back() {
         assert_eq!(days_after(None, day(20)), [day(19)]);
         assert!(days_after(Some(day(19)), day(20)).is_empty());
         assert_eq!(days_after(Some(day(17)), day(20)), [day(18), day(19)]);

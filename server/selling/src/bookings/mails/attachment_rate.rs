@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_has_its_number_of_mails_with_attachments_and_the_next_begins_anew() {
+    fn mails_with_attachments_are_limited_per_second() {
         let mut counted = 0;
         for number in 1..=MAX_PER_S {
             counted = one_more(counted, 7).unwrap_or_else(|| panic!("{number} are allowed"));

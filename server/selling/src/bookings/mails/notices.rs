@@ -15,7 +15,7 @@ use catalogue::Show;
 use tickets::NoticeMail;
 
 /// Events with a notice, as `domain::booking::Event::name` spells them.
-const TOLD: &[&str] = &[
+const NOTICE_EVENTS: &[&str] = &[
     "cancelled_by_buyer",
     "cancelled_by_staff",
     "seats_lost",
@@ -24,7 +24,7 @@ const TOLD: &[&str] = &[
     "late_money_returned",
 ];
 /// Events with a notice about some seats.
-const TOLD_OF_SEATS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff", "difference_returned"];
+const SEAT_NOTICE_EVENTS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff", "difference_returned"];
 
 /// Sends the notice about a refund of the booking, or about all of it (0). An effect, performed at least once.
 pub(in crate::bookings) async fn send(
@@ -40,7 +40,8 @@ pub(in crate::bookings) async fn send(
     let mut connection = state.pg.acquire().await?;
     let refunds = refunds::of_booking(&mut connection, row.id).await?;
     let refund = refunds.into_iter().find(|refund| refund.number.cast_unsigned() == number);
-    let last = last_event(&mut connection, row.id, if number == 0 { TOLD } else { TOLD_OF_SEATS }).await?;
+    let last =
+        last_event(&mut connection, row.id, if number == 0 { NOTICE_EVENTS } else { SEAT_NOTICE_EVENTS }).await?;
     let moved = if row.machine.money == MoneyState::Moved { moved_to(&mut connection, row.id).await? } else { None };
     drop(connection);
     let (event, from, reason) = last.unwrap_or_default();
@@ -159,8 +160,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_notice_has_a_headline_and_says_why() {
-        for event in TOLD {
+    fn every_notice_has_a_headline_and_a_reason() {
+        for event in NOTICE_EVENTS {
             let (headline, paragraphs) = whole_words(event, None, "Because.");
             assert!(!headline.is_empty() && !paragraphs[0].is_empty(), "{event}");
         }

@@ -1,8 +1,8 @@
 //! Declined payments: recorded for the fraud rule, and to keep the hold for another card.
 //!
-//! A declined payment ends its booking, and the hold continues under another id ([`Kept`]): the buyer pays for a new
-//! booking with the next card, and the seats are never free in between. The transaction of the move stores the new
-//! hold id in the decline's row; the effect that releases the seats calls the lock store
+//! A declined payment ends its booking, and the hold continues under another id ([`HoldAfterDecline`]): the buyer pays
+//! for a new booking with the next card, and the seats are never free in between. The transaction of the move stores
+//! the new hold id in the decline's row; the effect that releases the seats calls the lock store
 //! ([`crate::bookings::released`]). No hold is kept for a payer who cancelled the payment, for a hold with
 //! [`MAX_DECLINES_OF_HOLD`], or for a buyer who must wait before the next payment.
 
@@ -30,7 +30,7 @@ const MIN_KEPT_MS: i64 = 2 * MINUTE_MS;
 
 /// A hold that continues after a declined payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bookings) struct Kept {
+pub(in crate::bookings) struct HoldAfterDecline {
     /// Its new id.
     pub(in crate::bookings) hold: Uuid,
     /// Its expiry.
@@ -96,14 +96,14 @@ pub(in crate::bookings) async fn note(
 pub(in crate::bookings) async fn kept(
     connection: &mut PgConnection,
     booking: Uuid,
-) -> Result<Option<Kept>, sqlx::Error> {
+) -> Result<Option<HoldAfterDecline>, sqlx::Error> {
     let found: Option<(Uuid, chrono::DateTime<chrono::Utc>)> = sqlx::query_as(
         "SELECT kept_as, kept_until FROM declined_payments WHERE booking_id = $1 AND kept_as IS NOT NULL",
     )
     .bind(booking)
     .fetch_optional(connection)
     .await?;
-    Ok(found.map(|(hold, until)| Kept { hold, until: from_utc(until) }))
+    Ok(found.map(|(hold, until)| HoldAfterDecline { hold, until: from_utc(until) }))
 }
 
 /// Returns the booking whose declined payment left this hold, if it is this owner's.

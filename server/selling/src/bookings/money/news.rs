@@ -5,8 +5,8 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::on_their_way::{self, Lost};
 use super::payment_rows::{self, GatewayRole};
+use super::pending_refunds::{self, FailedRefund};
 use super::{declines, refunds};
 use crate::bookings::checkout::create::unmoved;
 use crate::bookings::checkout::instruments::PaidWith;
@@ -26,16 +26,16 @@ pub async fn payment_news(state: &SellingState, news: PaymentNews) -> Result<New
     // Most webhooks report a success and are batched; the others are rare.
     if state.selling_settings.commits == CommitMode::Interactive || !matches!(news.kind, NewsKind::Succeeded { .. }) {
         // Boxed, so that batched webhooks need no room for a transaction of their own.
-        return Box::pin(retried(|| hear_one(state, &news))).await;
+        return Box::pin(retried(|| apply_one(state, &news))).await;
     }
-    match state.commits.ask(state, Work::Hear(news)).await? {
-        Done::Heard(outcome) => Ok(outcome),
+    match state.commits.ask(state, Work::ApplyWebhook(news)).await? {
+        Done::WebhookApplied(outcome) => Ok(outcome),
         other => Err(Problem::internal(&format!("a webhook came to {other:?}"))),
     }
 }
 
-/// Applies one webhook in a transaction of its own.
-pub(in crate::bookings) async fn hear_one(state: &SellingState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
+/// Applies one webhook in a separate transaction.
+pub(in crate::bookings) async fn apply_one(state: &SellingState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
     let now = state.clock.now();
     let mut connection = state.pg.acquire().await?;
     // The usual duplicate costs one query and waits for no lock.
@@ -73,23 +73,25 @@ async fn apply(
     instrument: Option<&PaidWith>,
     now: Timestamp,
 ) -> Result<NewsOutcome, Problem> {
-    let told = causes::WEBHOOK.reason.to_owned();
+    let default_reason = causes::WEBHOOK.reason.to_owned();
     let (event, noted, reason) = match &news.kind {
         NewsKind::Succeeded { amount } if *amount != row.machine.total => {
             let reason = another_amount(row.machine.total, *amount);
             (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), reason)
         }
-        NewsKind::Succeeded { amount } => (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), told),
+        NewsKind::Succeeded { amount } => {
+            (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), default_reason)
+        }
         NewsKind::Failed { why: Some(why) } => (Event::PaymentFailed, Some("failed"), causes::said_no(why)),
-        NewsKind::Failed { why: None } => (Event::PaymentFailed, Some("failed"), told),
-        NewsKind::Voided => (Event::PaymentVoided, Some("voided"), told),
-        NewsKind::RefundSettled { number: None } => (Event::RefundSettled, None, told),
+        NewsKind::Failed { why: None } => (Event::PaymentFailed, Some("failed"), default_reason),
+        NewsKind::Voided => (Event::PaymentVoided, Some("voided"), default_reason),
+        NewsKind::RefundSettled { number: None } => (Event::RefundSettled, None, default_reason),
         NewsKind::RefundSettled { number: Some(number) } => {
-            return on_their_way::arrived(tx, row, *number, now).await.map_err(unmoved);
+            return pending_refunds::settle_arrived(tx, row, *number, now).await.map_err(unmoved);
         }
         NewsKind::RefundFailed { refund, number, why } => {
-            let lost = Lost { gateway: news.gateway, refund, number: number.unwrap_or(0), why };
-            return on_their_way::came_back(tx, row, &lost, now).await.map_err(unmoved);
+            let lost = FailedRefund { gateway: news.gateway, refund, number: number.unwrap_or(0), why };
+            return pending_refunds::park_failed(tx, row, &lost, now).await.map_err(unmoved);
         }
     };
     if matches!(news.kind, NewsKind::RefundSettled { .. }) && refunds::has_parts(tx, news.booking).await? {
@@ -125,8 +127,8 @@ async fn from_gateway_left(
     now: Timestamp,
 ) -> Result<NewsOutcome, Problem> {
     if let NewsKind::RefundFailed { refund, why, .. } = &news.kind {
-        let lost = Lost { gateway: news.gateway, refund, number: 0, why };
-        return on_their_way::came_back_to_left(tx, row, &lost, now).await.map_err(unmoved);
+        let lost = FailedRefund { gateway: news.gateway, refund, number: 0, why };
+        return pending_refunds::park_failed_at_left(tx, row, &lost, now).await.map_err(unmoved);
     }
     let NewsKind::Succeeded { amount } = news.kind else { return Ok(NewsOutcome::Ignored) };
     tracing::error!(booking = %news.booking, gateway = news.gateway, %amount, "a gateway that {} had left has charged it", news.booking);

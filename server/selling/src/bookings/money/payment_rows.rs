@@ -13,11 +13,11 @@ use platform::clock::to_utc;
 
 /// The origin of a charge request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bookings) enum Ask {
+pub(in crate::bookings) enum ChargeOrigin {
     /// The request that submitted the payment: counted when the payment's row was written. Once per booking.
     First,
     /// Any other: counted before it is sent.
-    Again,
+    Repeat,
 }
 
 /// The gateway that charges a booking.
@@ -42,11 +42,11 @@ impl Route {
 pub(in crate::bookings) async fn route_to_ask(
     tx: &mut PgConnection,
     booking: Uuid,
-    ask: Ask,
+    ask: ChargeOrigin,
 ) -> Result<Option<Route>, sqlx::Error> {
     match ask {
-        Ask::First => route(tx, booking).await,
-        Ask::Again => {
+        ChargeOrigin::First => route(tx, booking).await,
+        ChargeOrigin::Repeat => {
             sqlx::query_as(
                 "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
                  RETURNING gateway, gateway_ref, payment_token",

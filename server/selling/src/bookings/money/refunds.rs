@@ -13,12 +13,12 @@ use domain::time::Timestamp;
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
-use super::asking;
-use super::on_their_way::{self, Lost};
+use super::gateway_calls;
+use super::pending_refunds::{self, FailedRefund};
 use crate::bookings::effects::EffectError;
+use crate::bookings::history;
 use crate::bookings::moves::{self, Cause, MoveError};
 use crate::bookings::sql::{self, BookingRow};
-use crate::bookings::story;
 use crate::{SellingState, outbox};
 use payments::RefundAnswer;
 use platform::clock::to_utc;
@@ -169,8 +169,8 @@ pub(in crate::bookings) async fn perform(
     let known = of_booking(&mut tx, row.id).await?;
     let was_settled = known.iter().any(|refund| refund.number.cast_unsigned() == number && refund.settled_at.is_some());
     // A refund that failed after it was settled is resent when a person decides so.
-    if was_settled && !on_their_way::has_failed(&mut tx, row.id, number).await? {
-        on_their_way::is_over(&mut tx, row.id, number).await?;
+    if was_settled && !pending_refunds::has_failed(&mut tx, row.id, number).await? {
+        pending_refunds::end_wait(&mut tx, row.id, number).await?;
         tx.commit().await?;
         return Ok(());
     }
@@ -181,13 +181,13 @@ pub(in crate::bookings) async fn perform(
     let charged = charged_as(&mut tx, row.id).await?;
     tx.commit().await?;
     if amount.minor > 0 {
-        let (gateway, answer) = asking::refund(state, (row.id, number), charged, amount).await?;
+        let (gateway, answer) = gateway_calls::refund(state, (row.id, number), charged, amount).await?;
         match answer {
             RefundAnswer::Settled => {}
-            RefundAnswer::Pending => return on_their_way::wait(state, row.id, number).await,
+            RefundAnswer::Pending => return pending_refunds::schedule_check(state, row.id, number).await,
             RefundAnswer::Failed { refund, why } => {
-                let lost = Lost { gateway: &gateway, refund: &refund, number, why: &why };
-                return on_their_way::hear(state, row.id, &lost).await;
+                let lost = FailedRefund { gateway: &gateway, refund: &refund, number, why: &why };
+                return pending_refunds::record_failure(state, row.id, &lost).await;
             }
         }
     }
@@ -242,7 +242,7 @@ pub(in crate::bookings) async fn settle(
     let first = mark_settled(tx, row.id, number, now).await?;
     if number > 0 {
         if first {
-            story::note(tx, row, "part_refund_settled", cause, now).await?;
+            history::note(tx, row, "part_refund_settled", cause, now).await?;
         }
         return Ok(());
     }
@@ -271,7 +271,7 @@ pub(in crate::bookings) async fn mark_settled(
     number: u32,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    on_their_way::reached(tx, booking, number).await?;
+    pending_refunds::mark_received(tx, booking, number).await?;
     if number == 0 {
         sql::note_refund(tx, booking, "settled", None, now).await?;
     }

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{asking, payment_rows};
+use super::{gateway_calls, payment_rows};
 use crate::bookings::effects::{self, EffectError};
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
@@ -28,7 +28,7 @@ const LEASE_MS: i64 = 60 * SECOND_MS;
 /// Checks of one round; the next round starts within a second.
 const MAX_PER_ROUND: i64 = 100;
 /// Concurrent checks.
-const SIDE_BY_SIDE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 
 /// A check that is due.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -64,7 +64,7 @@ pub(in crate::bookings) async fn check_due(state: &SellingState) -> Result<bool,
     let due = take(state, state.clock.now()).await?;
     let is_full = due.len() as i64 == MAX_PER_ROUND;
     futures::stream::iter(due)
-        .for_each_concurrent(SIDE_BY_SIDE, async |due| {
+        .for_each_concurrent(MAX_CONCURRENT, async |due| {
             if let Err(cause) = check(state, &due).await {
                 let Due { booking_id, gateway, .. } = &due;
                 tracing::warn!(booking = %booking_id, gateway, %cause, "a payment of {booking_id} that was unknown is checked again later");
@@ -91,14 +91,15 @@ async fn take(state: &SellingState, now: Timestamp) -> Result<Vec<Due>, sqlx::Er
 
 async fn check(state: &SellingState, due: &Due) -> Result<(), EffectError> {
     let booking = due.booking_id;
-    let (answer, is_current) = asking::void_at(state, booking, &due.gateway).await?;
+    let (answer, is_current) = gateway_calls::void_at(state, booking, &due.gateway).await?;
     match answer {
         VoidAnswer::Unknown => return Ok(plan_next(state, due).await?),
         VoidAnswer::Voided => {}
         VoidAnswer::AlreadyCharged(amount) => {
             tracing::warn!(%booking, gateway = due.gateway, %amount, "a payment of {booking} that the gateway had not known was charged");
             if is_current {
-                effects::learn(state, booking, &PaymentStatus::Succeeded { amount }, None, "reconciler").await?;
+                effects::record_status(state, booking, &PaymentStatus::Succeeded { amount }, None, "reconciler")
+                    .await?;
                 telemetry::rescued();
             } else {
                 send_back(state, booking, &due.gateway).await?;
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_payment_is_voided_after_ten_minutes_an_hour_and_a_day_and_then_no_more() {
+    fn an_unknown_payment_is_voided_again_after_ten_minutes_an_hour_and_a_day() {
         let since = Timestamp(1_000);
         let at = |checks, after_ms| next_check(since, checks, since.plus_ms(after_ms)).map(|at| at.since(since));
         assert_eq!(at(0, MINUTE_MS), Some(10 * MINUTE_MS));

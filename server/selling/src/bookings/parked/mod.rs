@@ -14,11 +14,11 @@ use sqlx::{PgConnection, PgPool};
 pub(super) use self::endpoints::routes;
 use super::cancel::reason_of;
 use super::checkout::create::unmoved;
+use super::history;
 use super::ledger;
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
-use super::story;
 use crate::{SellingState, outbox};
 use http::Problem;
 use http::idempotency::{Answer, Intent};
@@ -198,7 +198,7 @@ async fn decide(
     }
     let words = format!("{}: {reason}", outbox::effect_name(effect));
     let cause = Cause { actor: "staff", reason: &words };
-    let row = story::note(tx, &row, decision.event(), cause, now).await.map_err(unmoved)?;
+    let row = history::note(tx, &row, decision.event(), cause, now).await.map_err(unmoved)?;
     if decision == Decision::Settle {
         follow(tx, &row, effect, cause, now).await.map_err(unmoved)?;
     }
@@ -229,7 +229,7 @@ async fn decide_difference(
         Decision::Retry => "ledger_compared_again",
         Decision::Settle => "ledger_settled",
     };
-    let row = story::note(tx, &row, event, Cause { actor: "staff", reason: &words }, now).await.map_err(unmoved)?;
+    let row = history::note(tx, &row, event, Cause { actor: "staff", reason: &words }, now).await.map_err(unmoved)?;
     Ok(row.reference)
 }
 

@@ -8,7 +8,7 @@ use platform::clock::to_utc;
 
 /// Returns the bookings that only wait for time to pass: held and not paid in time, or paid before `left_behind` and
 /// neither sold nor refunded since.
-pub(super) async fn ours(
+pub(super) async fn bookings(
     pg: &PgPool,
     now: Timestamp,
     left_behind: Timestamp,
@@ -28,7 +28,7 @@ pub(super) async fn ours(
 }
 
 /// Tries to lock the booking; `false` when another transaction has it locked.
-pub(super) async fn is_free(tx: &mut PgConnection, id: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn try_lock_booking(tx: &mut PgConnection, id: Uuid) -> Result<bool, sqlx::Error> {
     let taken: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(id)
         .fetch_optional(tx)
@@ -38,7 +38,7 @@ pub(super) async fn is_free(tx: &mut PgConnection, id: Uuid) -> Result<bool, sql
 
 /// A payment whose gateway is to be asked.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(super) struct Unheard {
+pub(super) struct SilentPayment {
     /// The booking of the payment.
     #[sqlx(rename = "booking_id")]
     pub(super) booking: Uuid,
@@ -48,7 +48,7 @@ pub(super) struct Unheard {
 
 /// Thresholds: payments without news since these times are picked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Since {
+pub(super) struct SilenceThresholds {
     /// For a booking that has not expired.
     pub(super) pending: Timestamp,
     /// For an expired booking.
@@ -57,7 +57,7 @@ pub(super) struct Since {
 
 /// A filter of gateways.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Of<'a> {
+pub(super) enum GatewayFilter<'a> {
     /// All but these.
     AllBut(&'a [String]),
     /// Only this one.
@@ -69,13 +69,13 @@ pub(super) enum Of<'a> {
 pub(super) async fn payments(
     pg: &PgPool,
     now: Timestamp,
-    since: Since,
-    of: Of<'_>,
+    since: SilenceThresholds,
+    of: GatewayFilter<'_>,
     limit: usize,
-) -> Result<Vec<Unheard>, sqlx::Error> {
+) -> Result<Vec<SilentPayment>, sqlx::Error> {
     let (but, only) = match of {
-        Of::AllBut(gateways) => (gateways, None),
-        Of::Only(gateway) => (&[][..], Some(gateway)),
+        GatewayFilter::AllBut(gateways) => (gateways, None),
+        GatewayFilter::Only(gateway) => (&[][..], Some(gateway)),
     };
     sqlx::query_as(
         "UPDATE payments payment SET updated_at = $1
@@ -100,7 +100,7 @@ pub(super) async fn payments(
 }
 
 /// Marks a pending payment as having no news since `unheard_since`.
-pub(super) async fn hurry(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn mark_due(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2")
         .bind(booking)
         .bind(to_utc(unheard_since))

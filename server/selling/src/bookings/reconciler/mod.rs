@@ -2,16 +2,16 @@
 //!
 //! - held and not paid in time: expired, its seats freed;
 //! - paid and neither sold nor refunded: settled, as the request would have done without a crash;
-//! - refunded and not settled for hours: the relay asks for the state of the refund (`money::on_their_way`);
+//! - refunded and not settled for hours: the relay asks for the state of the refund (`money::pending_refunds`);
 //! - being paid without news for a while: the gateway is asked. While it does not answer, it is asked at
-//!   growing intervals ([`rest`]), and nothing is decided: the outcome is unknown;
+//!   growing intervals ([`backoff`]), and nothing is decided: the outcome is unknown;
 //! - voided at a gateway that did not know the payment: voided again for a day (`money::unknown_voids`).
 //!
 //! No work is done twice: an unpaid booking is locked or skipped, and a call to a
 //! gateway is recorded before it is made, in the statement that picks it ([`due`]).
 
+mod backoff;
 mod due;
-mod rest;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,15 +22,15 @@ use futures::StreamExt;
 use uuid::Uuid;
 
 use super::effects::{self, EffectError};
-use super::money::{asking, on_their_way, unknown_voids};
+use super::money::{gateway_calls, pending_refunds, unknown_voids};
 use super::moves::{self, Cause};
 use super::sql;
 use crate::{SellingState, outbox};
-use due::Unheard;
+use backoff::Backoffs;
+use due::SilentPayment;
 use payments::PaymentStatus;
 use platform::background::Rounds;
 use platform::{ids, telemetry};
-use rest::Rests;
 
 /// Interval of rounds for due bookings.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ const ASK_OVERDUE_AFTER_MS: i64 = 12 * SECOND_MS;
 /// the payment.
 const LEFT_BEHIND_AFTER_MS: i64 = 5 * SECOND_MS;
 /// Bookings that each watch processes concurrently; all watches together take fewer than the default connections.
-const SIDE_BY_SIDE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 /// Bookings processed in one round. The next follows at once while there are more.
 const MAX_PER_ROUND: usize = 100;
 
@@ -66,20 +66,20 @@ enum Watch {
 /// # Errors
 /// When the database fails; then the payment is asked about in its turn.
 pub async fn ask_soon(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
-    due::hurry(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
+    due::mark_due(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
 }
 
 /// Runs until the server stops.
 pub async fn reconcile_forever(state: SellingState) {
-    let rests = Mutex::default();
+    let backoffs = Mutex::default();
     tokio::join!(
-        watch(&state, Watch::Ours, &rests),
-        watch(&state, Watch::TheGateways, &rests),
-        watch(&state, Watch::UnknownVoids, &rests)
+        watch(&state, Watch::Ours, &backoffs),
+        watch(&state, Watch::TheGateways, &backoffs),
+        watch(&state, Watch::UnknownVoids, &backoffs)
     );
 }
 
-async fn watch(state: &SellingState, what: Watch, rests: &Mutex<Rests>) {
+async fn watch(state: &SellingState, what: Watch, backoffs: &Mutex<Backoffs>) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     let mut was_full = false;
     while !state.stop.is_cancelled() {
@@ -88,11 +88,11 @@ async fn watch(state: &SellingState, what: Watch, rests: &Mutex<Rests>) {
         }
         let looked_at = match what {
             Watch::Ours => settle_ours(state).await,
-            Watch::TheGateways => ask_gateways(state, rests).await,
+            Watch::TheGateways => ask_gateways(state, backoffs).await,
             Watch::UnknownVoids => unknown_voids::check_due(state).await,
         };
         was_full = looked_at.unwrap_or_else(|cause| {
-            tracing::warn!(%cause, ?what, "the reconciler could not look for due bookings");
+            tracing::warn!(%cause, ?what, "reading due bookings failed");
             false
         });
     }
@@ -100,16 +100,16 @@ async fn watch(state: &SellingState, what: Watch, rests: &Mutex<Rests>) {
 
 /// Finishes due bookings without calling a gateway. True if there may be more.
 async fn settle_ours(state: &SellingState) -> Result<bool, sqlx::Error> {
-    on_their_way::look_again(state).await?;
+    pending_refunds::enqueue_due_checks(state).await?;
     let now = state.clock.now();
-    let due = due::ours(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
+    let due = due::bookings(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
     let failures = std::sync::atomic::AtomicUsize::new(0);
     let is_full = due.len() == MAX_PER_ROUND;
     futures::stream::iter(due)
-        .for_each_concurrent(SIDE_BY_SIDE, async |booking| {
+        .for_each_concurrent(MAX_CONCURRENT, async |booking| {
             if let Err(cause) = settle(state, booking).await {
                 failures.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                tracing::warn!(%booking, %cause, "booking {booking} could not be settled yet");
+                tracing::warn!(%booking, %cause, "settling booking {booking} failed; it is retried");
             }
         })
         .await;
@@ -122,13 +122,13 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
     effects::load_show_of(state, booking).await?;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
-    if !due::is_free(&mut tx, booking).await? {
+    if !due::try_lock_booking(&mut tx, booking).await? {
         return Ok(());
     }
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     match row.machine.state {
         BookingState::Created | BookingState::SeatsLocked => {
-            effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, None, now).await?;
+            effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, TIMED_OUT, None, now).await?;
         }
         BookingState::PaymentSucceeded => {
             let show = state.catalogue.known_show(row.show_id).await?;
@@ -146,56 +146,58 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
     Ok(())
 }
 
-const ITS_TIME_WAS_OVER: Cause<'static> = Cause { actor: "reconciler", reason: "Its time was over." };
+const TIMED_OUT: Cause<'static> = Cause { actor: "reconciler", reason: "Its time was over." };
 
 /// Asks gateways about payments without news. True if there may be more.
-async fn ask_gateways(state: &SellingState, rests: &Mutex<Rests>) -> Result<bool, sqlx::Error> {
+async fn ask_gateways(state: &SellingState, backoffs: &Mutex<Backoffs>) -> Result<bool, sqlx::Error> {
     let now = state.clock.now();
-    let (doubted, to_be_tried) = {
-        let rests = rests.lock().unwrap_or_else(PoisonError::into_inner);
-        (rests.all(), rests.over(Instant::now()))
+    let (failing, ready) = {
+        let backoffs = backoffs.lock().unwrap_or_else(PoisonError::into_inner);
+        (backoffs.failing(), backoffs.ready(Instant::now()))
     };
-    let since = due::Since { pending: now.plus_ms(-ASK_AFTER_MS), overdue: now.plus_ms(-ASK_OVERDUE_AFTER_MS) };
-    let mut due = due::payments(&state.pg, now, since, due::Of::AllBut(&doubted), MAX_PER_ROUND).await?;
+    let since =
+        due::SilenceThresholds { pending: now.plus_ms(-ASK_AFTER_MS), overdue: now.plus_ms(-ASK_OVERDUE_AFTER_MS) };
+    let mut due = due::payments(&state.pg, now, since, due::GatewayFilter::AllBut(&failing), MAX_PER_ROUND).await?;
     let is_full = due.len() == MAX_PER_ROUND;
-    for gateway in &to_be_tried {
+    for gateway in &ready {
         // One call probes if the gateway is back.
-        due.extend(due::payments(&state.pg, now, since, due::Of::Only(gateway), 1).await?);
+        due.extend(due::payments(&state.pg, now, since, due::GatewayFilter::Only(gateway), 1).await?);
     }
     // Concurrently: one slow answer of a gateway must not delay the others.
     futures::stream::iter(due)
-        .for_each_concurrent(SIDE_BY_SIDE, async |payment| {
-            if let Err(cause) = ask(state, &payment, rests).await {
+        .for_each_concurrent(MAX_CONCURRENT, async |payment| {
+            if let Err(cause) = ask(state, &payment, backoffs).await {
                 let booking = payment.booking;
-                tracing::warn!(%booking, %cause, "booking {booking} could not be settled yet");
+                tracing::warn!(%booking, %cause, "settling booking {booking} failed; it is retried");
             }
         })
         .await;
     Ok(is_full)
 }
 
-async fn ask(state: &SellingState, payment: &Unheard, rests: &Mutex<Rests>) -> Result<(), EffectError> {
+async fn ask(state: &SellingState, payment: &SilentPayment, backoffs: &Mutex<Backoffs>) -> Result<(), EffectError> {
     if state.gateways.named(&payment.gateway).is_none() {
-        tracing::error!(booking = %payment.booking, gateway = payment.gateway, "a payment waits at a gateway that is not configured");
+        tracing::error!(booking = %payment.booking, gateway = payment.gateway, "a payment is pending at a gateway that is not configured");
         return Ok(());
     }
     let mark = |answered: bool| {
-        let mut rests = rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut backoffs = backoffs.lock().unwrap_or_else(PoisonError::into_inner);
         if answered {
-            rests.answered(&payment.gateway);
+            backoffs.answered(&payment.gateway);
         } else {
-            rests.failed(&payment.gateway, Instant::now(), ids::jitter);
+            backoffs.failed(&payment.gateway, Instant::now(), ids::jitter);
         }
     };
     // Picked before the gateway's first failure in this round: it is skipped now and picked again later.
-    if rests.lock().unwrap_or_else(PoisonError::into_inner).is_resting(&payment.gateway, Instant::now()) {
+    if backoffs.lock().unwrap_or_else(PoisonError::into_inner).is_backing_off(&payment.gateway, Instant::now()) {
         return Ok(());
     }
-    let answer = asking::status(state, payment.booking).await;
+    let answer = gateway_calls::status(state, payment.booking).await;
     mark(answer.is_ok());
     match answer? {
         Some(known) if !matches!(known.status, PaymentStatus::Pending { .. }) => {
-            effects::learn(state, payment.booking, &known.status, Some(&known.gateway_ref), "reconciler").await?;
+            effects::record_status(state, payment.booking, &known.status, Some(&known.gateway_ref), "reconciler")
+                .await?;
             // Its webhook never came: only this call found the payment.
             if matches!(known.status, PaymentStatus::Succeeded { .. }) {
                 telemetry::rescued();
@@ -211,7 +213,7 @@ async fn time_out(state: &SellingState, booking: Uuid) -> Result<(), EffectError
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    if effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, None, now).await? {
+    if effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, TIMED_OUT, None, now).await? {
         tx.commit().await?;
         outbox::wake(state);
     }

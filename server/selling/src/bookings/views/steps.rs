@@ -37,33 +37,33 @@ pub(in crate::bookings) fn steps(
 ) -> Vec<StepView> {
     let mut steps: Vec<(Timestamp, StepWords)> = Vec::new();
     // A refund at a gateway that the booking had left failed: the buyer never saw that payment.
-    let told = |event: &EventRow| event.event != "refund_failed" || !refunds.is_empty();
-    for (event, seats) in events.iter().zip(given_back(events, refunds)).filter(|(event, _)| told(event)) {
-        if let Some(told) = of_event(event, &seats) {
-            steps.push((from_utc(event.at), told));
+    let is_visible = |event: &EventRow| event.event != "refund_failed" || !refunds.is_empty();
+    for (event, seats) in events.iter().zip(given_back(events, refunds)).filter(|(event, _)| is_visible(event)) {
+        if let Some(step) = of_event(event, &seats) {
+            steps.push((from_utc(event.at), step));
         }
     }
     for refund in refunds.iter().filter(|refund| refund.amount_minor > 0) {
         let amount = Money::new(refund.amount_minor, currency);
-        let told = |step, words: String| StepWords { amount: Some(amount), ..StepWords::new(step, words) };
-        let asked = told("refunding", format!("{amount} on its way back to you"));
+        let refund_step = |step, words: String| StepWords { amount: Some(amount), ..StepWords::new(step, words) };
+        let asked = refund_step("refunding", format!("{amount} on its way back to you"));
         steps.push((from_utc(refund.requested_at), asked));
         if let Some(at) = refund.settled_at {
-            steps.push((from_utc(at), told("refunded", format!("{amount} paid back"))));
+            steps.push((from_utc(at), refund_step("refunded", format!("{amount} paid back"))));
         }
     }
     // A stable sort: events of the same instant stay in the order they were written.
     steps.sort_by_key(|(at, _)| *at);
-    let view = |(at, told): (Timestamp, StepWords)| StepView {
-        step: told.step.to_owned(),
-        words: told.words,
+    let view = |(at, texts): (Timestamp, StepWords)| StepView {
+        step: texts.step.to_owned(),
+        words: texts.words,
         at: rfc3339(at),
         at_local: show.local(at),
         at_theatre: show.local_iso(at),
-        amount: told.amount,
-        seats: told.seats,
-        note: told.note,
-        why: told.why.map(str::to_owned),
+        amount: texts.amount,
+        seats: texts.seats,
+        note: texts.note,
+        why: texts.why.map(str::to_owned),
     };
     steps.into_iter().map(view).collect()
 }
@@ -97,10 +97,10 @@ impl StepWords {
 
     /// Builds the step of a failed payment from the gateway's reason.
     fn failed(reason: &str) -> Self {
-        let told = |why, words: &str| Self { why: Some(why), ..Self::new("failed", words) };
+        let with_cause = |why, words: &str| Self { why: Some(why), ..Self::new("failed", words) };
         match causes::why_no(reason) {
-            Some(CANCELLED_BY_PAYER) => told("stopped", "You stopped the payment"),
-            Some(why) if DECLINED_BY_BANK.contains(&why) => told("declined", "Your bank declined the card"),
+            Some(CANCELLED_BY_PAYER) => with_cause("stopped", "You stopped the payment"),
+            Some(why) if DECLINED_BY_BANK.contains(&why) => with_cause("declined", "Your bank declined the card"),
             _ => Self::new("failed", "The payment did not go through"),
         }
     }
@@ -114,35 +114,35 @@ impl StepWords {
 fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
     let is_over =
         [BookingState::Cancelled, BookingState::Expired].map(BookingState::as_str).contains(&event.to_state.as_str());
-    let told = |step, words: &str| Some(StepWords::new(step, words));
+    let plain = |step, words: &str| Some(StepWords::new(step, words));
     match event.event.as_str() {
-        "payment_submitted" => told("paying", "Payment begun"),
-        "payment_succeeded" if is_over => told("paid_late", "Your payment arrived, too late for this booking"),
-        "payment_succeeded" => told("paid", "Paid"),
-        "seats_sold" => told("issued", "Tickets issued"),
+        "payment_submitted" => plain("paying", "Payment begun"),
+        "payment_succeeded" if is_over => plain("paid_late", "Your payment arrived, too late for this booking"),
+        "payment_succeeded" => plain("paid", "Paid"),
+        "seats_sold" => plain("issued", "Tickets issued"),
         "seats_lost" => {
             let is_card = event.reason == causes::CARD_LIMIT.reason;
             Some(StepWords { why: is_card.then_some("card_limit"), ..StepWords::new("lost", &*event.reason) })
         }
         "payment_failed" => Some(StepWords::failed(&event.reason)),
-        "timed_out" => told("expired", "The time ran out"),
-        "cancelled_by_buyer" => told("cancelled", "Cancelled by you"),
+        "timed_out" => plain("expired", "The time ran out"),
+        "cancelled_by_buyer" => plain("cancelled", "Cancelled by you"),
         "cancelled_by_staff" => Some(StepWords::by_the_cinema("cancelled", &event.reason)),
         "part_cancelled_by_buyer" => {
-            let told = StepWords::new("part_cancelled", format!("{seats} cancelled by you"));
-            Some(StepWords { seats: Some(seats.to_owned()), ..told })
+            let step = StepWords::new("part_cancelled", format!("{seats} cancelled by you"));
+            Some(StepWords { seats: Some(seats.to_owned()), ..step })
         }
         "part_cancelled_by_staff" => Some(StepWords::by_the_cinema("part_cancelled", &event.reason)),
         "relocated" if event.actor == "staff" => {
-            let told = StepWords::new("relocated", format!("Moved to another screen. {}", event.reason));
-            Some(StepWords { note: Some(event.reason.clone()), ..told })
+            let step = StepWords::new("relocated", format!("Moved to another screen. {}", event.reason));
+            Some(StepWords { note: Some(event.reason.clone()), ..step })
         }
-        "relocated" => told("other_seats_taken", "You took the other seats"),
-        "refund_failed" => told("came_back", "The money came back to us, and somebody is looking at it"),
-        "effect_retried" if is_of_refund(event) => told("sent_again", "The money is being sent once more"),
-        "effect_settled" if is_of_refund(event) => told("paid_otherwise", "Paid back in another way"),
-        "exchanged" => told("moved", "Exchanged for another booking"),
-        "late_money_moved" => told("moved", "Your payment was used for a new booking"),
+        "relocated" => plain("other_seats_taken", "You took the other seats"),
+        "refund_failed" => plain("came_back", "The money came back to us, and somebody is looking at it"),
+        "effect_retried" if is_of_refund(event) => plain("sent_again", "The money is being sent once more"),
+        "effect_settled" if is_of_refund(event) => plain("paid_otherwise", "Paid back in another way"),
+        "exchanged" => plain("moved", "Exchanged for another booking"),
+        "late_money_moved" => plain("moved", "Your payment was used for a new booking"),
         _ => None,
     }
 }
@@ -170,51 +170,51 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_to_the_buyer_is_told_and_housekeeping_is_not() {
+    fn buyer_events_have_steps_and_internal_events_have_none() {
         let of_event = |name, to| of_event(&event(name, to), "C7, C8");
         assert_eq!(of_event("hold_taken", BookingState::SeatsLocked), None);
         assert_eq!(of_event("effect_retried", BookingState::Confirmed), None);
-        let part = of_event("part_cancelled_by_buyer", BookingState::Confirmed).expect("told");
+        let part = of_event("part_cancelled_by_buyer", BookingState::Confirmed).expect("a step");
         assert_eq!((part.step, part.words.as_str()), ("part_cancelled", "C7, C8 cancelled by you"));
         assert_eq!(part.seats.as_deref(), Some("C7, C8"));
-        let cinema = of_event("cancelled_by_staff", BookingState::Cancelled).expect("told");
+        let cinema = of_event("cancelled_by_staff", BookingState::Cancelled).expect("a step");
         assert!(cinema.words.contains("The seat is broken.") && cinema.note.is_some(), "{cinema:?}");
-        assert_eq!(of_event("refund_failed", BookingState::Cancelled).expect("told").step, "came_back");
-        let late = of_event("payment_succeeded", BookingState::Expired).expect("told");
+        assert_eq!(of_event("refund_failed", BookingState::Cancelled).expect("a step").step, "came_back");
+        let late = of_event("payment_succeeded", BookingState::Expired).expect("a step");
         assert_eq!(late.step, "paid_late");
     }
 
     #[test]
-    fn what_a_person_did_about_a_refund_is_told_and_about_the_map_is_not() {
-        let told = |name: &str, reason: &str| {
+    fn decisions_about_refunds_have_steps_and_those_about_the_map_have_none() {
+        let step_of = |name: &str, reason: &str| {
             let event = EventRow { reason: reason.to_owned(), ..event(name, BookingState::Cancelled) };
-            of_event(&event, "").map(|told| told.step)
+            of_event(&event, "").map(|step| step.step)
         };
-        assert_eq!(told("effect_retried", "refund: The bank is back."), Some("sent_again"));
-        assert_eq!(told("effect_settled", "refund_part: Paid back in cash."), Some("paid_otherwise"));
-        assert_eq!(told("effect_settled", "mark_booked: refund: no."), None);
+        assert_eq!(step_of("effect_retried", "refund: The bank is back."), Some("sent_again"));
+        assert_eq!(step_of("effect_settled", "refund_part: Paid back in cash."), Some("paid_otherwise"));
+        assert_eq!(step_of("effect_settled", "mark_booked: refund: no."), None);
     }
 
     #[test]
-    fn a_payment_that_failed_is_told_with_whose_doing_it_was_where_that_is_known() {
-        let told = |reason: &str| {
+    fn a_failed_payment_step_names_the_cause_if_known() {
+        let step_of = |reason: &str| {
             let event = EventRow { reason: reason.to_owned(), ..event("payment_failed", BookingState::Cancelled) };
-            let told = of_event(&event, "").expect("told");
-            (told.step, told.why, told.words)
+            let step = of_event(&event, "").expect("a step");
+            (step.step, step.why, step.words)
         };
         for why in ["card_declined", "bank_declined", "expired_card", "incorrect_cvc"] {
             let declined = ("failed", Some("declined"), "Your bank declined the card".to_owned());
-            assert_eq!(told(&format!("The gateway said no: {why}.")), declined, "as it is stored");
+            assert_eq!(step_of(&format!("The gateway said no: {why}.")), declined, "as it is stored");
         }
         let stopped = ("failed", Some("stopped"), "You stopped the payment".to_owned());
-        assert_eq!(told("The gateway said no: cancelled_by_payer."), stopped, "as it is stored");
-        let nobody_knows = ("failed", None, "The payment did not go through".to_owned());
-        assert_eq!(told(&causes::said_no("amount_invalid")), nobody_knows);
-        assert_eq!(told(causes::WEBHOOK.reason), nobody_knows);
+        assert_eq!(step_of("The gateway said no: cancelled_by_payer."), stopped, "as it is stored");
+        let unknown_cause = ("failed", None, "The payment did not go through".to_owned());
+        assert_eq!(step_of(&causes::said_no("amount_invalid")), unknown_cause);
+        assert_eq!(step_of(causes::WEBHOOK.reason), unknown_cause);
     }
 
     #[test]
-    fn each_part_has_the_seats_of_its_own_refund_whatever_they_are_called() {
+    fn each_part_has_the_seats_of_its_own_refund() {
         let refund = |number, seats: &[&str]| RefundRow {
             number,
             amount_minor: 100,

@@ -25,7 +25,7 @@ pub(in crate::waiting_list) async fn offering(tx: &mut PgConnection, show: Uuid)
 }
 
 /// Plans an offer for an entry; `false` when the entry has left the line.
-pub(in crate::waiting_list) async fn intend(
+pub(in crate::waiting_list) async fn plan_offer(
     tx: &mut PgConnection,
     entry: &Entry,
     number: i32,

@@ -1,6 +1,6 @@
 //! A queue whose items are served in batches by a bounded number of servers.
 //!
-//! The queue has no task of its own: a caller that joins while there are too few servers starts one, and a server
+//! The queue has no dedicated task: a caller that joins while there are too few servers starts one, and a server
 //! that finds the queue empty ends. The user of the queue bounds its length.
 
 use std::collections::VecDeque;
@@ -11,16 +11,16 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 /// A queue of work of one kind.
-pub(super) struct Line<T> {
+pub(super) struct BatchQueue<T> {
     state: Mutex<State<T>>,
     /// Notified when a whole batch waits.
     full: Notify,
-    terms: Terms,
+    limits: BatchLimits,
 }
 
 /// The batch size, wait and concurrency of a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+pub(super) struct BatchLimits {
     /// Maximum pieces in one batch.
     pub(super) batch: usize,
     /// Time the first piece of a batch waits for others.
@@ -34,10 +34,10 @@ struct State<T> {
     serving: usize,
 }
 
-impl<T> Line<T> {
-    pub(super) fn new(terms: Terms) -> Self {
+impl<T> BatchQueue<T> {
+    pub(super) fn new(limits: BatchLimits) -> Self {
         let state = State { waiting: VecDeque::new(), serving: 0 };
-        Self { state: Mutex::new(state), full: Notify::new(), terms }
+        Self { state: Mutex::new(state), full: Notify::new(), limits }
     }
 
     /// Adds a piece. `true`: one more server is needed, and the caller starts it.
@@ -45,10 +45,10 @@ impl<T> Line<T> {
     pub(super) fn join(&self, piece: T) -> bool {
         let mut state = self.lock();
         state.waiting.push_back((Instant::now(), piece));
-        if state.waiting.len() >= self.terms.batch {
+        if state.waiting.len() >= self.limits.batch {
             self.full.notify_one();
         }
-        let wanted = state.serving < self.terms.servers;
+        let wanted = state.serving < self.limits.servers;
         state.serving += usize::from(wanted);
         wanted
     }
@@ -60,14 +60,14 @@ impl<T> Line<T> {
 
     /// Returns the server that [`BatchQueue::join`] asked for.
     pub(super) fn server(&self) -> Server<'_, T> {
-        Server { line: self, has_ended: false }
+        Server { queue: self, has_ended: false }
     }
 
     async fn gather(&self) -> Option<Vec<T>> {
         let ripe_at = {
             let state = self.lock();
             let first = state.waiting.front().map(|(since, _)| *since);
-            first.filter(|_| state.waiting.len() < self.terms.batch).map(|since| since + self.terms.patience)
+            first.filter(|_| state.waiting.len() < self.limits.batch).map(|since| since + self.limits.patience)
         };
         if let Some(ripe_at) = ripe_at
             && ripe_at > Instant::now()
@@ -80,7 +80,7 @@ impl<T> Line<T> {
             state.serving -= 1;
             return None;
         }
-        let size = state.waiting.len().min(self.terms.batch);
+        let size = state.waiting.len().min(self.limits.batch);
         Some(state.waiting.drain(..size).map(|(_, piece)| piece).collect())
     }
 
@@ -91,8 +91,8 @@ impl<T> Line<T> {
 }
 
 /// A server of a queue. A server that panics frees its slot for another.
-pub(super) struct Server<'line, T> {
-    line: &'line Line<T>,
+pub(super) struct Server<'queue, T> {
+    queue: &'queue BatchQueue<T>,
     has_ended: bool,
 }
 
@@ -100,7 +100,7 @@ impl<T> Server<'_, T> {
     /// Returns the next batch: a whole one, or the pieces that came within the maximum wait of the first. `None`: the
     /// queue is empty, and this server has ended.
     pub(super) async fn gather(&mut self) -> Option<Vec<T>> {
-        let batch = self.line.gather().await;
+        let batch = self.queue.gather().await;
         self.has_ended = batch.is_none();
         batch
     }
@@ -109,7 +109,7 @@ impl<T> Server<'_, T> {
 impl<T> Drop for Server<'_, T> {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.line.lock().serving -= 1;
+            self.queue.lock().serving -= 1;
         }
     }
 }
@@ -118,36 +118,36 @@ impl<T> Drop for Server<'_, T> {
 mod tests {
     use super::*;
 
-    fn line(patience_ms: u64) -> Line<u32> {
-        Line::new(Terms { batch: 3, patience: Duration::from_millis(patience_ms), servers: 2 })
+    fn queue(patience_ms: u64) -> BatchQueue<u32> {
+        BatchQueue::new(BatchLimits { batch: 3, patience: Duration::from_millis(patience_ms), servers: 2 })
     }
 
     #[tokio::test]
-    async fn whoever_finds_too_few_servers_starts_one_and_they_end_when_nobody_waits() {
-        let line = line(0);
-        assert_eq!([line.join(1), line.join(2), line.join(3)], [true, true, false]);
-        let (mut one, mut other) = (line.server(), line.server());
+    async fn servers_start_up_to_the_limit_and_end_when_the_queue_is_empty() {
+        let queue = queue(0);
+        assert_eq!([queue.join(1), queue.join(2), queue.join(3)], [true, true, false]);
+        let (mut one, mut other) = (queue.server(), queue.server());
         assert_eq!(one.gather().await, Some(vec![1, 2, 3]));
         assert_eq!((one.gather().await, other.gather().await), (None, None));
-        assert!(line.join(4), "both have ended");
+        assert!(queue.join(4), "both have ended");
     }
 
     #[tokio::test]
-    async fn a_server_that_is_left_makes_room_for_another() {
-        let line = line(0);
-        assert_eq!([line.join(1), line.join(2)], [true, true]);
-        let (mut left, other) = (line.server(), line.server());
+    async fn a_dropped_server_frees_its_slot() {
+        let queue = queue(0);
+        assert_eq!([queue.join(1), queue.join(2)], [true, true]);
+        let (mut left, other) = (queue.server(), queue.server());
         assert_eq!(left.gather().await, Some(vec![1, 2]));
-        assert!(!line.join(3));
+        assert!(!queue.join(3));
         drop(left);
-        assert_eq!([line.join(4), line.join(5)], [true, false]);
-        assert_eq!(line.server().gather().await, Some(vec![3, 4, 5]), "nobody was forgotten");
+        assert_eq!([queue.join(4), queue.join(5)], [true, false]);
+        assert_eq!(queue.server().gather().await, Some(vec![3, 4, 5]), "no piece is lost");
         drop(other);
     }
 
     #[tokio::test]
-    async fn a_batch_leaves_when_it_is_whole_or_its_first_piece_has_waited_long_enough() {
-        let (slow, quick) = (line(60_000), line(5));
+    async fn a_batch_is_ready_when_full_or_after_the_maximum_wait() {
+        let (slow, quick) = (queue(60_000), queue(5));
         let _ = (slow.join(1), slow.join(2));
         let mut server = slow.server();
         let (batch, _) = tokio::join!(server.gather(), async { slow.join(3) });

@@ -10,46 +10,46 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::load::Locks;
+use super::load::LockMode;
 
 /// Period in which bookings are locked before they are read, after a version conflict, or in which all is read, after a
 /// duplicate: wasted batches are then a hundredth of the work at most.
-const WARY_FOR: Duration = Duration::from_secs(2);
+const CAUTION_PERIOD: Duration = Duration::from_secs(2);
 
 /// The times of the last conflicts.
 #[derive(Default)]
-pub(super) struct Rivals(Mutex<Met>);
+pub(super) struct Contention(Mutex<LastConflicts>);
 
 #[derive(Default)]
-struct Met {
+struct LastConflicts {
     moving: Option<Instant>,
     writing: Option<Instant>,
 }
 
-impl Rivals {
+impl Contention {
     /// Returns the lock mode for a batch that starts now.
-    pub(super) fn locks(&self, now: Instant) -> Locks {
-        let lately = |met: Option<Instant>| met.is_some_and(|met| now.saturating_duration_since(met) < WARY_FOR);
+    pub(super) fn lock_mode(&self, now: Instant) -> LockMode {
+        let lately = |met: Option<Instant>| met.is_some_and(|met| now.saturating_duration_since(met) < CAUTION_PERIOD);
         let met = self.lock();
         match (lately(met.moving), lately(met.writing)) {
-            (true, _) => Locks::Await,
-            (false, true) => Locks::Without,
-            (false, false) => Locks::Unread,
+            (true, _) => LockMode::ForUpdate,
+            (false, true) => LockMode::Unlocked,
+            (false, false) => LockMode::Cached,
         }
     }
 
     /// Records a version conflict: a booking moved between its read and its write.
-    pub(super) fn moved_on(&self, now: Instant) {
+    pub(super) fn record_version_conflict(&self, now: Instant) {
         self.lock().moving = Some(now);
     }
 
     /// Records a duplicate: a row that was assumed new existed.
-    pub(super) fn wrote_before(&self, now: Instant) {
+    pub(super) fn record_duplicate(&self, now: Instant) {
         self.lock().writing = Some(now);
     }
 
     // Held for one access, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Met> {
+    fn lock(&self) -> MutexGuard<'_, LastConflicts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -59,14 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bookings_are_locked_for_a_while_after_one_had_moved_on_and_read_after_something_was_not_new() {
-        let rivals = Rivals::default();
+    fn a_version_conflict_enables_locks_and_a_duplicate_enables_reads_for_a_while() {
+        let contention = Contention::default();
         let now = Instant::now();
-        assert_eq!(rivals.locks(now), Locks::Unread);
-        rivals.wrote_before(now);
-        assert_eq!(rivals.locks(now + WARY_FOR / 2), Locks::Without);
-        rivals.moved_on(now);
-        assert_eq!(rivals.locks(now + WARY_FOR / 2), Locks::Await);
-        assert_eq!(rivals.locks(now + WARY_FOR), Locks::Unread);
+        assert_eq!(contention.lock_mode(now), LockMode::Cached);
+        contention.record_duplicate(now);
+        assert_eq!(contention.lock_mode(now + CAUTION_PERIOD / 2), LockMode::Unlocked);
+        contention.record_version_conflict(now);
+        assert_eq!(contention.lock_mode(now + CAUTION_PERIOD / 2), LockMode::ForUpdate);
+        assert_eq!(contention.lock_mode(now + CAUTION_PERIOD), LockMode::Cached);
     }
 }

@@ -9,8 +9,8 @@ use domain::booking::BookingState;
 use domain::money::Money;
 use uuid::Uuid;
 
-use super::on_their_way::{self, Lost};
 use super::payment_rows::{self, Route};
+use super::pending_refunds::{self, FailedRefund};
 use super::unknown_voids;
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{self, BookingRow};
@@ -63,10 +63,10 @@ async fn switch(
         if !sql::update(&mut tx, &row, &row, now).await? {
             return Err(EffectError::LostRace);
         }
-        let told = BookingRow { version: row.version + 1, ..row };
+        let stepped = BookingRow { version: row.version + 1, ..row };
         let reason = format!("{from} did not take the payment; {to} is asked.");
-        let state_now = Some(told.machine.state);
-        sql::insert_event(&mut tx, &told, state_now, "gateway_changed", "system", &reason, now).await?;
+        let state_now = Some(stepped.machine.state);
+        sql::insert_event(&mut tx, &stepped, state_now, "gateway_changed", "system", &reason, now).await?;
         tx.commit().await?;
         outbox::wake(state);
         tracing::warn!(%booking, from, to, why, "booking {booking} is charged at another gateway");
@@ -117,7 +117,8 @@ pub(in crate::bookings) async fn refund(
     amount: Money,
 ) -> Result<(String, RefundAnswer), EffectError> {
     let route = route(state, charged).await?.ok_or(EffectError::NoBooking(charged))?;
-    let lost = on_their_way::lost(&mut *state.pg.acquire().await?, &route.gateway, booking, number).await?;
+    let lost =
+        pending_refunds::failed_attempts(&mut *state.pg.acquire().await?, &route.gateway, booking, number).await?;
     let gateway = gateway_named(state, &route.gateway)?;
     let answer = gateway.refund(&route.known(charged), amount, &refund_key(booking, number), &lost).await?;
     Ok((route.gateway, answer))
@@ -139,14 +140,14 @@ pub(in crate::bookings) async fn void_left(state: &SellingState, booking: Uuid) 
                 "never_asked"
             }
             VoidAnswer::AlreadyCharged(amount) => {
-                tracing::error!(%booking, gateway = name, "a gateway that booking {booking} had left has charged it; the money goes back");
-                let lost = on_their_way::lost(&mut *state.pg.acquire().await?, &name, booking, 0).await?;
+                tracing::error!(%booking, gateway = name, "a gateway that booking {booking} had left has charged it; it is refunded");
+                let lost = pending_refunds::failed_attempts(&mut *state.pg.acquire().await?, &name, booking, 0).await?;
                 // A pending refund that fails is reported by webhook, and parked then.
                 match gateway.refund(&known, amount, &refund_key(booking, 0), &lost).await? {
                     RefundAnswer::Settled | RefundAnswer::Pending => "refunded",
                     RefundAnswer::Failed { refund, why } => {
-                        let lost = Lost { gateway: &name, refund: &refund, number: 0, why: &why };
-                        on_their_way::hear_of_left(state, booking, &lost).await?;
+                        let lost = FailedRefund { gateway: &name, refund: &refund, number: 0, why: &why };
+                        pending_refunds::record_failure_at_left(state, booking, &lost).await?;
                         continue;
                     }
                 }

@@ -7,7 +7,7 @@ use domain::booking::Effect;
 use futures::StreamExt;
 use uuid::Uuid;
 
-use super::commits::{Found, as_they_stand};
+use super::commits::{BookingDetails, load_current};
 use super::effects::{EffectError, perform};
 use super::mails::ticket_mails;
 use crate::SellingState;
@@ -16,7 +16,7 @@ use seats::seat_locks::{MAX_PER_CALL, Sale, with_map};
 use tickets::{Ticket, TicketMail};
 
 /// Concurrent effects, mails included; half of the default connections to Postgres.
-const SIDE_BY_SIDE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 
 /// Performs effects of bookings and returns their outcomes in order.
 ///
@@ -24,7 +24,7 @@ const SIDE_BY_SIDE: usize = 8;
 pub async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
     let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
     let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
-    let mut found = as_they_stand(state, &ids).await;
+    let mut found = load_current(state, &ids).await;
     let mut outcomes: BTreeMap<usize, Result<(), EffectError>> = BTreeMap::new();
     let mut marks: BTreeMap<Uuid, Vec<(usize, Sale)>> = BTreeMap::new();
     let mut singly = Vec::new();
@@ -52,7 +52,7 @@ pub async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<R
             };
             (place, done)
         })
-        .buffer_unordered(SIDE_BY_SIDE);
+        .buffer_unordered(MAX_CONCURRENT);
     outcomes.extend(done.collect::<Vec<_>>().await);
     outcomes.into_values().collect()
 }
@@ -65,7 +65,7 @@ async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, Sale)]) -> Resu
 }
 
 /// Mails the tickets of a loaded booking.
-async fn ticket(state: &SellingState, found: &Found) -> Result<(), EffectError> {
+async fn ticket(state: &SellingState, found: &BookingDetails) -> Result<(), EffectError> {
     let show = state.catalogue.known_show(found.row.show_id).await?;
     ticket_mails::send(state, &show, &found.row, seats(found)).await
 }
@@ -73,7 +73,7 @@ async fn ticket(state: &SellingState, found: &Found) -> Result<(), EffectError> 
 /// Returns the mails with these tickets of a loaded booking.
 pub(super) async fn mails_of(
     state: &SellingState,
-    found: &Found,
+    found: &BookingDetails,
     tickets: &[Ticket],
 ) -> Result<Vec<TicketMail>, EffectError> {
     let show = state.catalogue.known_show(found.row.show_id).await?;
@@ -81,6 +81,6 @@ pub(super) async fn mails_of(
 }
 
 /// Returns label and category of each seat.
-fn seats(found: &Found) -> Vec<(String, String)> {
+fn seats(found: &BookingDetails) -> Vec<(String, String)> {
     found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect()
 }

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 
 use super::{Plan, Planned};
 use crate::bookings::checkout::create::unmoved;
-use crate::bookings::commits::load::Found;
+use crate::bookings::commits::load::BookingDetails;
 use crate::bookings::commits::writes::EventLine;
 use crate::bookings::commits::{Checkout, Done, NewBooking, Submission};
 use crate::bookings::moves::{MoveError, causes};
@@ -18,13 +18,13 @@ use http::Problem;
 use http::idempotency::Answer;
 
 /// A new booking after its first step, with its history.
-struct Made {
+struct CreatedBooking {
     row: BookingRow,
     lines: Vec<SeatLine>,
-    story: [EventLine; 2],
+    history: [EventLine; 2],
 }
 
-impl Made {
+impl CreatedBooking {
     fn of(show: &Show, new: &NewBooking, now: Timestamp) -> Result<Self, Problem> {
         let mut row = new.row.clone();
         let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
@@ -37,16 +37,16 @@ impl Made {
         row.version += 1;
         let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
         let lines = row.seats.iter().map(|seat| show.line(*seat)).collect();
-        Ok(Self { row, lines, story: [created, held] })
+        Ok(Self { row, lines, history: [created, held] })
     }
 }
 
 impl Plan {
     pub(super) fn create(&mut self, place: usize, checkout: &Checkout) -> Planned {
         if !self.can_make(&checkout.new) || !self.take_key(&checkout.intent) {
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         }
-        let made = match Made::of(&checkout.show, &checkout.new, self.now) {
+        let made = match CreatedBooking::of(&checkout.show, &checkout.new, self.now) {
             Ok(made) => made,
             Err(refused) => return Planned::Refused(refused),
         };
@@ -63,10 +63,10 @@ impl Plan {
     /// Plans a checkout and its payment in one request: the booking is written in its final state.
     pub(super) fn submit_new(&mut self, place: usize, submission: &Submission, new: &NewBooking) -> Planned {
         if !self.can_make(new) || self.is_claimed(&new.row) {
-            return Planned::Apart;
+            return Planned::NeedsOwnTransaction;
         }
         let event = Event::PaymentSubmitted { until: submission.until };
-        let made = Made::of(&submission.show, new, self.now);
+        let made = CreatedBooking::of(&submission.show, new, self.now);
         let made = made.and_then(|made| match step(made.row.machine, event, self.now) {
             Ok(_) => Ok(made),
             Err(why) => Err(unmoved(MoveError::Refused(why))),
@@ -75,7 +75,7 @@ impl Plan {
             Ok(made) => self.make(place, made),
             Err(refused) => return Planned::Refused(refused),
         }
-        let taken = self.take(place, new.row.id, event, causes::PRESSED_PAY);
+        let taken = self.apply_step(place, new.row.id, event, causes::PRESSED_PAY);
         assert!(taken.is_ok(), "it was tried: {taken:?}");
         self.submitted(place, submission)
     }
@@ -83,7 +83,7 @@ impl Plan {
     /// Checks that a booking of this hold can be created in a batch.
     fn can_make(&self, new: &NewBooking) -> bool {
         let hold = new.row.hold_id;
-        // A preference for late money is a rare row of its own. The stock of an area is one row, which batches would
+        // A preference for late money is a separate, rare row. The stock of an area is one row, which batches would
         // queue for. A hold that was checked out before is revised, if that is still possible.
         new.if_late.is_usual()
             && new.row.places.is_empty()
@@ -92,11 +92,11 @@ impl Plan {
     }
 
     /// Plans to write a new booking: its row comes last, after the other steps of its piece.
-    fn make(&mut self, place: usize, Made { row, lines, story }: Made) {
+    fn make(&mut self, place: usize, CreatedBooking { row, lines, history }: CreatedBooking) {
         self.holds.insert(row.hold_id);
         self.writes.touches(row.id, place);
-        self.writes.events.extend(story);
+        self.writes.events.extend(history);
         self.made.push(row.id);
-        self.known.bookings.insert(row.id, Found { row, lines, gateway: None, pay_url: None });
+        self.known.bookings.insert(row.id, BookingDetails { row, lines, gateway: None, pay_url: None });
     }
 }

@@ -18,17 +18,17 @@ use seats::seat_locks::{Held, MAX_PER_CALL, Refusal, Sale, with_map};
 type Reply<T> = oneshot::Sender<Result<T, Problem>>;
 
 /// A request to the lock store, waiting in its queue.
-pub(super) struct Errand {
+pub(super) struct LockRequest {
     show: Arc<Show>,
-    asked: Asked,
+    asked: LockQuery,
     _place: OwnedSemaphorePermit,
 }
 
-enum Asked {
+enum LockQuery {
     /// Reads the owner's hold.
-    Mine { owner: String, reply: Reply<Option<Held>> },
+    CurrentHold { owner: String, reply: Reply<Option<Held>> },
     /// Begins the payment of one sale.
-    Payment { sale: Sale, reply: Reply<Result<Timestamp, Refusal>> },
+    BeginPayment { sale: Sale, reply: Reply<Result<Timestamp, Refusal>> },
 }
 
 impl Commits {
@@ -40,7 +40,7 @@ impl Commits {
         owner: &str,
     ) -> Result<Option<Held>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.run(state, show, Asked::Mine { owner: owner.to_owned(), reply })?;
+        self.run(state, show, LockQuery::CurrentHold { owner: owner.to_owned(), reply })?;
         answer.await.map_err(|_| Problem::internal(&"a hold was not looked up"))?
     }
 
@@ -52,13 +52,13 @@ impl Commits {
         sale: Sale,
     ) -> Result<Result<Timestamp, Refusal>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.run(state, show, Asked::Payment { sale, reply })?;
+        self.run(state, show, LockQuery::BeginPayment { sale, reply })?;
         answer.await.map_err(|_| Problem::internal(&"a hold was not extended"))?
     }
 
-    fn run(&self, state: &SellingState, show: &Arc<Show>, asked: Asked) -> Result<(), Problem> {
-        let place = Arc::clone(&self.errand_places).try_acquire_owned().map_err(|_| full())?;
-        if self.errands.join(Errand { show: Arc::clone(show), asked, _place: place }) {
+    fn run(&self, state: &SellingState, show: &Arc<Show>, asked: LockQuery) -> Result<(), Problem> {
+        let place = Arc::clone(&self.lock_request_places).try_acquire_owned().map_err(|_| full())?;
+        if self.lock_requests.join(LockRequest { show: Arc::clone(show), asked, _place: place }) {
             state.tasks.spawn(serve(state.clone()));
         }
         Ok(())
@@ -66,7 +66,7 @@ impl Commits {
 }
 
 /// The requests of a batch for one show.
-struct OfShow {
+struct ShowRequests {
     show: Arc<Show>,
     owners: Vec<String>,
     holds: Vec<Reply<Option<Held>>>,
@@ -76,14 +76,14 @@ struct OfShow {
 
 /// Serves requests until the queue is empty.
 async fn serve(state: SellingState) {
-    let mut server = state.commits.errands.server();
-    while let Some(errands) = server.gather().await {
-        assert!(errands.len() <= MAX_PER_CALL, "a batch is no larger than a call");
-        let mut shows: BTreeMap<Uuid, OfShow> = BTreeMap::new();
-        let mut places = Vec::with_capacity(errands.len());
-        for Errand { show, asked, _place: place } in errands {
+    let mut server = state.commits.lock_requests.server();
+    while let Some(lock_requests) = server.gather().await {
+        assert!(lock_requests.len() <= MAX_PER_CALL, "a batch is no larger than a call");
+        let mut shows: BTreeMap<Uuid, ShowRequests> = BTreeMap::new();
+        let mut places = Vec::with_capacity(lock_requests.len());
+        for LockRequest { show, asked, _place: place } in lock_requests {
             places.push(place);
-            let of_show = shows.entry(show.id).or_insert_with(|| OfShow {
+            let of_show = shows.entry(show.id).or_insert_with(|| ShowRequests {
                 show,
                 owners: Vec::new(),
                 holds: Vec::new(),
@@ -91,11 +91,11 @@ async fn serve(state: SellingState) {
                 payments: Vec::new(),
             });
             match asked {
-                Asked::Mine { owner, reply } => {
+                LockQuery::CurrentHold { owner, reply } => {
                     of_show.owners.push(owner);
                     of_show.holds.push(reply);
                 }
-                Asked::Payment { sale, reply } => {
+                LockQuery::BeginPayment { sale, reply } => {
                     of_show.sales.push(sale);
                     of_show.payments.push(reply);
                 }
@@ -106,19 +106,19 @@ async fn serve(state: SellingState) {
     }
 }
 
-async fn ask(state: &SellingState, asked: OfShow) {
-    let OfShow { show, owners, holds, sales, payments } = asked;
+async fn ask(state: &SellingState, asked: ShowRequests) {
+    let ShowRequests { show, owners, holds, sales, payments } = asked;
     if !owners.is_empty() {
-        tell(holds, with_map(state, &show, || state.locks.mine_all(show.id, &owners)).await);
+        send_replies(holds, with_map(state, &show, || state.locks.mine_all(show.id, &owners)).await);
     }
     if !sales.is_empty() {
         let begun = with_map(state, &show, || state.locks.begin_payments(show.id, &sales, PAYMENT_EXTENSION_MS));
-        tell(payments, begun.await);
+        send_replies(payments, begun.await);
     }
 }
 
 /// Sends each caller its answer. A caller that has gone is ignored: both requests may be repeated.
-fn tell<T>(replies: Vec<Reply<T>>, answers: Result<Vec<T>, Problem>) {
+fn send_replies<T>(replies: Vec<Reply<T>>, answers: Result<Vec<T>, Problem>) {
     match answers {
         Ok(answers) => {
             assert_eq!(answers.len(), replies.len(), "an answer each");

@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use super::{payment_rows, refunds};
 use crate::bookings::effects::EffectError;
+use crate::bookings::history;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow};
-use crate::bookings::story;
 use crate::{SellingState, outbox};
 use payments::NewsOutcome;
 use platform::clock::{from_utc, to_utc};
@@ -30,7 +30,7 @@ const MAX_LOST: i64 = 100;
 const MAX_PER_ROUND: i64 = 100;
 
 /// A refund that a gateway could not send.
-pub(in crate::bookings) struct Lost<'a> {
+pub(in crate::bookings) struct FailedRefund<'a> {
     pub(in crate::bookings) gateway: &'a str,
     /// The gateway's own id of the refund.
     pub(in crate::bookings) refund: &'a str,
@@ -44,7 +44,11 @@ pub(in crate::bookings) struct Lost<'a> {
 ///
 /// # Errors
 /// [`EffectError::RefundOverdue`] when it is pending for too long; or the database fails.
-pub(in crate::bookings) async fn wait(state: &SellingState, booking: Uuid, number: u32) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn schedule_check(
+    state: &SellingState,
+    booking: Uuid,
+    number: u32,
+) -> Result<(), EffectError> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -66,7 +70,7 @@ pub(in crate::bookings) async fn wait(state: &SellingState, booking: Uuid, numbe
 }
 
 /// Ends the pending state of a refund. True if it was pending. A repeat changes nothing.
-pub(in crate::bookings) async fn is_over(
+pub(in crate::bookings) async fn end_wait(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
@@ -81,12 +85,12 @@ pub(in crate::bookings) async fn is_over(
 
 /// Records that a refund reached the payer: it is neither pending nor parked any more. A failed refund stays
 /// parked, unless it was sent again and has now arrived. True if it was parked.
-pub(in crate::bookings) async fn reached(
+pub(in crate::bookings) async fn mark_received(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
 ) -> Result<bool, sqlx::Error> {
-    let was_on_its_way = is_over(tx, booking, number).await?;
+    let was_on_its_way = end_wait(tx, booking, number).await?;
     if !was_on_its_way && has_failed(tx, booking, number).await? {
         return Ok(false);
     }
@@ -111,7 +115,7 @@ pub(in crate::bookings) async fn has_failed(
 }
 
 /// Returns the gateway's ids of this refund's failed attempts. Each was parked for a person.
-pub(in crate::bookings) async fn lost(
+pub(in crate::bookings) async fn failed_attempts(
     tx: &mut PgConnection,
     gateway: &str,
     booking: Uuid,
@@ -130,29 +134,33 @@ pub(in crate::bookings) async fn lost(
 }
 
 /// Applies a gateway's answer that a refund failed, like its webhook, which may come late or never.
-pub(in crate::bookings) async fn hear(state: &SellingState, booking: Uuid, lost: &Lost<'_>) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn record_failure(
+    state: &SellingState,
+    booking: Uuid,
+    lost: &FailedRefund<'_>,
+) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    came_back(&mut tx, &row, lost, state.clock.now()).await?;
+    park_failed(&mut tx, &row, lost, state.clock.now()).await?;
     tx.commit().await?;
     Ok(())
 }
 
 /// Applies the answer of a gateway that the booking had left.
-pub(in crate::bookings) async fn hear_of_left(
+pub(in crate::bookings) async fn record_failure_at_left(
     state: &SellingState,
     booking: Uuid,
-    lost: &Lost<'_>,
+    lost: &FailedRefund<'_>,
 ) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    came_back_to_left(&mut tx, &row, lost, state.clock.now()).await?;
+    park_failed_at_left(&mut tx, &row, lost, state.clock.now()).await?;
     tx.commit().await?;
     Ok(())
 }
 
 /// Enqueues an effect for each pending refund that is due, so that the relay checks it.
-pub(in crate::bookings) async fn look_again(state: &SellingState) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn enqueue_due_checks(state: &SellingState) -> Result<(), sqlx::Error> {
     let now = state.clock.now();
     let due: Vec<(Uuid, i32)> =
         sqlx::query_as("SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2")
@@ -161,7 +169,7 @@ pub(in crate::bookings) async fn look_again(state: &SellingState) -> Result<(), 
             .fetch_all(&state.pg)
             .await?;
     for (booking, number) in &due {
-        hand_over(state, *booking, number.cast_unsigned(), now).await?;
+        enqueue_check(state, *booking, number.cast_unsigned(), now).await?;
     }
     if !due.is_empty() {
         outbox::wake(state);
@@ -169,7 +177,7 @@ pub(in crate::bookings) async fn look_again(state: &SellingState) -> Result<(), 
     Ok(())
 }
 
-async fn hand_over(state: &SellingState, booking: Uuid, number: u32, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Timestamp) -> Result<(), sqlx::Error> {
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let taken =
@@ -200,7 +208,7 @@ async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> Resu
 }
 
 /// Settles a refund of a locked booking that reached the payer.
-pub(in crate::bookings) async fn arrived(
+pub(in crate::bookings) async fn settle_arrived(
     tx: &mut PgConnection,
     row: &BookingRow,
     number: u32,
@@ -212,7 +220,7 @@ pub(in crate::bookings) async fn arrived(
     };
     if refund.settled_at.is_some() {
         // A refund that failed after it was settled and was sent again may be parked: it is pending for too long.
-        let was_parked = reached(tx, row.id, number).await?;
+        let was_parked = mark_received(tx, row.id, number).await?;
         return Ok(if was_parked { NewsOutcome::Applied } else { NewsOutcome::Ignored });
     }
     refunds::settle(tx, row, number, causes::WEBHOOK, now).await?;
@@ -221,42 +229,42 @@ pub(in crate::bookings) async fn arrived(
 
 /// Parks a failed refund of a locked booking, settled or not, for a person: once, however often the failure is
 /// reported.
-pub(in crate::bookings) async fn came_back(
+pub(in crate::bookings) async fn park_failed(
     tx: &mut PgConnection,
     row: &BookingRow,
-    lost: &Lost<'_>,
+    lost: &FailedRefund<'_>,
     now: Timestamp,
 ) -> Result<NewsOutcome, MoveError> {
     let Some(effect) = effect_of(tx, row, lost.number).await? else {
-        tracing::error!(booking = %row.id, gateway = lost.gateway, refund = lost.refund, why = lost.why, "a refund that nobody here asked for did not reach the payer of {}", row.id);
+        tracing::error!(booking = %row.id, gateway = lost.gateway, refund = lost.refund, why = lost.why, "an unknown refund of {} failed at the gateway", row.id);
         return Ok(NewsOutcome::Ignored);
     };
-    is_over(tx, row.id, lost.number).await?;
-    put_before_a_person(tx, row, lost, effect, now).await
+    end_wait(tx, row.id, lost.number).await?;
+    park_for_person(tx, row, lost, effect, now).await
 }
 
 /// Parks a failed refund at a gateway that the booking had left, and reopens the settlement there.
-pub(in crate::bookings) async fn came_back_to_left(
+pub(in crate::bookings) async fn park_failed_at_left(
     tx: &mut PgConnection,
     row: &BookingRow,
-    lost: &Lost<'_>,
+    lost: &FailedRefund<'_>,
     now: Timestamp,
 ) -> Result<NewsOutcome, MoveError> {
-    let outcome = put_before_a_person(tx, row, lost, Effect::VoidLeft, now).await?;
+    let outcome = park_for_person(tx, row, lost, Effect::VoidLeft, now).await?;
     if outcome == NewsOutcome::Applied {
         payment_rows::unsettle_left(tx, row.id, lost.gateway).await?;
     }
     Ok(outcome)
 }
 
-async fn put_before_a_person(
+async fn park_for_person(
     tx: &mut PgConnection,
     row: &BookingRow,
-    lost: &Lost<'_>,
+    lost: &FailedRefund<'_>,
     effect: Effect,
     now: Timestamp,
 ) -> Result<NewsOutcome, MoveError> {
-    let Lost { gateway, refund, number, why } = lost;
+    let FailedRefund { gateway, refund, number, why } = lost;
     let noted = sqlx::query(
         "INSERT INTO refund_failures (gateway, refund_ref, booking_id, number, why, told_at)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (gateway, refund_ref) DO NOTHING",
@@ -274,7 +282,7 @@ async fn put_before_a_person(
     }
     let words = format!("{gateway} could not send the refund to the payer ({why}), and has the money again.");
     outbox::park(tx, row.id, effect, &words, now).await?;
-    story::note(tx, row, "refund_failed", Cause { actor: "gateway", reason: &words }, now).await?;
+    history::note(tx, row, "refund_failed", Cause { actor: "gateway", reason: &words }, now).await?;
     tracing::error!(booking = %row.id, gateway, refund, why, "a refund of {} did not reach the payer and waits for a person", row.id);
     Ok(NewsOutcome::Applied)
 }
