@@ -169,7 +169,7 @@ async fn run(state: &SellingState, job: Job) {
 }
 
 async fn fail(state: &SellingState, job: &Job, cause: &EffectError) {
-    // Map updates are retried without limit, since no person can help; other effects may need a person.
+    // Map updates need only our own stores and are retried without limit; other effects may need a person.
     let noted = if must_park(job, cause) {
         tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
         sql::give_up(&state.pg, job, &cause.to_string()).await

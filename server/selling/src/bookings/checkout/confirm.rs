@@ -159,8 +159,8 @@ pub(super) async fn submit(
     };
     match write_down(state, &submission, seen).await {
         Ok(done) => Ok((submission, done)),
-        // The outcome of the commit is unknown: the booking may be charged, or its hold stays closed until it
-        // expires. The buyer may retry at any time.
+        // The outcome of the commit is unknown: the booking may be charged, and its hold stays closed, until it
+        // expires if nothing was written. The buyer may retry meanwhile.
         Err(problem) if submission.new.is_some() && may_be_written(problem.code()) => Err(problem),
         Err(problem) => {
             give_up_payment(state, &submission.show, &row).await;
