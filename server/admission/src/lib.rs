@@ -6,8 +6,9 @@
 //! - [`fairness`]: rate limits on attempts, shared by replicas, and flags of unusual visitors for staff. Table
 //!   `unusual_flags`, Redis keys `limit:NAME:DIGEST`.
 //!
-//! Invariants: no request without a valid pass gets seats of a show with an open waiting room, except of staff at the
-//! counter. A number of a waiting room is given out once, and only below the mark in Postgres. A flag refuses nothing.
+//! Invariants: no request without a valid pass gets seats of a show with an active waiting room, except from staff at
+//! the counter. A number of a waiting room is given out once, and only below the mark in Postgres. A flag refuses
+//! nothing.
 //!
 //! It may use the crates above it (`seats` to `platform`) and `domain`, never `selling` or below. It takes no seats.
 //!

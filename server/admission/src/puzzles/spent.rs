@@ -79,7 +79,7 @@ impl SpentSolutions {
 fn local_cache<V: Clone + Send + Sync + 'static>(life_ms: i64) -> Cache<String, V> {
     Cache::builder()
         .max_capacity(MAX_REMEMBERED)
-        // New entries replace the oldest, never rejected in favour of ones read more often.
+        // A new entry evicts the oldest one; the default policy might reject it for entries that are read more often.
         .eviction_policy(EvictionPolicy::lru())
         .time_to_live(Duration::from_millis(life_ms.unsigned_abs()))
         .build()

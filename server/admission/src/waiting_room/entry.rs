@@ -48,9 +48,9 @@ pub enum Whereabouts {
     Outside,
 }
 
-/// Allows attempts at seats with a valid pass, and by sellers at the theatre's counter. Requests without a pass
-/// cause no call of a store, except for signed-in accounts. For one with a pass, a store is asked if its visitor left:
-/// their room inside has been given to another then.
+/// Allows attempts at seats with a valid pass, and by sellers at the theatre's counter. Requests without a pass cause
+/// no call of a store, except for signed-in accounts. For one with a pass, the lock store is asked if its visitor left:
+/// their place inside belongs to another visitor then.
 ///
 /// # Errors
 /// 429 without a valid pass, 503 if the store cannot be reached.
@@ -78,7 +78,7 @@ pub async fn check_pass(
     Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(RETRY_AFTER))
 }
 
-/// Returns if a visitor sees the map of a show or its waiting room.
+/// Returns the page that a visitor sees: the map of a show or its waiting room.
 #[must_use]
 pub fn whereabouts(state: &AdmissionState, show: Uuid, owner: &str, headers: &HeaderMap) -> Whereabouts {
     let Some(room) = state.waiting_rooms.of(show) else { return Whereabouts::Inside };
@@ -231,14 +231,14 @@ async fn new_number(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>
     }
 }
 
-/// Gives a number back, finally.
+/// Gives a number back; it cannot be used again.
 pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64) -> Result<(), Problem> {
     // A lost room has forgotten who left; the calls of those places end unanswered.
     store::leave(state, room, number, room.place_of(number)).await?;
     Ok(())
 }
 
-/// Sets the cookies of ticket and pass; that of the pass lives until its end.
+/// Sets the cookies of ticket and pass; that of the pass lives as long as its visitor sees the map.
 pub(super) fn set_cookies(
     state: &AdmissionState,
     room: &Room,

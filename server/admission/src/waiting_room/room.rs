@@ -163,12 +163,12 @@ impl Room {
         self.seen().max(self.floor.load(Ordering::Relaxed))
     }
 
-    /// Marks Redis as suspect: it may have lost its last writes.
+    /// Flags Redis as suspect: it may have lost its last writes.
     pub(super) fn mark_suspect(&self) {
         self.is_suspect.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if Redis is suspect, and clears the mark.
+    /// Returns true if Redis is suspect, and clears the flag.
     pub(super) fn take_suspect(&self) -> bool {
         self.is_suspect.swap(false, Ordering::Relaxed)
     }

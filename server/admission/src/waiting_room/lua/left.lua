@@ -1,4 +1,4 @@
--- Returns if a number was given back or its pass has ended.
+-- Checks if a number was given back or its pass has ended.
 --
 -- KEYS: as join.lua
 -- ARGV: 1 number
