@@ -4,7 +4,7 @@ use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection, Que
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query};
 use axum::http::StatusCode;
 
-use super::{Code, Problem, unreadable};
+use super::{Code, Problem, describe_rejection};
 
 /// A JSON body.
 #[derive(FromRequest)]
@@ -28,7 +28,7 @@ impl From<JsonRejection> for Problem {
             StatusCode::PAYLOAD_TOO_LARGE => Code::TooLarge,
             _ => Code::Malformed,
         };
-        Self::new(code, unreadable::describe(&rejection.body_text()))
+        Self::new(code, describe_rejection(&rejection.body_text()))
     }
 }
 
@@ -38,7 +38,7 @@ impl From<BytesRejection> for Problem {
             StatusCode::PAYLOAD_TOO_LARGE => Code::TooLarge,
             _ => Code::Malformed,
         };
-        Self::new(code, unreadable::describe(&rejection.body_text()))
+        Self::new(code, describe_rejection(&rejection.body_text()))
     }
 }
 
@@ -50,6 +50,6 @@ impl From<PathRejection> for Problem {
 
 impl From<QueryRejection> for Problem {
     fn from(rejection: QueryRejection) -> Self {
-        Self::new(Code::Malformed, unreadable::describe(&rejection.body_text()))
+        Self::new(Code::Malformed, describe_rejection(&rejection.body_text()))
     }
 }

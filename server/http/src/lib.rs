@@ -5,7 +5,7 @@
 //! - [`ClientAddress`], [`visitor`], [`own_origin`]: where a request comes from, and the visitor's cookie.
 //! - [`caching`], [`cache_tags`], [`default_headers`], [`reader`]: the headers of answers, and the reader's language.
 //! - [`idempotency`]: one answer per key. Table `idempotency_keys`, Redis keys `{keys:N}:*` and `replica:*`.
-//! - [`fast_road`]: replays a stored answer before anything else happens to a request.
+//! - [`replay_cache`]: replays a stored answer before anything else happens to a request.
 //!
 //! A new problem code is a row in `problem/codes.rs`; a new route that caches may keep is a row in [`caching`].
 
@@ -14,20 +14,21 @@ pub mod caching;
 pub mod client_address;
 pub mod concurrency;
 pub mod default_headers;
+mod describe_rejection;
 pub mod extract;
-pub mod fast_road;
 pub mod gathered;
 pub mod idempotency;
 pub mod own_origin;
 pub mod problem;
 pub mod reader;
 pub mod refusals;
+pub mod replay_cache;
 pub mod site;
 mod state;
-pub mod unreadable;
 pub mod visitor;
 
 pub use client_address::ClientAddress;
+pub use describe_rejection::describe_rejection;
 pub use extract::{ApiJson, ApiPath, ApiQuery};
 pub use problem::{Code, Problem};
 pub use site::Site;

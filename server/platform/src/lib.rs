@@ -6,7 +6,7 @@
 //! - [`redis_link`]: Redis, whatever its shape; scripts go there, announcements come back.
 //! - [`background`], [`housekeeping`], [`breaker`], [`recent`]: loops, deletes in batches, circuit breakers, small caches.
 //! - [`rate_limits`]: buckets that replicas share. Redis keys `throttle:*`.
-//! - [`signed_words`]: signatures of tokens that are given away and come back.
+//! - [`signed_token`]: signatures of tokens that are given away and come back.
 //! - [`telemetry`]: every metric of a capability, logs and traces.
 //!
 //! It has no tables. [`PlatformState`] is what the states of all other crates are built on.
@@ -21,7 +21,7 @@ pub mod postgres_hosts;
 pub mod rate_limits;
 pub mod recent;
 pub mod redis_link;
-pub mod signed_words;
+pub mod signed_token;
 mod state;
 pub mod telemetry;
 pub mod tls;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use uuid::Uuid;
 
-use platform::signed_words::Keys;
+use platform::signed_token::Keys;
 
 /// What the keys are derived for: nothing else that the secrets sign is ever such an address.
 const PURPOSE: &[u8] = b"rowlock tickets of a booking 1\n";

@@ -8,7 +8,7 @@ use domain::puzzle::MOST_BITS;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use platform::signed_words::{Keys, plain};
+use platform::signed_token::{Keys, plain};
 
 /// Lifetime of a challenge, milliseconds: long enough for a slow phone with the hardest puzzle, and the retry after it.
 pub(super) const LIFE_MS: i64 = 2 * MINUTE_MS;

@@ -6,7 +6,7 @@
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use platform::signed_words::{Keys, plain};
+use platform::signed_token::{Keys, plain};
 
 /// Derivation label of the key, which differs from the keys of other tokens with the same secrets.
 const PURPOSE: &[u8] = b"rowlock waiting room 1";

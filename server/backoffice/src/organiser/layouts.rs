@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{Act, sql};
 use crate::BackofficeState;
 use http::idempotency::Answer;
-use http::{Code, Problem, unreadable};
+use http::{Code, Problem, describe_rejection};
 use platform::ids;
 
 /// Maximum size of a layout file, bytes: 100,000 seats with the attributes that editors add.
@@ -164,7 +164,7 @@ fn refused(mut findings: Vec<Finding>) -> Problem {
     for finding in findings.iter_mut().filter(|finding| finding.kind == FindingKind::NotAPlan) {
         let is_of_a_reader = ["missing field", "unknown ", "invalid ", "duplicate field", "data did not match"];
         if is_of_a_reader.iter().any(|words| finding.place.contains(words)) {
-            unreadable::describe(&finding.place).trim_end_matches('.').clone_into(&mut finding.place);
+            describe_rejection(&finding.place).trim_end_matches('.').clone_into(&mut finding.place);
         }
     }
     let told = findings.iter().take(MAX_IN_WORDS).map(ToString::to_string).collect::<Vec<_>>().join(" ");

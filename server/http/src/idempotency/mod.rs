@@ -78,7 +78,7 @@ impl Idempotency {
     #[must_use]
     pub fn replayed(&self, fingerprint: &Fingerprint, now: Timestamp) -> Option<Answer> {
         let kept = self.cache.find_by_wording(&fingerprint.digest, now)?;
-        self.tally.add(Count::FastRoad);
+        self.tally.add(Count::ReplayCache);
         Some(kept.answer.clone())
     }
 

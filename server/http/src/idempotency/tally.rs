@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Answered by the bytes of the request: no handler was asked.
-    FastRoad,
+    ReplayCache,
     /// Answered from this process, in other words.
     Process,
     /// Shared the result of another that was running here.
@@ -34,7 +34,7 @@ impl Count {
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
-            Self::FastRoad => "fast_road",
+            Self::ReplayCache => "fast_road",
             Self::Process => "process",
             Self::Shared => "shared",
             Self::Redis => "redis",
@@ -51,7 +51,7 @@ impl Count {
 
 /// All of them.
 pub const COUNTS: [Count; 11] = [
-    Count::FastRoad,
+    Count::ReplayCache,
     Count::Process,
     Count::Shared,
     Count::Redis,

@@ -30,8 +30,8 @@ use admission::{fairness, waiting_room};
 use backoffice::{box_office, door, organiser, reports, webhooks};
 use http::caching::{self, REVALIDATED};
 use http::default_headers::{MIN_COMPRESSED_BYTES, REQUEST_ID, new_request_id, write_default_headers};
-use http::fast_road::FastRoad;
 use http::own_origin::is_own_origin;
+use http::replay_cache::ReplayCache;
 use http::{Code, HttpState, Problem, reader};
 use identity::{accounts, api_keys};
 use platform::telemetry;
@@ -123,7 +123,7 @@ pub fn build(
         ))
         // Below the counting, so that refusals are counted, and below the manners, so that they speak the reader's language.
         .layer(BudgetLayer::new(state.config.database_connections));
-    FastRoad::new(HttpState::from_ref(&state), stack.service(routes(state)), MAX_BODY_BYTES)
+    ReplayCache::new(HttpState::from_ref(&state), stack.service(routes(state)), MAX_BODY_BYTES)
 }
 
 fn routes(state: AppState) -> Router {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use platform::signed_words::{Keys, dated_key, read_dated_key};
+use platform::signed_token::{Keys, dated_key, read_dated_key};
 
 /// Lifetime of a link that opens a booking, milliseconds: buyers look for refunds weeks later.
 const OPENS_FOR_MS: i64 = 90 * 24 * 60 * MINUTE_MS;

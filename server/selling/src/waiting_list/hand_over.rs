@@ -25,7 +25,7 @@ use catalogue::Show;
 use http::{ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::clock::from_utc;
-use platform::signed_words::{Keys, dated_key, read_dated_key};
+use platform::signed_token::{Keys, dated_key, read_dated_key};
 use seats::seat_locks::{Held, Renewal, Sale, with_map};
 use seats::seat_locks::{is_offer, offer_id};
 

@@ -16,7 +16,7 @@ use crate::AppState;
 use catalogue::{Show, Unreadable};
 use http::cache_tags::Tags;
 use http::caching::{Kept, PRIVATE};
-use http::{Code, Problem, reader, unreadable};
+use http::{Code, Problem, describe_rejection, reader};
 
 mod accounts;
 mod booking;
@@ -204,7 +204,7 @@ impl From<PathRejection> for PageError {
 
 impl From<QueryRejection> for PageError {
     fn from(rejection: QueryRejection) -> Self {
-        Self::Unreadable(unreadable::describe(&rejection.body_text()))
+        Self::Unreadable(describe_rejection(&rejection.body_text()))
     }
 }
 

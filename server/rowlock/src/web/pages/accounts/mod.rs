@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::{PRIVATE_CACHE, PageError, html, words};
 use crate::AppState;
 use http::idempotency::IdempotencyKey;
-use http::{Code, Problem, unreadable};
+use http::{Code, Problem, describe_rejection};
 use platform::ids;
 
 /// Largest form, bytes: an address, a name and two passwords are far below.
@@ -61,7 +61,7 @@ pub(super) type FormResult<T> = Result<Form<T>, FormRejection>;
 
 impl From<FormRejection> for PageError {
     fn from(rejection: FormRejection) -> Self {
-        Self::Unreadable(unreadable::describe(&rejection.body_text()))
+        Self::Unreadable(describe_rejection(&rejection.body_text()))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, reader, unreadable};
+use http::{Code, Problem, describe_rejection, reader};
 use platform::ids;
 use selling::bookings::{self, Decision};
 
@@ -99,7 +99,7 @@ async fn decide(
     let Path((theatre, id, name)) = named?;
     let (staff, _) = desk(&state, who, &theatre, Section::Parked).await?;
     let decision = Decision::parse(&name).ok_or(PageError::NotFound)?;
-    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(unreadable::describe(&rejection.body_text())))?;
+    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(describe_rejection(&rejection.body_text())))?;
     let request = ReasonRequest { reason: sent.reason };
     let done = async {
         let path = format!("form /staff/{theatre}/parked/{id}/{name}");

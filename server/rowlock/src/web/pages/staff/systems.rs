@@ -22,7 +22,7 @@ use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use backoffice::webhooks;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::{Code, Problem, reader, unreadable};
+use http::{Code, Problem, describe_rejection, reader};
 use identity::accounts::Staff;
 use identity::api_keys;
 use platform::ids;
@@ -131,7 +131,7 @@ async fn filled<T>(state: &AppState, who: Who, theatre: &str, sent: Sent<T>) -> 
     let (staff, _) = desk(state, who, theatre, Section::Systems).await?;
     match sent {
         Ok(Form(form)) => Ok((staff, form)),
-        Err(rejection) => Err(PageError::Unreadable(unreadable::describe(&rejection.body_text())).into()),
+        Err(rejection) => Err(PageError::Unreadable(describe_rejection(&rejection.body_text())).into()),
     }
 }
 

@@ -18,7 +18,7 @@ use super::super::{PRIVATE_CACHE, PageError, html};
 use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
 use crate::AppState;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, reader, unreadable};
+use http::{Code, Problem, describe_rejection, reader};
 use identity::{accounts, audit};
 use platform::ids;
 
@@ -73,7 +73,7 @@ async fn change(
 ) -> PageResult {
     let Path(theatre) = theatre?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Team).await?;
-    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(unreadable::describe(&rejection.body_text())))?;
+    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(describe_rejection(&rejection.body_text())))?;
     let GrantForm { key, email, role, granted, reason } = sent;
     let request = GrantRequest { email, role, granted, reason };
     let done = async {

@@ -19,7 +19,7 @@ use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use admission::fairness;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, reader, unreadable};
+use http::{Code, Problem, describe_rejection, reader};
 use platform::ids;
 
 /// Largest form, bytes.
@@ -72,7 +72,7 @@ async fn dismiss(
     let Path((theatre, id)) = named?;
     // Others are turned away before anything of the theatre, or the form, is looked at.
     let (staff, _) = desk(&state, who, &theatre, Section::Unusual).await?;
-    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(unreadable::describe(&rejection.body_text())))?;
+    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(describe_rejection(&rejection.body_text())))?;
     let request = ReasonRequest { reason: sent.reason };
     let done = async {
         let path = format!("form /staff/{theatre}/unusual/{id}/dismiss");

@@ -35,7 +35,7 @@ const API: &str = "/api/v1/";
 const USUAL_HEADERS: usize = 16;
 
 /// The fast road, and the usual one for everything that cannot take it.
-pub struct FastRoad<S>(Arc<Roads<S>>);
+pub struct ReplayCache<S>(Arc<Roads<S>>);
 
 struct Roads<S> {
     state: HttpState,
@@ -44,20 +44,20 @@ struct Roads<S> {
     max_body: usize,
 }
 
-impl<S> FastRoad<S> {
+impl<S> ReplayCache<S> {
     /// In front of `usual`; bodies of up to `max_body` bytes are looked at.
     pub fn new(state: HttpState, usual: S, max_body: usize) -> Self {
         Self(Arc::new(Roads { state, usual, max_body }))
     }
 }
 
-impl<S> Clone for FastRoad<S> {
+impl<S> Clone for ReplayCache<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<S> Service<Request> for FastRoad<S>
+impl<S> Service<Request> for ReplayCache<S>
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {

@@ -16,7 +16,7 @@ const MAX_REPEATED_CHARS: usize = 200;
 
 /// Describes in a sentence or two what cannot be read.
 #[must_use]
-pub fn describe(text: &str) -> String {
+pub fn describe_rejection(text: &str) -> String {
     let is_syntax = text.starts_with(PREFIXES[1]);
     let text = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
     let (text, place) = without_place(text);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_description_has_the_field_and_the_wanted_value_and_no_rust_type() {
-        let json = |text: &str| describe(&format!("{}{text}", PREFIXES[0]));
+        let json = |text: &str| describe_rejection(&format!("{}{text}", PREFIXES[0]));
         for (text, words) in [
             (
                 "seats[0]: invalid type: string \"C7\", expected u32 at line 1 column 15",
@@ -175,7 +175,7 @@ mod tests {
         ] {
             assert_eq!(json(text), words, "{text}");
         }
-        let query = |text: &str| describe(&format!("{}{text}", PREFIXES[2]));
+        let query = |text: &str| describe_rejection(&format!("{}{text}", PREFIXES[2]));
         assert_eq!(query("section: invalid digit found in string"), "`section` must be a whole number.");
         assert_eq!(query("missing field `count`"), "`count` is missing.");
         assert_eq!(query("room: UUID parsing failed: invalid character"), "`room` must be a UUID.");
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_syntax_error_is_described_with_its_place() {
-        let syntax = |text: &str| describe(&format!("{}{text}", PREFIXES[1]));
+        let syntax = |text: &str| describe_rejection(&format!("{}{text}", PREFIXES[1]));
         assert_eq!(syntax("EOF while parsing an object at line 1 column 1"), "The JSON ends before it is complete.");
         assert_eq!(
             syntax("key must be a string at line 1 column 2"),
