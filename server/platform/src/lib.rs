@@ -2,7 +2,7 @@
 //!
 //! - [`clock`], [`ids`]: the only places that read the time and draw random numbers. [`clock::StoreClock`] is the time
 //!   holds live by.
-//! - [`database`], [`postgres_hosts`], [`together`]: the pool that follows the primary, and several statements as one.
+//! - [`database`], [`postgres_hosts`], [`cte_batch`]: the pool that follows the primary, and several statements as one.
 //! - [`redis_link`]: Redis, whatever its shape; scripts go there, announcements come back.
 //! - [`background`], [`housekeeping`], [`breaker`], [`recent`]: loops, deletes in batches, circuit breakers, small caches.
 //! - [`rate_limits`]: buckets that replicas share. Redis keys `throttle:*`.
@@ -14,6 +14,7 @@
 pub mod background;
 pub mod breaker;
 pub mod clock;
+pub mod cte_batch;
 pub mod database;
 pub mod housekeeping;
 pub mod ids;
@@ -25,6 +26,5 @@ pub mod signed_token;
 mod state;
 pub mod telemetry;
 pub mod tls;
-pub mod together;
 
 pub use state::{PlatformParts, PlatformState};

@@ -8,7 +8,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::TicketCode;
-use platform::together::Together;
+use platform::cte_batch::CteBatch;
 use platform::{clock, ids};
 
 /// A ticket as its page and its mail show it.
@@ -117,19 +117,13 @@ macro_rules! insert_tickets {
 ///
 /// # Errors
 /// When they cannot be put into words.
-pub fn add_issued(
-    together: &mut Together,
-    sold: &[(Uuid, Vec<i32>)],
-    surely_none: bool,
-    at: Timestamp,
-) -> sqlx::Result<()> {
+pub fn add_issued(cte: &mut CteBatch, sold: &[(Uuid, Vec<i32>)], surely_none: bool, at: Timestamp) -> sqlx::Result<()> {
     let seats = || sold.iter().flat_map(|(booking, seats)| seats.iter().map(move |seat| (*booking, *seat)));
     let statement = match surely_none {
         true => insert_tickets!(""),
         false => insert_tickets!("ON CONFLICT (booking_id, seat_no) DO NOTHING"),
     };
-    together
-        .add("issued", statement, &[])
+    cte.add("issued", statement, &[])
         .each(seats().map(|(booking, _)| booking))
         .each(seats().map(|(_, seat)| seat))
         .each(seats().map(|_| TicketCode::signed(ids::random_bits()).to_string()))

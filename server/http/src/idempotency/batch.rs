@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 
 use super::{Answer, COMPLETED_LIFE_MS, Intent, KEPT_MS, PENDING_LIFE_MS, sql};
 use crate::Problem;
-use platform::together::{StatementResults, Together};
+use platform::cte_batch::{CteBatch, StatementResults};
 
 /// What [`Intent::replay`] says of each, in the caller's transaction.
 ///
@@ -35,9 +35,9 @@ pub async fn replay_all(
 ///
 /// # Errors
 /// When it cannot be put into words.
-pub fn add_question(together: &mut Together, intents: &[&Intent], now: Timestamp) -> Result<(), sqlx::Error> {
+pub fn add_question(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> Result<(), sqlx::Error> {
     let names: Vec<_> = intents.iter().map(|intent| (intent.owner.as_str(), intent.key.as_str())).collect();
-    sql::add_question(together, &names, now)
+    sql::add_question(cte, &names, now)
 }
 
 /// The answer to [`add_question`]; if it is no, [`replay_all`] knows whose they are.
@@ -55,7 +55,7 @@ pub fn none_known(told: &StatementResults) -> Result<bool, sqlx::Error> {
 /// # Errors
 /// When they cannot be put into words.
 pub fn add_claims(
-    together: &mut Together,
+    cte: &mut CteBatch,
     claims: &[(&Intent, Option<&Answer>)],
     surely_free: bool,
     now: Timestamp,
@@ -71,7 +71,7 @@ pub fn add_claims(
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_unstable_by_key(|row| (row.owner, row.key));
-    sql::add_claims(together, &rows, surely_free, now, now.plus_ms(KEPT_MS))
+    sql::add_claims(cte, &rows, surely_free, now, now.plus_ms(KEPT_MS))
 }
 
 /// The places of those keys, not known to be free, that another request claimed meanwhile: then nothing of the transaction
@@ -92,7 +92,7 @@ pub fn lost_claims(told: &StatementResults, claims: &[(&Intent, Option<&Answer>)
 ///
 /// # Errors
 /// When they cannot be put into words.
-pub fn add_answers(together: &mut Together, answers: &[(&Intent, &Answer)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub fn add_answers(cte: &mut CteBatch, answers: &[(&Intent, &Answer)], now: Timestamp) -> Result<(), sqlx::Error> {
     let rows = answers.iter().map(|(intent, answer)| sql::AnswerRow {
         owner: &intent.owner,
         key: &intent.key,
@@ -100,7 +100,7 @@ pub fn add_answers(together: &mut Together, answers: &[(&Intent, &Answer)], now:
         status: answer.status.as_u16().cast_signed(),
         body: &answer.body,
     });
-    sql::add_answers(together, &rows.collect::<Vec<_>>(), now.plus_ms(COMPLETED_LIFE_MS))
+    sql::add_answers(cte, &rows.collect::<Vec<_>>(), now.plus_ms(COMPLETED_LIFE_MS))
 }
 
 /// Whether they were stored.

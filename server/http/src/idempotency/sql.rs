@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
 use platform::clock::to_utc;
-use platform::together::Together;
+use platform::cte_batch::CteBatch;
 
 /// What is stored for a key.
 #[derive(sqlx::FromRow)]
@@ -195,13 +195,12 @@ macro_rules! insert_keys {
 }
 
 /// Asks for the keys of these, by owner and key, that have not run out.
-pub(super) fn add_question(together: &mut Together, names: &[(&str, &str)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) fn add_question(cte: &mut CteBatch, names: &[(&str, &str)], now: Timestamp) -> Result<(), sqlx::Error> {
     let statement = "SELECT known.key
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
          JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key
          WHERE known.expires_at > $3";
-    together
-        .add("known_keys", statement, &["key"])
+    cte.add("known_keys", statement, &["key"])
         .each(names.iter().map(|(owner, _)| *owner))
         .each(names.iter().map(|(_, key)| *key))
         .value(to_utc(now))
@@ -211,7 +210,7 @@ pub(super) fn add_question(together: &mut Together, names: &[(&str, &str)], now:
 /// Takes keys, in the order given: those that are free or have run out, and tells which; or, if they are surely free, all
 /// of them or none, and tells nothing.
 pub(super) fn add_claims(
-    together: &mut Together,
+    cte: &mut CteBatch,
     rows: &[ClaimRow<'_>],
     surely_free: bool,
     now: Timestamp,
@@ -226,7 +225,7 @@ pub(super) fn add_claims(
           RETURNING owner, key"
     );
     let (statement, told): (_, &[_]) = if surely_free { (insert_keys!(), &[]) } else { (TAKE_FREE, &["owner", "key"]) };
-    let values = together
+    let values = cte
         .add("claimed_keys", statement, told)
         .each(rows.iter().map(|row| row.owner))
         .each(rows.iter().map(|row| row.key))
@@ -249,11 +248,7 @@ pub(super) struct AnswerRow<'a> {
 }
 
 /// Stores the answers of keys that these requests have claimed.
-pub(super) fn add_answers(
-    together: &mut Together,
-    answers: &[AnswerRow<'_>],
-    until: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: Timestamp) -> Result<(), sqlx::Error> {
     let statement = "UPDATE idempotency_keys known
          SET state = 'completed', status = answer.status, body = answer.body, expires_at = $6
          FROM unnest($1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::bytea[])
@@ -261,8 +256,7 @@ pub(super) fn add_answers(
          WHERE known.owner = answer.owner AND known.key = answer.key AND known.request_hash = answer.request_hash
            AND known.state = 'pending'
          RETURNING known.key";
-    together
-        .add("answered_keys", statement, &["key"])
+    cte.add("answered_keys", statement, &["key"])
         .each(answers.iter().map(|row| row.owner))
         .each(answers.iter().map(|row| row.key))
         .each(answers.iter().map(|row| row.request_hash))

@@ -1,7 +1,7 @@
 //! Rows of idempotency keys: updates and deletion.
 
 use http::idempotency::{Answer, IdempotencyKey, Intent, add_answers, all_answered};
-use platform::together::Together;
+use platform::cte_batch::CteBatch;
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -31,10 +31,10 @@ async fn storing_an_answer_is_a_heap_only_update() {
     let mut tx = world.pg.begin().await.expect("a transaction");
     let before = update_counts(&mut tx).await;
     intents[0].complete(&mut tx, &answer, now).await.expect("one answer is stored alone");
-    let mut together = Together::default();
+    let mut cte = CteBatch::default();
     let others = [(&intents[1], &answer)];
-    add_answers(&mut together, &others, now).expect("the other is stored in a batch");
-    let outcomes = together.run(&mut tx).await.expect("the batch is written");
+    add_answers(&mut cte, &others, now).expect("the other is stored in a batch");
+    let outcomes = cte.run(&mut tx).await.expect("the batch is written");
     all_answered(&outcomes, &others).expect("the answer is stored");
     let after = update_counts(&mut tx).await;
     assert_eq!((after.0 - before.0, after.1 - before.1), (2, 2), "updates, and heap-only updates");

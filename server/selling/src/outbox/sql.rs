@@ -7,7 +7,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::to_utc;
-use platform::together::Together;
+use platform::cte_batch::CteBatch;
 
 /// Head start of the request over the relay for a charge, milliseconds: a buyer waits for it, so the request sends
 /// it. Longer than the gateway's deadline.
@@ -67,7 +67,7 @@ const SELLER_HEAD_START_MS: i64 = 15 * SECOND_MS;
 ///
 /// # Errors
 /// When the values cannot be encoded.
-pub fn add_enqueued(together: &mut Together, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
     let due = |effect: Effect| {
         let is_sellers = matches!(effect, Effect::MarkBooked | Effect::SendTicket);
         let head_start = if is_sellers { SELLER_HEAD_START_MS } else { EffectColumns::of(effect).wait };
@@ -75,8 +75,7 @@ pub fn add_enqueued(together: &mut Together, effects: &[(Uuid, Effect)], now: Ti
     };
     let statement = "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
          SELECT todo.*, $6 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[]) AS todo";
-    together
-        .add("enqueued", statement, &[])
+    cte.add("enqueued", statement, &[])
         .each(effects.iter().map(|(booking, _)| *booking))
         .each(effects.iter().map(|(_, effect)| name(*effect)))
         .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).amount))
@@ -195,8 +194,8 @@ pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: 
 ///
 /// # Errors
 /// When the values cannot be encoded.
-pub fn add_done(together: &mut Together, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    together.add("done", DELETE_OF_MANY, &[]).value(bookings).value([name(effect)].as_slice()).done()
+pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+    cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([name(effect)].as_slice()).done()
 }
 
 /// Makes an effect of many bookings due for the relay at once, because it failed outside it.

@@ -3,7 +3,7 @@
 //!
 //! Batches lock bookings, then claims, then keys, and each of these in key order, so they queue instead of
 //! deadlocking. If two deadlock nevertheless, Postgres aborts one, and it is retried. Statements that return no rows
-//! come after those that do (`together`); new bookings return their ids so that they come first. A batch waits at its
+//! come after those that do (`CteBatch`); new bookings return their ids so that they come first. A batch waits at its
 //! end for a key or a gateway event that another replica writes at the same moment, and is then planned again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,7 +20,7 @@ use crate::outbox;
 use catalogue::{alive_since, claim_is_alive};
 use http::idempotency;
 use platform::clock::to_utc;
-use platform::together::{StatementResults, Together};
+use platform::cte_batch::{CteBatch, StatementResults};
 
 macro_rules! insert_bookings {
     ($on_conflict:literal) => {
@@ -63,29 +63,29 @@ impl Writes {
         self.sales.sort_unstable();
         let claims: Vec<_> = self.claimed_keys.iter().map(|(_, intent, answer)| (intent, answer.as_ref())).collect();
         let answers: Vec<_> = self.completed_keys.iter().map(|(intent, answer)| (intent, answer)).collect();
-        let mut together = Together::default();
+        let mut cte = CteBatch::default();
         if !self.bookings.is_empty() {
-            self.add_bookings(&mut together, fresh, now)?;
+            self.add_bookings(&mut cte, fresh, now)?;
         }
         // A batch of checkouts only is short. Every other batch has all parts, some without rows: few texts, each
         // planned once.
         if self.is_more_than_checkouts() {
-            self.add_moves(&mut together, now)?;
-            self.add_claims(&mut together, now)?;
-            self.add_sales(&mut together)?;
-            add_payments(&mut together, &self.payments, now)?;
-            add_notes(&mut together, &self.notes, now)?;
-            tickets::add_issued(&mut together, &self.sold, fresh == Uniqueness::Assumed, now)?;
-            outbox::add_enqueued(&mut together, &self.effects, now)?;
-            outbox::add_done(&mut together, &self.charged, Effect::Charge)?;
-            self.add_gateway_events(&mut together, fresh, now)?;
-            idempotency::add_answers(&mut together, &answers, now)?;
+            self.add_moves(&mut cte, now)?;
+            self.add_claims(&mut cte, now)?;
+            self.add_sales(&mut cte)?;
+            add_payments(&mut cte, &self.payments, now)?;
+            add_notes(&mut cte, &self.notes, now)?;
+            tickets::add_issued(&mut cte, &self.sold, fresh == Uniqueness::Assumed, now)?;
+            outbox::add_enqueued(&mut cte, &self.effects, now)?;
+            outbox::add_done(&mut cte, &self.charged, Effect::Charge)?;
+            self.add_gateway_events(&mut cte, fresh, now)?;
+            idempotency::add_answers(&mut cte, &answers, now)?;
         }
         if !(self.events.is_empty() && claims.is_empty()) {
-            add_events(&mut together, &self.events, now)?;
-            idempotency::add_claims(&mut together, &claims, fresh == Uniqueness::Assumed, now)?;
+            add_events(&mut cte, &self.events, now)?;
+            idempotency::add_claims(&mut cte, &claims, fresh == Uniqueness::Assumed, now)?;
         }
-        let results = together.run(tx).await?;
+        let results = cte.run(tx).await?;
         self.compare(&results)?;
         if fresh == Uniqueness::Checked {
             self.compare_events(&results)?;
@@ -159,15 +159,14 @@ impl Writes {
         BatchError::NeedOwnTransactions(places.collect())
     }
 
-    fn add_bookings(&self, together: &mut Together, fresh: Uniqueness, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_bookings(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> Result<(), sqlx::Error> {
         let rows = || self.bookings.iter().map(|new| &new.row);
         let text = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
         let statement = match fresh {
             Uniqueness::Assumed => insert_bookings!(""),
             Uniqueness::Checked => insert_bookings!("ON CONFLICT DO NOTHING"),
         };
-        together
-            .add("made", statement, &["id"])
+        cte.add("made", statement, &["id"])
             .each(rows().map(|row| row.id))
             .value(text(|row| &row.reference))
             .each(rows().map(|row| row.show_id))
@@ -189,8 +188,7 @@ impl Writes {
         let seats = || self.bookings.iter().flat_map(|new| new.lines.iter().map(|line| (new.row.id, line)));
         let statement = "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
              SELECT * FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::bigint[])";
-        together
-            .add("seats", statement, &[])
+        cte.add("seats", statement, &[])
             .each(seats().map(|(booking, _)| booking))
             .each(seats().map(|(_, line)| line.seat.cast_signed()))
             .each(seats().map(|(_, line)| line.label.as_str()))
@@ -200,7 +198,7 @@ impl Writes {
     }
 
     /// Moves bookings from the state and version they were read in.
-    fn add_moves(&self, together: &mut Together, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_moves(&self, cte: &mut CteBatch, now: Timestamp) -> Result<(), sqlx::Error> {
         let moves = || self.moves.iter();
         let statement = "UPDATE bookings booking
              SET state = moved.state, money = moved.money, version = moved.version, expires_at = moved.expires_at,
@@ -210,8 +208,7 @@ impl Writes {
                   AS moved (id, from_state, from_version, state, money, expires_at, version)
              WHERE booking.id = moved.id AND booking.state = moved.from_state AND booking.version = moved.from_version
              RETURNING booking.id";
-        together
-            .add("moved", statement, &["id"])
+        cte.add("moved", statement, &["id"])
             .each(moves().map(|update| update.booking))
             .each(moves().map(|update| update.from.as_str()))
             .each(moves().map(|update| update.from_version))
@@ -225,7 +222,7 @@ impl Writes {
 
     /// Claims seats as `seat_claims::claim` does: a seat must be free or its claim expired, and the fence must be
     /// higher.
-    fn add_claims(&self, together: &mut Together, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_claims(&self, cte: &mut CteBatch, now: Timestamp) -> Result<(), sqlx::Error> {
         let claims = || self.claims.iter();
         let statement = concat!(
             "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
@@ -239,8 +236,7 @@ impl Writes {
             claim_is_alive!("seat_claims", "$6"),
             " RETURNING booking_id"
         );
-        together
-            .add("claimed", statement, &["booking_id"])
+        cte.add("claimed", statement, &["booking_id"])
             .each(claims().map(|claim| claim.show))
             .each(claims().map(|claim| claim.seat))
             .each(claims().map(|claim| claim.booking))
@@ -252,7 +248,7 @@ impl Writes {
 
     /// Sells seats as `seat_claims::sell` does: only claims of this booking and fence. Adjacent seats are looked up
     /// as one range: other claims inside the range belong to other bookings.
-    fn add_sales(&self, together: &mut Together) -> Result<(), sqlx::Error> {
+    fn add_sales(&self, cte: &mut CteBatch) -> Result<(), sqlx::Error> {
         let runs: Vec<&[Claim]> = self.sales.chunk_by(Claim::is_followed_by).collect();
         let firsts = || runs.iter().filter_map(|run| run.first());
         let statement = "UPDATE seat_claims claim SET state = 'sold'
@@ -261,8 +257,7 @@ impl Writes {
              WHERE claim.show_id = own.show_id AND claim.seat_no BETWEEN own.first AND own.last
                AND claim.booking_id = own.booking_id AND claim.fence = own.fence AND claim.state = 'claimed'
              RETURNING claim.booking_id";
-        together
-            .add("sold", statement, &["booking_id"])
+        cte.add("sold", statement, &["booking_id"])
             .each(firsts().map(|claim| claim.show))
             .each(firsts().map(|claim| claim.seat))
             .each(runs.iter().filter_map(|run| run.last()).map(|claim| claim.seat))
@@ -271,12 +266,7 @@ impl Writes {
             .done()
     }
 
-    fn add_gateway_events(
-        &self,
-        together: &mut Together,
-        fresh: Uniqueness,
-        now: Timestamp,
-    ) -> Result<(), sqlx::Error> {
+    fn add_gateway_events(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> Result<(), sqlx::Error> {
         let mut events: Vec<_> = self.noted_events.iter().collect();
         events.sort_unstable_by_key(|(_, news, _)| (news.gateway, &news.event_id));
         let (statement, columns): (_, &[_]) = match fresh {
@@ -285,8 +275,7 @@ impl Writes {
                 (insert_gateway_events!("ON CONFLICT DO NOTHING RETURNING gateway, event_id"), &["gateway", "event_id"])
             }
         };
-        together
-            .add("noted", statement, columns)
+        cte.add("noted", statement, columns)
             .each(events.iter().map(|(_, news, _)| news.gateway))
             .each(events.iter().map(|(_, news, _)| news.event_id.as_str()))
             .each(events.iter().map(|(_, _, outcome)| outcome.as_str()))
@@ -295,14 +284,13 @@ impl Writes {
     }
 }
 
-fn add_events(together: &mut Together, events: &[EventLine], now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_events(cte: &mut CteBatch, events: &[EventLine], now: Timestamp) -> Result<(), sqlx::Error> {
     let statement =
         "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
          SELECT line.*, $9
          FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
               AS line";
-    together
-        .add("story", statement, &[])
+    cte.add("story", statement, &[])
         .each(events.iter().map(|line| line.booking))
         .each(events.iter().map(|line| line.number))
         .each(events.iter().map(|line| line.event))
@@ -315,14 +303,13 @@ fn add_events(together: &mut Together, events: &[EventLine], now: Timestamp) -> 
         .done()
 }
 
-fn add_payments(together: &mut Together, payments: &[Payment], now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_payments(cte: &mut CteBatch, payments: &[Payment], now: Timestamp) -> Result<(), sqlx::Error> {
     let statement =
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, payment_token, updated_at)
          SELECT booking_id, gateway, 'requested', amount_minor, currency, payment_token, $6
          FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[])
               AS asked (booking_id, gateway, amount_minor, currency, payment_token)";
-    together
-        .add("asked", statement, &[])
+    cte.add("asked", statement, &[])
         .each(payments.iter().map(|payment| payment.booking))
         .each(payments.iter().map(|payment| payment.gateway))
         .each(payments.iter().map(|payment| payment.amount.minor))
@@ -332,15 +319,14 @@ fn add_payments(together: &mut Together, payments: &[Payment], now: Timestamp) -
         .done()
 }
 
-fn add_notes(together: &mut Together, notes: &BTreeMap<Uuid, PaymentNote>, now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_notes(cte: &mut CteBatch, notes: &BTreeMap<Uuid, PaymentNote>, now: Timestamp) -> Result<(), sqlx::Error> {
     let statement = "UPDATE payments payment
          SET state = CASE payment.state WHEN 'succeeded' THEN payment.state ELSE note.state END,
              gateway_ref = coalesce(note.gateway_ref, payment.gateway_ref),
              pay_url = coalesce(note.pay_url, payment.pay_url), updated_at = $5
          FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS note (booking_id, state, gateway_ref, pay_url)
          WHERE payment.booking_id = note.booking_id";
-    together
-        .add("told_of_payments", statement, &[])
+    cte.add("told_of_payments", statement, &[])
         .each(notes.keys().copied())
         .each(notes.values().map(|note| note.state))
         .each(notes.values().map(|note| note.gateway_ref.as_deref()))

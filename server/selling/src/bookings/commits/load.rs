@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::bookings::sql::BookingRow;
 use payments::{NewsOutcome, PaymentNews};
-use platform::together::{StatementResults, Together};
+use platform::cte_batch::{CteBatch, StatementResults};
 
 /// A booking with its seats and payment.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub(super) enum LockMode {
 
 /// Adds the query for the versions of bookings, with locks in the order of their ids where wanted: see
 /// [`resolve_bookings`].
-pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: LockMode) -> Result<(), sqlx::Error> {
+pub(super) fn add_versions(cte: &mut CteBatch, mut ids: Vec<Uuid>, locks: LockMode) -> Result<(), sqlx::Error> {
     ids.sort_unstable();
     ids.dedup();
     let statement = match locks {
@@ -93,7 +93,7 @@ pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: L
             "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED"
         }
     };
-    together.add("stand", statement, &["id", "version"]).value(ids).done()
+    cte.add("stand", statement, &["id", "version"]).value(ids).done()
 }
 
 /// Returns the bookings of [`add_versions`]. Only those that are not in `known` at the same version are loaded: every
@@ -120,8 +120,8 @@ pub(super) async fn resolve_bookings(
 }
 
 /// Adds the query for holds that have a booking already: see [`booked_holds`].
-pub(super) fn add_holds(together: &mut Together, holds: Vec<Uuid>) -> Result<(), sqlx::Error> {
-    together.add("booked", "SELECT hold_id FROM bookings WHERE hold_id = ANY($1)", &["hold_id"]).value(holds).done()
+pub(super) fn add_holds(cte: &mut CteBatch, holds: Vec<Uuid>) -> Result<(), sqlx::Error> {
+    cte.add("booked", "SELECT hold_id FROM bookings WHERE hold_id = ANY($1)", &["hold_id"]).value(holds).done()
 }
 
 /// Returns the queried holds that have a booking. A booking made meanwhile is detected by the write.
@@ -130,13 +130,12 @@ pub(super) fn booked_holds(results: &StatementResults) -> Result<HashSet<Uuid>, 
 }
 
 /// Adds the query for gateway events that were noted before for a known payment: see [`noted_events`].
-pub(super) fn add_news(together: &mut Together, news: &[&PaymentNews]) -> Result<(), sqlx::Error> {
+pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentNews]) -> Result<(), sqlx::Error> {
     let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
          JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
          WHERE known.outcome <> $3";
-    together
-        .add("heard", statement, &["gateway", "event_id"])
+    cte.add("heard", statement, &["gateway", "event_id"])
         .each(news.iter().map(|news| news.gateway))
         .each(news.iter().map(|news| news.event_id.as_str()))
         .value(NewsOutcome::Unknown.as_str())

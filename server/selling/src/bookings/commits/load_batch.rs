@@ -15,7 +15,7 @@ use crate::SellingState;
 use catalogue::Show;
 use http::idempotency::{self, Intent};
 use payments::PaymentNews;
-use platform::together::Together;
+use platform::cte_batch::CteBatch;
 
 /// Returns the bookings of the pieces, and true if a key that a piece claims is taken already. The bookings come from
 /// the cache where possible.
@@ -33,12 +33,12 @@ pub(super) async fn load_batch(
     }
     let holds = works.iter().filter_map(|work| work.hold()).collect();
     let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
-    let mut together = Together::default();
-    load::add_versions(&mut together, works.iter().filter_map(|work| work.booking()).collect(), locks)?;
-    load::add_holds(&mut together, holds)?;
-    load::add_news(&mut together, &news)?;
-    idempotency::add_question(&mut together, keys, state.clock.now())?;
-    let results = together.run(tx).await?;
+    let mut cte = CteBatch::default();
+    load::add_versions(&mut cte, works.iter().filter_map(|work| work.booking()).collect(), locks)?;
+    load::add_holds(&mut cte, holds)?;
+    load::add_news(&mut cte, &news)?;
+    idempotency::add_question(&mut cte, keys, state.clock.now())?;
+    let results = cte.run(tx).await?;
 
     let recent: Vec<Arc<BookingDetails>> =
         news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();

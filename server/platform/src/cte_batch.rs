@@ -18,14 +18,14 @@ use sqlx::{Arguments, AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Row
 
 /// Statements on their way, with their arguments.
 #[derive(Default)]
-pub struct Together {
+pub struct CteBatch {
     names: Vec<&'static str>,
     parts: String,
     told: String,
     arguments: PgArguments,
 }
 
-impl Together {
+impl CteBatch {
     /// A statement under a name of its own. `told`: columns of its rows that are wanted, each to be asked for by
     /// [`StatementResults::column`].
     pub fn add(&mut self, name: &'static str, statement: &str, told: &[&'static str]) -> Values<'_> {
@@ -132,16 +132,16 @@ mod tests {
 
     #[test]
     fn every_statement_numbers_its_arguments_from_one_and_tells_its_columns() {
-        let mut together = Together::default();
-        let made = together.add("made", "INSERT INTO a SELECT unnest($1::integer[]), $2, $2 RETURNING id", &["id"]);
+        let mut cte = CteBatch::default();
+        let made = cte.add("made", "INSERT INTO a SELECT unnest($1::integer[]), $2, $2 RETURNING id", &["id"]);
         made.each([1, 2].into_iter()).value("x").done().expect("written");
-        together.add("gone", "DELETE FROM b WHERE c = $1", &[]).value(3_i64).done().expect("written");
+        cte.add("gone", "DELETE FROM b WHERE c = $1", &[]).value(3_i64).done().expect("written");
         assert_eq!(
-            together.parts,
+            cte.parts,
             "WITH made AS (INSERT INTO a SELECT unnest($1::integer[]), $2, $2 RETURNING id), \
              gone AS (DELETE FROM b WHERE c = $3)"
         );
-        assert_eq!(together.told, ", ARRAY(SELECT id FROM made) AS \"made.id\"");
-        assert_eq!(together.arguments.len(), 3);
+        assert_eq!(cte.told, ", ARRAY(SELECT id FROM made) AS \"made.id\"");
+        assert_eq!(cte.arguments.len(), 3);
     }
 }
