@@ -1,11 +1,11 @@
-//! Settings: flags, the environment, a file ([`given`]), checked at start ([`Config::wrong`]).
+//! Settings: flags, the environment, a file ([`command_line`]), checked at start ([`Config::validate`]).
 //!
 //! Secrets have no defaults, and are shown nowhere.
 
+mod command_line;
 mod file;
-mod given;
 mod secrets;
-mod wrong;
+mod validate;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,8 +19,8 @@ use payments::PaymentSettings;
 use selling::SellingSettings;
 use tickets::MailSettings;
 
-pub use given::{Refused, given, settings};
-pub use wrong::Wrong;
+pub use command_line::{CommandLineError, parse_command_line, settings};
+pub use validate::SettingError;
 
 /// What `rowlock serve` needs to know.
 #[derive(Clone, Debug, Args)]
@@ -121,7 +121,7 @@ mod tests {
                 (false, _) => format!("`{}`", defaults.join(",")),
             };
             assert_eq!(row[1], default, "the default of {name}");
-            if let Some((_, allowed)) = wrong::LIMITS.iter().find(|(limited, _)| *limited == name) {
+            if let Some((_, allowed)) = validate::LIMITS.iter().find(|(limited, _)| *limited == name) {
                 assert_eq!(row[2], format!("{} to {}", allowed.start(), allowed.end()), "the limit of {name}");
             }
         }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use platform::{clock, database, telemetry};
-use rowlock::config::{Config, Refused, Wrong, given};
+use rowlock::config::{CommandLineError, Config, SettingError, parse_command_line};
 use rowlock::{AppState, check, start};
 use uuid::Uuid;
 
@@ -129,10 +129,10 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
-    let cli = match given::<Cli>(&std::env::args_os().collect::<Vec<_>>()) {
+    let cli = match parse_command_line::<Cli>(&std::env::args_os().collect::<Vec<_>>()) {
         Ok(cli) => cli,
-        Err(Refused::Words(cause)) => cause.exit(),
-        Err(Refused::Settings(wrong)) => return Ok(refused(&wrong)),
+        Err(CommandLineError::Arguments(cause)) => cause.exit(),
+        Err(CommandLineError::Settings(wrong)) => return Ok(refused(&wrong)),
     };
     let traces = telemetry::traces::begin(matches!(cli.command, Command::Serve(_)))?;
     if let Some(file) = &cli.config {
@@ -140,7 +140,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     }
     match cli.command {
         Command::Serve(config) => {
-            let wrong = config.wrong();
+            let wrong = config.validate();
             if !wrong.is_empty() {
                 return Ok(refused(&wrong));
             }
@@ -183,7 +183,7 @@ async fn main() -> anyhow::Result<ExitCode> {
 const BAD_SETTINGS: u8 = 2;
 
 /// Names all that is wrong with the settings.
-fn refused(wrong: &[Wrong]) -> ExitCode {
+fn refused(wrong: &[SettingError]) -> ExitCode {
     eprintln!("these settings cannot be used:");
     for wrong in wrong {
         eprintln!("  {wrong}");

@@ -31,7 +31,7 @@ const SKEW_BAD_MS: i64 = 60_000;
 pub async fn check(config: &Config) -> Report {
     tls::use_one_provider();
     let mut report = Report::default();
-    let wrong = config.wrong();
+    let wrong = config.validate();
     if wrong.is_empty() {
         report.add("settings", Duration::ZERO, [Finding::good("can be used")]);
     } else {

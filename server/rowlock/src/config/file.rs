@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Arg, Command};
 use toml::de::{DeTable, DeValue};
 
-use super::Wrong;
+use super::SettingError;
 
 /// Larger files are none of settings, bytes.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -20,36 +20,40 @@ impl File {
     ///
     /// # Errors
     /// All that is wrong with it: what is no setting, what is no text, number, yes or no.
-    pub fn read(path: &Path, settings: &Command) -> Result<Self, Vec<Wrong>> {
-        let whole = |why: String| vec![Wrong::new(&path.display().to_string(), why)];
+    pub fn read(path: &Path, settings: &Command) -> Result<Self, Vec<SettingError>> {
+        let whole = |why: String| vec![SettingError::new(&path.display().to_string(), why)];
         let size = std::fs::metadata(path).map_err(|cause| whole(cause.to_string()))?.len();
         if size > MAX_BYTES {
             return Err(whole(format!("has more than {MAX_BYTES} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(|cause| whole(cause.to_string()))?;
         Self::parse(&text, settings).map_err(|wrong| {
-            let at = |wrong: Wrong| Wrong::new(&format!("{} in {}", wrong.setting, path.display()), wrong.why);
+            let at =
+                |wrong: SettingError| SettingError::new(&format!("{} in {}", wrong.setting, path.display()), wrong.why);
             wrong.into_iter().map(at).collect()
         })
     }
 
-    fn parse(text: &str, settings: &Command) -> Result<Self, Vec<Wrong>> {
+    fn parse(text: &str, settings: &Command) -> Result<Self, Vec<SettingError>> {
         // A secret stands in it: of what cannot be read, only the place is told.
         let table = DeTable::parse(text).map_err(|cause| {
             let before = cause.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            vec![Wrong::new(&format!("line {line}"), format!("is no TOML: {}", cause.message()))]
+            vec![SettingError::new(&format!("line {line}"), format!("is no TOML: {}", cause.message()))]
         })?;
         let (mut said, mut wrong) = (BTreeMap::new(), Vec::new());
         for (name, value) in table.get_ref().iter() {
             let (name, value) = (name.get_ref().to_string(), value.get_ref());
             if !settings.get_arguments().any(|arg| arg.get_id().as_str() == name) {
-                wrong.push(Wrong::new(&name, "is no setting".to_owned()));
+                wrong.push(SettingError::new(&name, "is no setting".to_owned()));
             } else if let Some(values) = values(value) {
                 // As many as there are settings, once a process: defaults are kept for as long as it runs.
                 said.insert(name, values.into_iter().map(|value| &*value.leak()).collect());
             } else {
-                wrong.push(Wrong::new(&name, "is no text, number, true or false, nor a list of texts".to_owned()));
+                wrong.push(SettingError::new(
+                    &name,
+                    "is no text, number, true or false, nor a list of texts".to_owned(),
+                ));
             }
         }
         if wrong.is_empty() { Ok(Self(said)) } else { Err(wrong) }
@@ -82,7 +86,7 @@ fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::given::settings;
+    use super::super::command_line::settings;
     use super::*;
 
     #[test]

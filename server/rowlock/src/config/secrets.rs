@@ -10,7 +10,7 @@ const EXAMPLE: &str = "replace-me";
 const EXAMPLE_PASSWORDS: [&str; 2] = ["password", EXAMPLE];
 
 /// Checks all secrets. Returns each setting at fault with the reason, to be read after its name; no value is in it.
-pub(super) fn wrong_secrets(config: &Config) -> Vec<(&'static str, String)> {
+pub(super) fn check_secrets(config: &Config) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
     for (setting, values) in [

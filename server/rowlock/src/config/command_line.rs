@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches};
 
 use super::file::File;
-use super::{Config, Wrong};
+use super::{Config, SettingError};
 
 /// Names the file, if no flag does.
 const FILE_VARIABLE: &str = "ROWLOCK_CONFIG";
@@ -20,20 +20,20 @@ const COMMANDS: [&str; 2] = ["serve", "check"];
 
 /// Why a command line is not followed.
 #[derive(Debug)]
-pub enum Refused {
+pub enum CommandLineError {
     /// It is wrong in itself, or asks for help.
-    Words(clap::Error),
+    Arguments(clap::Error),
     /// These settings cannot be used.
-    Settings(Vec<Wrong>),
+    Settings(Vec<SettingError>),
 }
 
 /// Reads a command line, with what the environment and a file say.
 ///
 /// # Errors
-/// [`Refused`].
-pub fn given<C: CommandFactory + FromArgMatches>(words: &[OsString]) -> Result<C, Refused> {
+/// [`CommandLineError`].
+pub fn parse_command_line<C: CommandFactory + FromArgMatches>(words: &[OsString]) -> Result<C, CommandLineError> {
     let file = match named_file(words) {
-        Some(path) => File::read(&path, &settings()).map_err(Refused::Settings)?,
+        Some(path) => File::read(&path, &settings()).map_err(CommandLineError::Settings)?,
         None => File::default(),
     };
     let mut command = C::command().mut_subcommands(|sub| sub.mut_args(|arg| file.under(arg)));
@@ -46,7 +46,11 @@ pub fn given<C: CommandFactory + FromArgMatches>(words: &[OsString]) -> Result<C
             );
             let sub = words.iter().position(|word| COMMANDS.iter().any(|name| word == name));
             let wrong = sub.filter(|_| about_values).map(|at| all_wrong(&file, &words[at + 1..])).unwrap_or_default();
-            if wrong.is_empty() { Err(Refused::Words(cause)) } else { Err(Refused::Settings(wrong)) }
+            if wrong.is_empty() {
+                Err(CommandLineError::Arguments(cause))
+            } else {
+                Err(CommandLineError::Settings(wrong))
+            }
         }
     }
 }
@@ -68,7 +72,7 @@ fn named_file(words: &[OsString]) -> Option<PathBuf> {
 }
 
 /// Each setting is read by itself; then those that can be read are looked at together.
-fn all_wrong(file: &File, words: &[OsString]) -> Vec<Wrong> {
+fn all_wrong(file: &File, words: &[OsString]) -> Vec<SettingError> {
     let all = settings().mut_args(|arg| file.under(arg));
     let (mut wrong, mut unreadable, mut usable) = (Vec::new(), BTreeSet::new(), Vec::new());
     for arg in all.get_arguments() {
@@ -78,15 +82,15 @@ fn all_wrong(file: &File, words: &[OsString]) -> Vec<Wrong> {
             Ok(_) => usable.extend(mine),
             Err(cause) => {
                 unreadable.insert(arg.get_id().clone());
-                wrong.push(Wrong::new(&setting, in_words(&cause)));
+                wrong.push(SettingError::new(&setting, in_words(&cause)));
             }
         }
     }
     let rest = all.mut_args(|arg| if unreadable.contains(arg.get_id()) { silenced(arg) } else { arg });
     let rest = rest.try_get_matches_from(usable).and_then(|matches| Config::from_arg_matches(&matches));
     if let Ok(config) = rest {
-        let named: BTreeSet<String> = wrong.iter().map(|wrong: &Wrong| wrong.setting.clone()).collect();
-        wrong.extend(config.wrong().into_iter().filter(|wrong| !named.contains(&wrong.setting)));
+        let named: BTreeSet<String> = wrong.iter().map(|wrong: &SettingError| wrong.setting.clone()).collect();
+        wrong.extend(config.validate().into_iter().filter(|wrong| !named.contains(&wrong.setting)));
     }
     wrong
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use super::Config;
-use super::secrets::wrong_secrets;
+use super::secrets::check_secrets;
 use catalogue::{Regions, cdn};
 use http::site::check_origin;
 use platform::postgres_hosts::PostgresHosts;
@@ -12,20 +12,20 @@ use platform::redis_link::Link;
 
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct SettingError {
     /// Its name in the environment, or where it stands.
     pub setting: String,
     /// Why not, to be read after the name.
     pub why: String,
 }
 
-impl Wrong {
+impl SettingError {
     pub(super) fn new(setting: &str, why: String) -> Self {
         Self { setting: setting.to_owned(), why }
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.setting, self.why)
     }
@@ -57,9 +57,9 @@ pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 15] = [
 impl Config {
     /// All that is wrong; nothing is asked of anybody.
     #[must_use]
-    pub fn wrong(&self) -> Vec<Wrong> {
+    pub fn validate(&self) -> Vec<SettingError> {
         let mut wrong = Vec::new();
-        let mut complain = |setting: &str, why: String| wrong.push(Wrong::new(setting, why));
+        let mut complain = |setting: &str, why: String| wrong.push(SettingError::new(setting, why));
         for (setting, allowed) in LIMITS {
             if let Some(number) = self.number(setting)
                 && !allowed.contains(&number)
@@ -98,7 +98,7 @@ impl Config {
         if self.shadow_redis_url.as_ref() == Some(&self.redis_url) {
             complain("SHADOW_REDIS_URL", "is REDIS_URL; a store cannot be its own shadow".to_owned());
         }
-        for (setting, why) in wrong_secrets(self) {
+        for (setting, why) in check_secrets(self) {
             complain(setting, why);
         }
         if self.metrics_token.as_ref().is_some_and(String::is_empty) {
