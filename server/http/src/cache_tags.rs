@@ -1,4 +1,4 @@
-//! What an answer for everybody shows, in the words in which a CDN is told to forget it.
+//! Cache tags: the shows, films and theatres that a public answer depends on, by which a CDN purges it.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ impl Tags {
         self
     }
 
-    /// What is said of an answer, in the order of the alphabet: its tags, or that it shows too much for them.
+    /// The tags in alphabetical order, or the one tag of an answer that depends on too many things.
     #[must_use]
     pub fn said(&self) -> Vec<&str> {
         let bytes: usize = self.0.iter().map(|tag| tag.len() + 1).sum();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shows_a_few_things_names_them_and_what_shows_many_is_a_list() {
+    fn an_answer_has_tags_of_few_things_and_a_list_tag_for_many() {
         let id = Uuid::nil();
         let few = Tags::default().theatre("aurora").show(id).film("tide").film("tide");
         assert_eq!(few.said(), ["film-tide", &format!("show-{id}"), "theatre-aurora"]);

@@ -1,8 +1,8 @@
-//! Which answers may be kept, by whom and for how long. Here is the one table of it; what has no row, or another method
-//! than GET, nobody keeps.
+//! Cache rules of all answers: the table of routes that may be cached, by which caches and for how long. A route without a
+//! row, and any method but GET, is never cached.
 //!
-//! A handler says what its answer shows ([`Kept`]), and this room writes the headers. Whatever depends on who asks, or
-//! decides anything, is nobody's to keep: the seat map, holds, bookings, the box office, errors.
+//! A handler attaches the tags of its answer ([`Kept`]), and this module writes the headers. An answer that depends on the
+//! visitor or decides anything is never cached: the seat map, holds, bookings, the box office, errors.
 
 use std::time::{Duration, Instant};
 
@@ -14,34 +14,34 @@ use crate::cache_tags::Tags;
 
 /// For answers that are one visitor's, decide anything, or are errors.
 pub const PRIVATE: &str = "private, no-store";
-/// For what is the same for everybody: seats left on it age with it. A browser, which nobody can purge, shows what it
-/// has for fifteen seconds at most, while it asks; a CDN has it for thirty, and for fifteen more while it asks.
+/// For public answers; the free seats on them become stale. A browser, which cannot be purged, shows a stale answer for
+/// fifteen seconds at most, while it revalidates; a CDN caches it for thirty, and serves it stale for fifteen more.
 pub const SHARED: &str = "public, max-age=0, s-maxage=30, stale-while-revalidate=15";
-/// For what has prices in it, or is a file whose name stays when it changes: kept, and asked about before each use.
+/// For answers with prices, and files whose name stays when they change: cached, and revalidated before each use.
 pub const REVALIDATED: &str = "public, no-cache";
-/// For what never changes under its address: a year is as long as caches believe.
+/// For answers that never change at their address: caches accept a year at most.
 pub const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// What an answer for everybody says must have been asked for within this time, or nobody keeps it. With the lag of a
-/// standby that is how old a page can be when a CDN gets it, so how long after a change it is to be purged once more
-/// (`cdn`). Answers usually take milliseconds; searches are shared for two seconds.
+/// Maximum age of the data of a public answer, or it is not cached. With the replication lag of a standby this is the
+/// greatest age of a page when a CDN gets it, so it sets how long after a change the page is purged once more (`cdn`).
+/// Answers usually take milliseconds; searches are shared for two seconds.
 pub const KEPT_WITHIN: Duration = Duration::from_secs(4);
 
-/// What it shows, as most CDNs and caches read it: parted by commas.
+/// The tags as most CDNs and caches read them: separated by commas.
 const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
-/// The same, as Fastly and Varnish read it: parted by spaces.
+/// The tags as Fastly and Varnish read them: separated by spaces.
 const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");
 
-/// How a route's answers may be kept.
+/// A route's cache rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// By a CDN, for a while, under tags; or not, as its handler says.
+    /// Cached by a CDN for a while, under tags, unless its handler forbids it.
     Shared,
-    /// By whoever asks before each use.
+    /// Cached, and revalidated before each use.
     Revalidated,
-    /// By anybody, for good, if it is what its address names; else by nobody.
+    /// Cached without limit if it is the version that its address names; otherwise not cached.
     Immutable,
-    /// By nobody.
+    /// Not cached.
     Never,
 }
 
@@ -50,8 +50,7 @@ pub type Row = (&'static str, Class);
 
 use Class::{Immutable, Never, Revalidated, Shared};
 
-/// Every route that is the same for everybody, and every page. Of the API, whatever is not for everybody is
-/// [`Class::Never`] without a row.
+/// Every public route, and every page. Other routes of the API are [`Class::Never`] without a row.
 pub const TABLE: &[Row] = &[
     ("/", Shared),
     ("/cities/{id}", Shared),
@@ -66,12 +65,12 @@ pub const TABLE: &[Row] = &[
     ("/api/v1/shows/{id}", Shared),
     // With prices.
     ("/api/v1/shows/{id}/plan", Revalidated),
-    // Without them; for good under the address of a room.
+    // Without query; immutable at the address of a room's version.
     ("/api/v1/shows/{id}/dots", Revalidated),
     // The seat map: a visitor who chooses is never shown a stale one.
     ("/api/v1/shows/{show}/seats", Never),
     ("/api/v1/shows/{show}/best", Never),
-    // It knows its visitor, and who waits in front of it.
+    // Depends on the visitor, and on the waiting room.
     ("/shows/{id}", Never),
     ("/shows/{id}/place/{ticket}", Never),
     ("/login", Never),
@@ -94,10 +93,10 @@ pub const TABLE: &[Row] = &[
     ("/metrics", Never),
 ];
 
-/// Pages below these are somebody's own, or staff's.
+/// Prefixes of personal and staff pages.
 const OWN: [&str; 4] = ["/bookings", "/tickets", "/account", "/staff"];
 
-/// The class of a route; `None` when nobody has said.
+/// The class of a route; `None` for an unlisted route.
 #[must_use]
 pub fn class(route: &str) -> Option<Class> {
     let is_own =
@@ -106,7 +105,7 @@ pub fn class(route: &str) -> Option<Class> {
     named.or_else(|| is_own().then_some(Never))
 }
 
-/// What an answer for everybody shows: on such an answer it makes the headers with which a CDN keeps it.
+/// The tags of a public answer: the CDN caches it under them.
 #[derive(Clone, Debug)]
 pub struct Kept {
     tags: Tags,
@@ -120,7 +119,7 @@ impl Kept {
         Self { tags, asked: None }
     }
 
-    /// With something in it that was asked for then, by this request or by one before it.
+    /// Adds data that was read at `at`, by this request or by an earlier one.
     #[must_use]
     pub fn asked(self, at: Instant) -> Self {
         let asked = self.asked.map_or(at, |before| before.min(at));
@@ -146,15 +145,15 @@ impl IntoResponseParts for Kept {
     }
 }
 
-/// Nobody keeps this answer.
+/// Forbids all caching of this answer.
 pub fn nobody_keeps(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(PRIVATE));
     headers.remove(CACHE_TAG);
     headers.remove(SURROGATE_KEY);
 }
 
-/// Sees to it that nobody keeps an answer that its route lets nobody keep, that is about somebody or an error, or that may
-/// be too old: one that took long, or was made of what took long. `began` is when the request came.
+/// Forbids caching of an answer if its route forbids it, if it is personal or an error, or if it may be too old: it took
+/// long, or was made of old data. `began` is when the request came.
 pub fn settle(response: &mut Response, method: &Method, route: &str, began: Instant) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     let is_error = response.status().is_client_error() || response.status().is_server_error();
@@ -175,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_chooses_holds_books_and_works_is_kept_by_nobody() {
+    fn an_answer_about_seats_holds_bookings_and_work_is_never_cached() {
         for route in ["/shows/{id}", "/bookings/{id}", "/staff", "/staff/{theatre}/door", "/account/logout", "/login"] {
             assert_eq!(class(route), Some(Never), "{route}");
         }
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_for_everybody_says_what_it_shows_in_both_ways() {
+    fn a_public_answer_has_its_tags_in_both_headers() {
         let tags = Tags::default().theatre("aurora").film("tide");
         let headers = settled(answer(Kept::under(tags)), &Method::GET, "/theatres/{id}", Instant::now());
         assert_eq!(headers[CACHE_CONTROL], SHARED);
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_keeps_what_is_old_sets_a_cookie_or_lies_where_nothing_is_kept() {
+    fn an_answer_that_is_old_sets_a_cookie_or_has_an_uncached_route_is_not_cached() {
         let now = Instant::now();
         let old = now.checked_sub(KEPT_WITHIN + Duration::from_millis(1)).expect("this machine runs for longer");
         let kept = || Kept::under(Tags::lists());

@@ -1,8 +1,8 @@
-//! Where a request comes from, for limits per address.
+//! The client's address, for limits per address.
 //!
-//! The other end of the connection, or, where proxies of ours are said to stand in front, what these wrote: the header's
-//! last entries, one for each of them; what stands before is anybody's word. Whether the other end is a proxy of ours
-//! nobody looks: whoever says so must let nobody else reach the port (docs/operating.md).
+//! It is the peer of the connection. Behind trusted proxies it is the entry that the outermost of them added: each adds one
+//! at the end of the header, and earlier entries may be forged. The peer is not checked to be a proxy: an operator who sets
+//! `TRUSTED_PROXIES` must block all other access to the port (docs/operating.md).
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -12,14 +12,14 @@ use axum::http::request::Parts;
 
 use crate::HttpState;
 
-/// Whom proxies were asked by, in the order of the way here.
+/// The header with the addresses of the clients of proxies, outermost first.
 const FORWARDED: &str = "x-forwarded-for";
 
 /// The other end of the connection; every request has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// Whoever a limit per address counts: an IPv4 address, or a network of 64 bits, which IPv6 gives to each household.
+/// The unit that a limit per address counts: an IPv4 address, or an IPv6 network of 64 bits, which each household gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub String);
 
@@ -37,12 +37,12 @@ where
 }
 
 impl ClientAddress {
-    /// `hops` proxies of ours stand in front, and each adds whom it was asked by at the end of the header.
+    /// `hops` trusted proxies are in front; each appends the address of its client to the header.
     fn of(peer: Option<IpAddr>, headers: &HeaderMap, hops: usize) -> Self {
         let told = || {
             let values = headers.get_all(FORWARDED).into_iter().filter_map(|value| value.to_str().ok());
             let list: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
-            // With one proxy the last entry is whom it was asked by; what stands before anybody can write.
+            // With one proxy the last entry is its client's address; earlier entries may be forged.
             list.len().checked_sub(hops).and_then(|place| list[place].parse::<IpAddr>().ok())
         };
         let address = if hops == 0 { peer } else { told().or(peer) };
@@ -92,12 +92,12 @@ mod tests {
     }
 
     #[test]
-    fn without_proxies_of_ours_the_header_is_anybodys_word() {
+    fn without_trusted_proxies_the_header_is_ignored() {
         assert_eq!(of("203.0.113.7", &["198.51.100.1"], 0), "203.0.113.7");
     }
 
     #[test]
-    fn each_proxy_of_ours_is_believed_and_nobody_before_it() {
+    fn only_the_entries_of_trusted_proxies_count() {
         assert_eq!(of("10.0.0.1", &["198.51.100.1"], 1), "198.51.100.1");
         assert_eq!(of("10.0.0.1", &["6.6.6.6, 198.51.100.1"], 1), "198.51.100.1");
         assert_eq!(of("10.0.0.1", &["6.6.6.6", "198.51.100.1, 10.0.0.2"], 2), "198.51.100.1");

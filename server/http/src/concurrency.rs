@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_has_so_many_slots_and_a_free_one_can_be_taken_again() {
+    fn a_caller_has_a_fixed_number_of_slots_and_reuses_freed_ones() {
         let slots = Concurrency::default();
         let (one, two) = (slots.take("ann", 2), slots.take("ann", 2));
         assert!(one.is_some() && two.is_some() && slots.take("ann", 2).is_none());

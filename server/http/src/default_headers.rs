@@ -11,22 +11,22 @@ use crate::caching::PRIVATE;
 pub const MIN_COMPRESSED_BYTES: u16 = 1_024;
 /// Finds a request in the logs.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
+/// Allows scripts and styles from our own files, and compiling WebAssembly; nothing else.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
      img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Browsers use TLS alone for this host, for a year. Not for its subdomains: they may be other systems.
 const STRICT_TRANSPORT_SECURITY: &str = "max-age=31536000";
-/// What is no page allows nothing, in as many words: it goes with every file of a page.
+/// The policy of files that are no page: it allows nothing, and is short because it goes with every file of a page.
 const NO_PAGE_SECURITY_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
-/// How the types begin of what is no page. Not scripts, whose policy is the one of a worker made of them, and not what has
-/// no type: "not modified" would change the policy of a page that is kept.
+/// Prefixes of the types that are no page. Not scripts, whose policy becomes that of a worker made of them, and not answers
+/// without a type: a "not modified" would change the policy of a cached page.
 const NO_PAGE_TYPES: [&str; 4] = ["text/css", "application/wasm", "application/json", "font/"];
 
 /// The headers of all answers, and those of the API's.
 pub fn write_default_headers(state: &HttpState, headers: &mut HeaderMap, is_api: bool) {
     if is_api {
         let fresh = *headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(PRIVATE)) == PRIVATE;
-        // A cache would tell the time of when it was filled.
+        // A cached answer would have the time at which it was cached.
         if fresh {
             headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.clock.now().0));
         }

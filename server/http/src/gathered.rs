@@ -1,4 +1,4 @@
-//! A connection whose answers leave together.
+//! A connection that collects answers and writes them together.
 
 use std::io;
 use std::pin::Pin;
@@ -8,21 +8,20 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 
 /// Answers gathered on a connection at most, bytes; more leave at once.
 const GATHERED_BYTES: usize = 16 * 1024;
-/// Whoever does not read on while answers wait, because the next one takes its time, gets them after being
-/// looked at so often. Each look is a turn of the runtime, far below a millisecond together.
+/// Polls after which the collected answers of a connection are written though the next one is not ready. Each poll is a turn
+/// of the runtime; all together take far less than a millisecond.
 const LOOKS: u8 = 8;
-/// How an answer begins after which the connection is no longer ours.
+/// Start of an answer after which the connection changes protocol.
 const SWITCHING: &[u8] = b"HTTP/1.1 101";
 
-/// A connection whose answers wait for those that follow at once: until nothing more has come to be answered,
-/// or they fill a few packets.
+/// A connection that buffers answers until no further request has arrived, or until the answers fill a few packets.
 #[derive(Debug)]
 pub struct Gathered<T> {
     inner: T,
     waiting: Vec<u8>,
-    /// How often it was looked whether they may leave.
+    /// Polls since the buffer was filled.
     looks: u8,
-    /// The connection is being handed over: nothing waits any more.
+    /// The connection changes protocol: nothing is buffered any more.
     at_once: bool,
 }
 
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
     use std::task::Waker;
 
-    /// Notes every write; takes `room` bytes and then none until told.
+    /// Records every write; accepts `room` bytes and then none until woken.
     #[derive(Debug, Default)]
     struct Wire {
         writes: Vec<Vec<u8>>,
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_leave_together_when_nothing_more_is_to_be_read() {
+    fn answers_are_written_together_when_no_request_is_left() {
         let mut connection = wire(1_000);
         for part in [&b"one "[..], b"two ", b"three"] {
             assert_eq!(write(&mut connection, part), Poll::Ready(part.len()));
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_on_is_waited_for_a_few_looks_only() {
+    fn a_client_that_does_not_read_gets_its_answers_after_a_few_polls() {
         let mut connection = wire(1_000);
         let _ = write(&mut connection, b"answer");
         for look in 1..=LOOKS {
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn much_leaves_at_once_in_order_and_a_full_wire_holds_the_writer_back() {
+    fn a_large_answer_is_written_in_order_and_a_full_socket_blocks_the_writer() {
         let mut connection = wire(3);
         assert_eq!(write(&mut connection, b"first"), Poll::Ready(5));
         let large = vec![b'x'; GATHERED_BYTES];
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_switches_protocols_leaves_nothing_behind() {
+    fn an_answer_that_switches_protocols_flushes_the_buffer() {
         let mut connection = wire(1_000);
         let _ = write(&mut connection, b"earlier");
         assert_eq!(write(&mut connection, b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), Poll::Ready(36));

@@ -1,13 +1,14 @@
-//! HTTP as the whole server speaks it.
+//! HTTP conventions of the whole server: errors, extractors, cookies, caching headers, idempotency.
 //!
-//! - [`Problem`]: every refusal is `application/problem+json` with a stable [`Code`] (RFC 9457).
+//! - [`Problem`]: every error is `application/problem+json` with a stable [`Code`] (RFC 9457).
 //! - [`ApiJson`], [`ApiPath`], [`ApiQuery`]: extractors that refuse bad input with a problem.
-//! - [`ClientAddress`], [`visitor`], [`own_origin`]: where a request comes from, and the visitor's cookie.
-//! - [`caching`], [`cache_tags`], [`default_headers`], [`reader`]: the headers of answers, and the reader's language.
+//! - [`ClientAddress`], [`visitor`], [`own_origin`]: the client's address, the visitor cookie, the same-origin check.
+//! - [`caching`], [`cache_tags`], [`default_headers`], [`reader`]: response headers, and the reader's language.
 //! - [`idempotency`]: one answer per key. Table `idempotency_keys`, Redis keys `{keys:N}:*` and `replica:*`.
-//! - [`replay_cache`]: replays a stored answer before anything else happens to a request.
+//! - [`replay_cache`]: replays a stored answer before routing.
 //!
-//! A new problem code is a row in `problem/codes.rs`; a new route that caches may keep is a row in [`caching`].
+//! The crate may use `platform` and crates of the workspace without state (`domain`, `app`); it knows no show and no booking.
+//! A new problem code is a row in `problem/codes.rs`; a new cacheable route is a row in [`caching`].
 
 pub mod cache_tags;
 pub mod caching;

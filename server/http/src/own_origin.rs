@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 
 use crate::Site;
 
-/// True if a browser sent the request from a page of ours. Other clients send neither header.
+/// True if a browser sent the request from one of our pages. Other clients send neither header.
 #[must_use]
 pub fn is_own_origin(site: &Site, headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());

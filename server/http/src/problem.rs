@@ -17,14 +17,14 @@ use super::caching::PRIVATE;
 
 pub use codes::Code;
 
-/// How long a client should wait after "not right now", seconds, unless somebody knows better.
+/// Default `Retry-After` of temporary failures, seconds.
 const RETRY_AFTER_S: u64 = 2;
 /// Room for a problem that names a seat or two. In a rush most answers are refusals, so none grows by halves.
 const USUAL_BYTES: usize = 512;
-/// Nobody is sent away for longer, seconds.
+/// Maximum `Retry-After`, seconds.
 const MAX_RETRY_AFTER_S: u64 = 60;
 
-/// An error on its way to the caller.
+/// An error response.
 #[derive(Clone, Debug)]
 pub struct Problem {
     code: Code,
@@ -40,20 +40,20 @@ pub struct Problem {
     gave_way: bool,
 }
 
-/// What some problems say in headers as well.
+/// Extra headers of some problems.
 #[derive(Clone, Debug)]
 enum InHeaders {
     Limit(Limit),
-    /// The address where it is to be asked for.
+    /// The address of the server that is responsible.
     Elsewhere(String),
 }
 
-/// What only some problems tell, and none of them both.
+/// Fields that only some problems have, never both.
 #[derive(Clone, Debug)]
 enum More {
-    /// What is wrong with a file.
+    /// Findings in an uploaded file.
     Findings(Vec<Finding>),
-    /// What is to be solved first.
+    /// The puzzle to solve first.
     Puzzle(PuzzleView),
 }
 
@@ -70,22 +70,22 @@ impl From<Allowance> for Limit {
     }
 }
 
-/// A limit somebody ran into, as the `RateLimit` headers tell it (draft-ietf-httpapi-ratelimit-headers-10).
+/// A limit that was reached, for the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Its name.
     pub name: &'static str,
-    /// How many in a row.
+    /// Burst of the limit.
     pub burst: u32,
-    /// How long all of them take to come back, seconds.
+    /// Time in which the whole burst refills, seconds.
     pub window_s: u64,
 }
 
-/// What every handler of the API returns when it fails. Boxed: the happy path stays small.
+/// The result of API handlers. The problem is boxed: the success path stays small.
 pub type ApiResult<T> = Result<T, Problem>;
 
 impl Problem {
-    /// A problem; `detail` says to a person what happened this time and what to do.
+    /// A problem; `detail` explains to a person what happened and what to do.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Problem {
         self
     }
 
-    /// Says of the seats meant that somebody else holds how long ago they were taken, as far as `ago` knows.
+    /// Adds to each seat held by another visitor how long ago it was taken, as far as `ago` has it.
     #[must_use]
     pub fn with_times(mut self, ago: impl Fn(SeatIndex) -> Option<u32>) -> Self {
         for seat in self.seats.iter_mut().filter(|seat| seat.state == SeatState::Locked) {
@@ -131,7 +131,7 @@ impl Problem {
         self
     }
 
-    /// Tells all that is wrong with a file.
+    /// Adds the findings in an uploaded file.
     #[must_use]
     pub fn with_findings(mut self, findings: Vec<Finding>) -> Self {
         self.more = Some(Box::new(More::Findings(findings)));
@@ -172,7 +172,7 @@ impl Problem {
         Self::new(Code::NotFound, format!("There is no such {what}, or it is not yours."))
     }
 
-    /// "Not here, but there": `address` is what the same path is to be asked of.
+    /// A redirection to another server: the same path at `address`.
     #[must_use]
     pub fn elsewhere(address: &str) -> Self {
         let detail = format!("This show is sold in another region: {address}");
@@ -182,20 +182,20 @@ impl Problem {
         }
     }
 
-    /// A bug of ours: logs the cause, tells the caller nothing of it.
+    /// A defect of the server: logs the cause and hides it from the caller.
     #[must_use]
     pub fn internal(cause: &dyn std::fmt::Display) -> Self {
-        tracing::error!(%cause, "a request failed by a fault of ours");
+        tracing::error!(%cause, "request failed by an internal error");
         Self::new(Code::Internal, "We have noted what happened. Nothing was charged or lost; please try again.")
     }
 
-    /// What happened this time and what to do, for a person.
+    /// The explanation for a person.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// Whether a transaction gave way to another, and may be tried again at once: nothing happened.
+    /// True if a transaction was rolled back by a conflict and may be retried at once: it had no effect.
     #[must_use]
     pub const fn gave_way(&self) -> bool {
         self.gave_way
@@ -207,14 +207,14 @@ impl Problem {
         self.code
     }
 
-    /// Status and body as they are told.
+    /// Status and body of the response.
     #[must_use]
     pub fn to_json(&self) -> (StatusCode, Vec<u8>) {
         // A shape that is strings and numbers can be serialised.
         (self.code.describe().0, serde_json::to_vec(&self.clone().into_view()).unwrap_or_default())
     }
 
-    /// As it is told, for pages that say it in other words.
+    /// The problem's data, for pages that word it themselves.
     #[must_use]
     pub fn view(&self) -> ProblemView {
         self.clone().into_view()
@@ -248,11 +248,11 @@ impl From<sqlx::Error> for Problem {
         match cause {
             // Out of connections or cut off: the database's trouble, and passing.
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
-                tracing::warn!(%cause, "the database is unavailable");
+                tracing::warn!(%cause, "database unavailable");
                 Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
             }
             sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {
-                tracing::warn!(cause = %error, "the database gave way; the caller may try again");
+                tracing::warn!(cause = %error, "transaction rolled back by a conflict; the caller may retry");
                 let gave_way = matches!(error.code().as_deref(), Some("40001" | "40P01"));
                 let detail = "Please try again in a moment; nothing was lost.";
                 Self { gave_way, ..Self::new(Code::DatabaseUnavailable, detail) }
@@ -261,14 +261,14 @@ impl From<sqlx::Error> for Problem {
             sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {
                 Self::new(Code::SalesClosed, "This show will not take place. Nothing was charged.")
             }
-            // The same of one that is moved to another screen, or was: nobody pays for a seat of another name.
+            // The same for a show that is or was moved to another screen: seats are renamed, so nothing is paid for.
             sqlx::Error::Database(error) if error.code().as_deref() == Some("RL002") => {
                 let detail = "This show moves to another screen. Nothing was charged: please choose again in a moment.";
                 Self::new(Code::SalesClosed, detail)
             }
             // The database has found a bug: a total is not the sum of its lines.
             sqlx::Error::Database(error) if error.constraint() == Some(TOTAL_IS_OF_LINES) => {
-                tracing::error!(cause = %error, "the database refused a booking whose total is not the sum of its lines");
+                tracing::error!(cause = %error, "booking refused by the database: its total is not the sum of its lines");
                 let detail =
                     "The total does not fit the seats. Nothing was charged or changed: please check out again.";
                 Self::new(Code::WrongState, detail)
@@ -309,7 +309,7 @@ impl IntoResponse for Problem {
             ],
         };
         for (header, value) in lines {
-            // Names of ours, numbers and addresses are a header's value.
+            // Our own names, numbers and addresses are valid header values.
             headers.extend(HeaderValue::try_from(value).ok().map(|value| (HeaderName::from_static(header), value)));
         }
         if status == StatusCode::UNAUTHORIZED && matches!(code, Code::NotSignedIn | Code::TokenInvalid) {
@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_sent_away_is_told_for_how_many_whole_seconds() {
+    fn a_temporary_failure_has_a_retry_after_in_whole_seconds() {
         let problem = || Problem::new(Code::LockStoreUnavailable, "Not now.");
         let header = |problem: Problem| {
             problem.into_response().headers()[header::RETRY_AFTER].to_str().expect("text").to_owned()
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_runs_into_a_limit_is_told_which_and_for_how_long() {
+    fn a_rate_limited_response_names_the_limit_and_its_wait() {
         let limit = Limit { name: "login-person", burst: 10, window_s: 300 };
         let problem = Problem::new(Code::TooManyAttempts, "Later.").with_limit(limit);
         let response = problem.with_retry_after(Duration::from_secs(30)).into_response();

@@ -1,8 +1,8 @@
-//! Who reads a page: in which language, and at which address.
+//! The reader of a page: language and address.
 //!
-//! The language is what the address asks for (`?lang=de`, which is also remembered in a cookie), else what
-//! was remembered, else what the browser prefers (`Accept-Language`), else English. It belongs to the
-//! whole answer, errors included, so it is known around the handlers and asked for where words are made.
+//! The language is that of the address (`?lang=de`, also stored in a cookie), else the cookie's, else the browser's
+//! preference (`Accept-Language`), else English. It applies to the whole response, errors included, so it is a task-local
+//! around the handlers and read where texts are rendered.
 
 use app::language::Language;
 use axum::extract::Request;
@@ -17,21 +17,21 @@ use super::caching::nobody_keeps;
 pub const LANG: &str = "lang";
 /// How long a browser remembers the language, seconds: a year.
 const COOKIE_LIFE_S: u32 = 365 * 24 * 3600;
-/// Preferences looked at in `Accept-Language`; browsers send a handful.
+/// Entries of `Accept-Language` that are read; browsers send a handful.
 const MAX_PREFERENCES: usize = 16;
-/// What a page in a language depends on besides its address.
+/// Request headers on which a translated page depends.
 const VARIES_BY: &str = "accept-language, cookie";
 
 tokio::task_local! {
     static READER: Reader;
 }
 
-/// Who asks for a page.
+/// The reader of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reader {
     /// The language they read.
     pub language: Language,
-    /// Whether the address itself asks for it.
+    /// True if the address names the language.
     is_asked_for: bool,
     path: String,
     /// The query without the language.
@@ -50,7 +50,7 @@ pub fn current() -> Reader {
     READER.try_with(Clone::clone).unwrap_or_default()
 }
 
-/// Answers a request in its reader's language, and says on a page which one that is.
+/// Serves a request in its reader's language, and states the language in the response.
 pub async fn serve(request: Request, next: Next, is_https: bool) -> Response {
     let reader = Reader::of(request.uri(), request.headers());
     let mut response = READER.scope(reader.clone(), next.run(request)).await;
@@ -79,7 +79,7 @@ impl Reader {
         }
     }
 
-    /// Where the same page is found in another language.
+    /// The address of the same page in another language.
     #[must_use]
     pub fn address_in(&self, language: Language) -> String {
         // A path with two slashes in front would lead to another site.
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_comes_before_the_cookie_and_that_before_the_browser() {
+    fn the_address_precedes_the_cookie_and_the_cookie_the_browser() {
         let both = [("cookie", "a=b; lang=es"), ("accept-language", "de")];
         assert_eq!(language("/?q=1&lang=ar", &both), "ar");
         assert_eq!(language("/?q=1", &both), "es");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_language_we_do_not_speak_is_passed_over() {
+    fn an_unsupported_language_is_skipped() {
         assert_eq!(language("/?lang=xx", &[("cookie", "lang=tlh"), ("accept-language", "fr, hi;q=0.2")]), "hi");
         assert_eq!(language("/?lang=", &[("accept-language", "fr, *;q=0.5")]), "en");
         assert_eq!(language("/?language=German", &[("cookie", "language=de; xlang=de")]), "en");
@@ -180,20 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn the_same_page_is_found_in_another_language_with_all_that_was_asked() {
+    fn the_address_in_another_language_keeps_path_and_query() {
         let reader = reader("/search?city=berlin&lang=de&q=a%20b", &[]);
         assert_eq!(reader.address_in(Language::Arabic), "/search?city=berlin&q=a%20b&lang=ar");
         assert_eq!(super::Reader::default().address_in(Language::German), "/?lang=de");
     }
 
     #[test]
-    fn no_address_of_ours_leads_to_another_site() {
+    fn a_generated_address_never_leads_to_another_site() {
         let elsewhere = Reader { path: "//evil.example/".to_owned(), ..Reader::default() };
         assert_eq!(elsewhere.address_in(Language::German), "/evil.example/?lang=de");
     }
 
     #[test]
-    fn only_what_the_address_asks_for_is_remembered_and_then_no_cache_keeps_the_page() {
+    fn a_language_in_the_address_sets_the_cookie_and_forbids_caching() {
         let headers = |uri: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=15"));

@@ -1,10 +1,10 @@
-//! Refusals that many routes share, as the API describes them: named in `responses(…)` of `utoipa::path`, beside what is a
-//! route's own. Which code means what stands in `problem/codes.rs`; who is refused, in `authorisation.rs`.
+//! Refusals that many routes share, for the API description: named in `responses(…)` of `utoipa::path`, beside the route's
+//! own. `problem/codes.rs` defines the codes; `authorisation.rs` decides who is refused.
 
 use domain::api::ProblemView;
 use utoipa::IntoResponses;
 
-/// To whoever is nobody, or does other work in this theatre.
+/// For callers who are not signed in, or have another role in this theatre.
 #[derive(IntoResponses)]
 pub enum NotStaff {
     /// 401.

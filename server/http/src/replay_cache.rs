@@ -1,10 +1,8 @@
-//! The fast road: a repeat of a request whose answer this process has is answered before anything else
-//! happens to it, without asking any store. Callers who got no answer repeat by the thousand, at the worst of
-//! moments; that must not cost what the first request cost.
+//! The replay cache: answers a retry whose answer this process has before any other layer runs, without asking a store. After
+//! an outage thousands of clients retry at once; a retry must not cost as much as the first request.
 //!
-//! It gives an answer only to the same bytes from the same visitor under the same key
-//! ([`Fingerprint`]), and gives it the headers the usual road would. Everything else takes that road; a
-//! request in other words finds the same answer there.
+//! It replays only to the same bytes from the same visitor under the same key ([`Fingerprint`]), with the headers of the
+//! full stack. All other requests pass through the full stack; a retry with other bytes finds the same answer there.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -27,27 +25,27 @@ use super::{Code, Problem, visitor};
 use crate::HttpState;
 use crate::idempotency::{Answer, Fingerprint, metrics, read_key};
 
-/// A body that is looked at has to arrive within this.
+/// Deadline of a body that is read here.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);
-/// Where keys are.
+/// Prefix of the routes with keys.
 const API: &str = "/api/v1/";
-/// Headers of an answer, so that their list is made once.
+/// Room for the headers of an answer, so that their list is allocated once.
 const USUAL_HEADERS: usize = 16;
 
-/// The fast road, and the usual one for everything that cannot take it.
-pub struct ReplayCache<S>(Arc<Roads<S>>);
+/// The middleware in front of the full stack.
+pub struct ReplayCache<S>(Arc<Inner<S>>);
 
-struct Roads<S> {
+struct Inner<S> {
     state: HttpState,
-    usual: S,
-    /// A longer body has no key of ours.
+    full_stack: S,
+    /// Longer bodies are passed on unread.
     max_body: usize,
 }
 
 impl<S> ReplayCache<S> {
-    /// In front of `usual`; bodies of up to `max_body` bytes are looked at.
-    pub fn new(state: HttpState, usual: S, max_body: usize) -> Self {
-        Self(Arc::new(Roads { state, usual, max_body }))
+    /// Wraps `full_stack`; reads bodies of up to `max_body` bytes.
+    pub fn new(state: HttpState, full_stack: S, max_body: usize) -> Self {
+        Self(Arc::new(Inner { state, full_stack, max_body }))
     }
 }
 
@@ -72,12 +70,12 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         match self.0.length_if_candidate(&request) {
             Some(length) => Box::pin(Arc::clone(&self.0).look(request, length)),
-            None => Box::pin(self.0.usual.clone().oneshot(request)),
+            None => Box::pin(self.0.full_stack.clone().oneshot(request)),
         }
     }
 }
 
-impl<S> Roads<S>
+impl<S> Inner<S>
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
@@ -99,7 +97,7 @@ where
         let (mut parts, body) = request.into_parts();
         let body = match tokio::time::timeout(BODY_DEADLINE, whole(body, length)).await {
             Ok(Some(body)) => body,
-            // Most likely nobody is left to read this.
+            // The client has most likely disconnected.
             Ok(None) | Err(_) => return Ok(Problem::new(Code::Malformed, "The body broke off.").into_response()),
         };
         let began = Instant::now();
@@ -113,10 +111,10 @@ where
             parts.extensions.insert(fingerprint);
         }
         let request = Request::from_parts(parts, Body::from(body));
-        Box::pin(self.usual.clone().oneshot(request)).await
+        Box::pin(self.full_stack.clone().oneshot(request)).await
     }
 
-    /// The answer with what the layers of the usual road would have added.
+    /// The answer with what the full stack would have added.
     fn respond(&self, parts: &Parts, answer: &Answer) -> Response {
         let mut response = Response::new(Body::from(answer.body().clone()));
         *response.status_mut() = answer.status();
@@ -132,7 +130,7 @@ where
     }
 }
 
-/// Whether the usual road would send the answer uncompressed.
+/// True if the full stack would send the answer uncompressed.
 fn is_sent_as_it_is(answer: &Answer, asked: &HeaderMap) -> bool {
     answer.body().len() < usize::from(MIN_COMPRESSED_BYTES) || !asked.contains_key(header::ACCEPT_ENCODING)
 }

@@ -9,7 +9,7 @@ pub struct Site {
     /// The address people type: decides cookie security, allowed origins and links in mails.
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:3000")]
     pub public_url: String,
-    /// Proxies of ours in front, each of which adds whom it was asked by to `X-Forwarded-For`.
+    /// Trusted proxies in front, each of which appends its client's address to `X-Forwarded-For`.
     #[arg(long, env = "TRUSTED_PROXIES", default_value_t = 0)]
     pub trusted_proxies: usize,
 }

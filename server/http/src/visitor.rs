@@ -11,7 +11,7 @@ const COOKIE: &str = "rowlock_visitor";
 /// Its name where there is. Browsers accept a name with this prefix only from this host, over TLS and for all paths: neither
 /// a subdomain nor a machine on the way can set it.
 const HOST_COOKIE: &str = "__Host-rowlock_visitor";
-/// How long a browser keeps it: half a year, in seconds.
+/// Lifetime of the cookie: half a year, in seconds.
 const COOKIE_LIFE_S: u32 = 180 * 24 * 3600;
 /// Length of the cookie's value: 128 bits in hex.
 const COOKIE_LENGTH: usize = 32;
@@ -35,8 +35,8 @@ pub const fn cookie_name(https: bool) -> &'static str {
     if https { HOST_COOKIE } else { COOKIE }
 }
 
-/// The cookie where it is one of ours and stands there once, as it is. Quicker than a jar of all cookies; one
-/// that is written in any other way is left to that.
+/// The cookie, if it is well-formed and occurs once. Faster than parsing all cookies; any other spelling is left to the
+/// parser.
 #[must_use]
 pub fn plain_secret(headers: &HeaderMap, https: bool) -> Option<&Secret> {
     let name = cookie_name(https).as_bytes();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_that_stands_there_once_is_read_among_others() {
+    fn a_single_cookie_is_found_among_others() {
         for value in ["rowlock_visitor=@", "a=1; rowlock_visitor=@", "rowlock_visitor=@;b=rowlock_visitor"] {
             assert_eq!(read(&[&value.replace('@', SECRET)]), Some(SECRET.into()), "{value}");
         }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn with_tls_the_cookie_is_one_that_no_other_host_can_set() {
+    fn over_tls_the_cookie_has_the_host_prefix() {
         let set = set_cookie(&new_secret(), true).expect("a header value");
         let set = set.to_str().expect("text");
         assert!(set.starts_with("__Host-rowlock_visitor=") && set.contains("; Path=/;"), "{set}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn two_cookies_a_longer_name_and_anything_odd_are_left_to_the_jar() {
+    fn duplicate_or_odd_cookies_are_left_to_the_parser() {
         let ours = format!("rowlock_visitor={SECRET}");
         assert_eq!(read(&[&format!("{ours}; {ours}")]), None);
         assert_eq!(read(&[&ours, &ours]), None);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_new_each_time_and_read_back() {
+    fn secrets_are_random_and_parse_back() {
         let (one, other) = (new_secret(), new_secret());
         assert_ne!(one, other);
         assert!(one.iter().all(u8::is_ascii_hexdigit));

@@ -1,5 +1,5 @@
-//! Work that is done again and again until the server stops: when its next round begins. What a round does, and what is
-//! said of one that fails, is the business of whose work it is.
+//! Periodic background work: waits for the next round or for a wake-up, until the server stops. The caller does the work
+//! and logs its failures.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Waits until somebody says that there is something to do, and no longer than that; `false` when the server stops.
+/// Waits for a wake-up, at most `at_most`; `false` when the server stops.
 pub async fn woken(stop: &CancellationToken, wake: &Notify, at_most: Duration) -> bool {
     tokio::select! {
         biased;
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_woken_does_not_wait_and_who_is_not_looks_all_the_same() {
+    async fn a_wake_up_ends_the_wait_and_the_timeout_ends_it_too() {
         let (stop, wake) = (CancellationToken::new(), Notify::new());
         wake.notify_one();
         assert!(woken(&stop, &wake, NOT_TODAY).await);

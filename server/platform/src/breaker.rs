@@ -1,10 +1,10 @@
-//! A circuit breaker: stops asking somebody who does not answer, and finds out when they do again.
+//! A circuit breaker: fails calls at once while a peer does not answer, and probes until it answers again.
 //!
-//! Closed: every call goes through. Open: none does, each fails at once. Half-open: one call at a time
-//! probes, the rest still fail at once. There is one per Redis process and one per payment gateway, each
-//! with the limits of its kind: when a shard of a Cluster is gone, the shows of the others go on.
+//! Closed: all calls pass. Open: every call fails at once. Half-open: one call at a time probes, the others fail at once.
+//! Each Redis process and each payment gateway has its own breaker with the limits of its kind: when one shard of a
+//! Cluster is down, the shows of the other shards continue.
 //!
-//! Pure: time and chance are arguments.
+//! Pure: time and randomness are arguments.
 
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,11 @@ pub struct Limits {
     pub first_rest_ms: u64,
     /// …up to this.
     pub longest_rest_ms: u64,
-    /// A probe that has not been heard of for so long is given up, and another let through.
+    /// A probe without a result for this long is abandoned; another is let through.
     pub probe_patience: Duration,
 }
 
-/// Whether calls go through.
+/// The breaker's state.
 #[derive(Debug)]
 enum State {
     Closed { failures: u32, last: Option<Instant> },
@@ -31,7 +31,7 @@ enum State {
     Probing { since: Instant, rests: u32 },
 }
 
-/// What a call that was let through is.
+/// The kind of an admitted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// One of many.
@@ -54,10 +54,10 @@ impl Breaker {
         Self { limits, state: State::Closed { failures: 0, last: None } }
     }
 
-    /// Lets a call through.
+    /// Admits a call.
     ///
     /// # Errors
-    /// How long to stay away.
+    /// The time until the next probe, while the breaker is open.
     pub fn admit(&mut self, now: Instant) -> Result<Pass, Duration> {
         if let State::Closed { .. } = self.state {
             return Ok(Pass::Ordinary);
@@ -72,7 +72,7 @@ impl Breaker {
         Ok(Pass::Probe)
     }
 
-    /// How long it is until somebody may probe; nothing when that is now, or when calls go through.
+    /// Time until the next probe; zero when a probe or every call is admitted.
     #[must_use]
     pub fn rest_left(&self, now: Instant) -> Duration {
         match self.state {
@@ -82,7 +82,7 @@ impl Breaker {
         }
     }
 
-    /// A call was answered: whoever it was, the process lives.
+    /// Records an answer: the process is up, also if the call was admitted before the breaker opened.
     pub fn succeeded(&mut self) {
         self.state = State::Closed { failures: 0, last: None };
     }
@@ -105,19 +105,19 @@ impl Breaker {
                 self.rest(now, rests, draw);
                 false
             }
-            // Let through before it opened: says nothing new.
+            // Admitted before the breaker opened: no new information.
             (State::Open { .. } | State::Probing { .. }, _) => false,
         }
     }
 
-    /// Whoever waited for a probe went away: the next call may be one.
+    /// Records a cancelled probe: the next call may be one.
     pub fn abandoned(&mut self, now: Instant, pass: Pass) {
         if let (State::Probing { rests, .. }, Pass::Probe) = (&self.state, pass) {
             self.state = State::Open { until: now, rests: *rests };
         }
     }
 
-    /// Whether it keeps calls away.
+    /// True while calls are rejected.
     pub const fn is_resting(&self) -> bool {
         !matches!(self.state, State::Closed { .. })
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn late_news_of_earlier_calls_neither_prolongs_a_rest_nor_ends_a_probe() {
+    fn a_late_failure_of_an_earlier_call_neither_prolongs_the_rest_nor_ends_a_probe() {
         let start = Instant::now();
         let mut breaker = open(start);
         breaker.failed(start + 500 * MS, Pass::Ordinary, longest);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_nobody_waits_for_makes_room_for_the_next() {
+    fn an_abandoned_or_timed_out_probe_admits_the_next() {
         let start = Instant::now();
         let mut breaker = open(start);
         let rested = start + 1_000 * MS;
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(
             breaker.admit(rested + LIMITS.probe_patience),
             Ok(Pass::Probe),
-            "nor does one that was never heard of"
+            "a probe without a result times out"
         );
     }
 }

@@ -1,14 +1,14 @@
-//! Statements that go to Postgres as one: a journey there and back costs more than most of them do.
+//! Sends several SQL statements to Postgres as one, because a round trip costs more than most statements do.
 //!
-//! Each stays with the table it is about, numbers its arguments from `$1`, and may tell something of the rows it wrote
-//! or found; one that only looks must, or Postgres leaves it out. Together they are the parts of one `WITH`: all of them
-//! see the rows as they were before any of them. So a row is the business of one of them; where it could be of two, both
-//! tell how many rows they wrote, and somebody counts. Those that tell something run in the order they were added, as
-//! far as Postgres runs one after the other what one row of an answer is made of. Do not rely on the order of
-//! execution; it only makes deadlocks rarer.
+//! Each statement is written beside its table and numbers its arguments from `$1`. It may return columns of the rows that
+//! it wrote or found. A `SELECT` must return some, or Postgres leaves it out. The statements are the parts of one `WITH`:
+//! each sees the rows as they were before all of them. So only one statement may write a given row; where two could, both
+//! return the number of rows they wrote, and the caller compares. Statements that return columns run in the order in
+//! which they were added, as far as Postgres evaluates the columns of one result row in order. Do not rely on this order;
+//! it only makes deadlocks rarer.
 //!
-//! Every text is planned once by each connection, and kept there. Whoever leaves parts out at will has more of them than
-//! connections have room for: better a part without rows.
+//! Each connection plans and caches every distinct text. Optional parts multiply the texts beyond what the cache holds:
+//! add a part with no rows instead.
 
 use std::fmt::Write as _;
 
@@ -16,42 +16,42 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgHasArrayType, PgRow};
 use sqlx::{Arguments, AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Row, Type};
 
-/// Statements on their way, with their arguments.
+/// Statements to be sent together, with their arguments.
 #[derive(Default)]
 pub struct CteBatch {
     names: Vec<&'static str>,
     parts: String,
-    told: String,
+    selected: String,
     arguments: PgArguments,
 }
 
 impl CteBatch {
-    /// A statement under a name of its own. `told`: columns of its rows that are wanted, each to be asked for by
+    /// Adds a statement under a unique name. The `selected` columns of its rows are returned; read them with
     /// [`StatementResults::column`].
-    pub fn add(&mut self, name: &'static str, statement: &str, told: &[&'static str]) -> Values<'_> {
+    pub fn add(&mut self, name: &'static str, statement: &str, selected: &[&'static str]) -> Values<'_> {
         self.names.push(name);
         self.parts.push_str(if self.parts.is_empty() { "WITH " } else { ", " });
         self.parts.push_str(name);
         self.parts.push_str(" AS (");
         renumber(statement, self.arguments.len(), &mut self.parts);
         self.parts.push(')');
-        for column in told {
+        for column in selected {
             // A line of text cannot fail to be written.
-            let _ = write!(self.told, ", ARRAY(SELECT {column} FROM {name}) AS \"{name}.{column}\"");
+            let _ = write!(self.selected, ", ARRAY(SELECT {column} FROM {name}) AS \"{name}.{column}\"");
         }
         Values { arguments: &mut self.arguments, failed: None }
     }
 
-    /// Sends them. Nothing is sent where there are none.
+    /// Sends the batch; an empty batch sends nothing.
     ///
     /// # Errors
-    /// Whatever Postgres says to any of them; then none of them has done anything.
+    /// The error of any statement; then none has taken effect.
     pub async fn run(self, tx: &mut PgConnection) -> Result<StatementResults, sqlx::Error> {
-        let Self { names, parts, told, arguments } = self;
+        let Self { names, parts, selected, arguments } = self;
         if parts.is_empty() {
             return Ok(StatementResults { names, row: None });
         }
-        let text = format!("{parts} SELECT true{told}");
+        let text = format!("{parts} SELECT true{selected}");
         let row = sqlx::query_with(AssertSqlSafe(text), arguments).fetch_one(tx).await?;
         Ok(StatementResults { names, row: Some(row) })
     }
@@ -90,17 +90,17 @@ impl Values<'_> {
     }
 }
 
-/// What the statements told.
+/// The returned columns of the statements.
 pub struct StatementResults {
     names: Vec<&'static str>,
     row: Option<PgRow>,
 }
 
 impl StatementResults {
-    /// A column of the rows of a statement, in their order; nothing where the statement was not sent.
+    /// The values of a column of a statement's rows, in their order; empty if the statement was not sent.
     ///
     /// # Errors
-    /// When it tells no such column, or one of another type.
+    /// When the statement does not return this column, or its type differs.
     pub fn column<T>(&self, name: &str, column: &str) -> Result<Vec<T>, sqlx::Error>
     where
         T: for<'r> Decode<'r, Postgres> + Type<Postgres> + PgHasArrayType,
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_statement_numbers_its_arguments_from_one_and_tells_its_columns() {
+    fn every_statement_numbers_its_arguments_from_one_and_returns_its_columns() {
         let mut cte = CteBatch::default();
         let made = cte.add("made", "INSERT INTO a SELECT unnest($1::integer[]), $2, $2 RETURNING id", &["id"]);
         made.each([1, 2].into_iter()).value("x").done().expect("written");
@@ -141,7 +141,7 @@ mod tests {
             "WITH made AS (INSERT INTO a SELECT unnest($1::integer[]), $2, $2 RETURNING id), \
              gone AS (DELETE FROM b WHERE c = $3)"
         );
-        assert_eq!(cte.told, ", ARRAY(SELECT id FROM made) AS \"made.id\"");
+        assert_eq!(cte.selected, ", ARRAY(SELECT id FROM made) AS \"made.id\"");
         assert_eq!(cte.arguments.len(), 3);
     }
 }

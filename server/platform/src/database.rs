@@ -11,14 +11,14 @@ use crate::postgres_hosts::{HostsError, PostgresHosts, PrimaryFollower};
 
 /// Waiting for a free database connection longer than this is an answer: not now.
 pub const POOL_DEADLINE: Duration = Duration::from_secs(5);
-/// A database connection that rested for so long is asked whether it still is one before it is used. Asked every
-/// time, a short question costs two, and in a rush none rests.
+/// A connection that was idle for this long is pinged before use. A ping each time would double the cost of a short
+/// query, and under load no connection is idle this long.
 const ASK_AFTER_REST: Duration = Duration::from_secs(1);
 
-/// Postgres.
+/// Connects to Postgres.
 ///
 /// # Errors
-/// When the address is unusable or nobody answers there.
+/// When the address is invalid or no server answers.
 pub async fn connect(url: &str, connections: u32) -> anyhow::Result<PgPool> {
     let follower = PrimaryFollower::new(PostgresHosts::parse(url).context("DATABASE_URL")?);
     follower.find_first().await.context("Postgres does not answer at DATABASE_URL")?;
@@ -28,10 +28,10 @@ pub async fn connect(url: &str, connections: u32) -> anyhow::Result<PgPool> {
     Ok(pool)
 }
 
-/// A Postgres that need not be there yet: it is connected to when it is first asked.
+/// A pool for a Postgres that may be down: it connects at the first query.
 ///
 /// # Errors
-/// When the address is unusable.
+/// When the address is invalid.
 pub fn connect_later(url: &str, connections: u32, deadline: Duration) -> Result<PgPool, HostsError> {
     let follower = PrimaryFollower::new(PostgresHosts::parse(url)?);
     let pool = pool(connections, deadline, Arc::clone(&follower)).connect_lazy_with(follower.options());

@@ -1,7 +1,7 @@
-//! What is long over and of no use to anyone is deleted: a little in each statement, so that none of them holds anybody
-//! up, and one after the other until nothing is left, so that as much goes as comes.
+//! Deletes expired rows in batches: each statement deletes few, so that its locks block no other transaction for long.
+//! Batches follow each other until nothing is left, so that deletes keep up with inserts.
 //!
-//! What is over, how much goes at once and how often one looks is said by whoever keeps it, beside their own queries.
+//! The owner of a table defines the condition, the batch size and the period beside its queries.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ pub async fn clear_forever<F>(
     }
 }
 
-/// Calls `delete`, which deletes `at_once` rows of each kind at most and says how many in all, until it finds fewer: then
-/// nothing is left, and nobody asks for that once more. When the database fails, the rest waits for another round.
+/// Calls `delete` until it deletes less than a full batch. `delete` deletes at most `at_once` rows of each kind and returns
+/// the sum. When the database fails, the rest waits for the next round.
 pub async fn clear<F>(stop: &CancellationToken, what: &'static str, at_once: i64, delete: impl Fn(i64) -> F)
 where
     F: Future<Output = Result<u64, sqlx::Error>>,
@@ -35,13 +35,13 @@ where
         match delete(at_once).await {
             Ok(0) => return,
             Ok(gone) => {
-                tracing::debug!(what, gone, "what is over was deleted");
+                tracing::debug!(what, gone, "deleted expired rows");
                 if gone < at_once.unsigned_abs() {
                     return;
                 }
             }
             Err(cause) => {
-                tracing::warn!(%cause, what, "what is over could not be deleted");
+                tracing::warn!(%cause, what, "delete of expired rows failed");
                 return;
             }
         }
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// What is left of a table of so many rows of which three go at once, and how often it was asked.
+    /// Rows left in a table with that many rows and batches of three, and the number of calls of `delete`.
     async fn cleared(rows: u64, fails_at: Option<u32>, stop: &CancellationToken) -> (u64, u32) {
         let (left, asked) = (Cell::new(rows), Cell::new(0));
         let delete = |at_once: i64| {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn as_much_goes_as_there_is_a_little_at_a_time() {
+    async fn batches_follow_until_nothing_is_left() {
         let stop = CancellationToken::new();
         assert_eq!(cleared(0, None, &stop).await, (0, 1));
         assert_eq!(cleared(8, None, &stop).await, (0, 3), "two where three might be are the last");

@@ -8,13 +8,13 @@ use uuid::Uuid;
 /// A fresh random id (UUID version 4, 122 random bits).
 #[must_use]
 pub fn new_id() -> Uuid {
-    // Not `Uuid::new_v4`, which asks the system each time.
+    // Not `Uuid::new_v4`, which makes a system call each time.
     uuid::Builder::from_random_bytes(random_bits()).into_uuid()
 }
 
-/// The id of a booking made at `now` (UUID version 7: milliseconds, then 74 random bits). Nobody guesses it, and bookings
-/// of one moment are neighbours in every index that begins with their id: a sale writes eighteen such entries, and in
-/// tables of millions each would be on a page of its own.
+/// The id of a booking made at `now` (UUID version 7: milliseconds, then 74 random bits). It cannot be guessed. Bookings of
+/// one moment are neighbours in every index that begins with the id: a sale writes eighteen such entries, and in tables of
+/// millions of rows each would be on a page of its own.
 #[must_use]
 pub fn booking_id(now: Timestamp) -> Uuid {
     let mut random = [0; 10];
@@ -85,13 +85,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_retry_finds_the_id_of_its_first_try_and_nobody_elses() {
+    fn a_retry_has_the_id_of_its_first_attempt_and_other_requests_have_others() {
         assert_eq!(derived_id(&["a", "b"]), derived_id(&["a", "b"]));
         assert_ne!(derived_id(&["ab", "c"]), derived_id(&["a", "bc"]));
     }
 
     #[test]
-    fn bookings_of_later_have_greater_ids_and_no_two_have_the_same() {
+    fn later_bookings_have_greater_ids_and_all_ids_differ() {
         let (before, after) = (booking_id(Timestamp(1_764_000_000_000)), booking_id(Timestamp(1_764_000_000_001)));
         assert!(before < after);
         assert_ne!(before, booking_id(Timestamp(1_764_000_000_000)));

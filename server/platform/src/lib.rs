@@ -1,15 +1,20 @@
-//! What every other crate of the server stands on, and which knows nothing of cinemas.
+//! The base of the server: infrastructure without any rule of ticketing. All other crates may use it; it uses `domain` only.
 //!
-//! - [`clock`], [`ids`]: the only places that read the time and draw random numbers. [`clock::StoreClock`] is the time
-//!   holds live by.
-//! - [`database`], [`postgres_hosts`], [`cte_batch`]: the pool that follows the primary, and several statements as one.
-//! - [`redis_link`]: Redis, whatever its shape; scripts go there, announcements come back.
-//! - [`background`], [`housekeeping`], [`breaker`], [`recent`]: loops, deletes in batches, circuit breakers, small caches.
-//! - [`rate_limits`]: buckets that replicas share. Redis keys `throttle:*`.
-//! - [`signed_token`]: signatures of tokens that are given away and come back.
-//! - [`telemetry`]: every metric of a capability, logs and traces.
+//! - [`clock`], [`ids`]: the only places that read the time and draw random numbers. Holds expire by
+//!   [`clock::StoreClock`].
+//! - [`database`], [`postgres_hosts`]: the connection pool that follows the primary.
+//! - [`cte_batch`]: several SQL statements in one round trip.
+//! - [`redis_link`]: scripts and subscriptions on one Redis, Sentinel or Cluster.
+//! - [`background`], [`housekeeping`]: periodic loops, deletes in batches.
+//! - [`breaker`], [`recent`]: circuit breakers, a small cache.
+//! - [`rate_limits`]: token buckets shared by all replicas. Redis keys `throttle:*`.
+//! - [`signed_token`]: signatures of tokens.
+//! - [`telemetry`]: metrics, logs and traces.
 //!
-//! It has no tables. [`PlatformState`] is what the states of all other crates are built on.
+//! The crate has no tables. [`PlatformState`] is the base of the states of all other crates.
+//!
+//! A new metric goes into a module of [`telemetry`]; a new rate limit is an [`rate_limits::Allowance`] in the crate that
+//! uses it; a new module belongs here only if it knows nothing of shows, seats and money.
 
 pub mod background;
 pub mod breaker;

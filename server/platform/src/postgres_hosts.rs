@@ -56,7 +56,7 @@ pub enum HostsError {
 pub struct PostgresHosts {
     /// At least one.
     hosts: Vec<PgConnectOptions>,
-    /// Only the primary may be used. A single host is taken as it is, unless the address says otherwise.
+    /// True if only the primary may be used. A single host is used unchecked, unless the address has the parameter.
     only_primary: bool,
 }
 
@@ -129,7 +129,7 @@ impl PostgresHosts {
     }
 }
 
-/// A host that is the primary, with the connection that was asked.
+/// The primary, with the connection over which it answered.
 struct Primary {
     place: usize,
     timeline: i64,
@@ -277,13 +277,13 @@ impl PrimaryFollower {
     async fn look_around(&self, pool: &PgPool) -> Option<PgConnection> {
         let current = *self.current();
         let Some(found) = self.hosts.find(current, ANSWER_WITHIN).await else {
-            tracing::debug!("no host in DATABASE_URL is a primary that answers");
+            tracing::debug!("find the Postgres primary failed: no host in DATABASE_URL is a primary that answers");
             return None;
         };
         if self.take(&found) {
             let options = &self.hosts.hosts[found.place];
             let (host, port) = (options.get_host(), options.get_port());
-            tracing::warn!(host, port, timeline = found.timeline, "another host of Postgres is the primary now");
+            tracing::warn!(host, port, timeline = found.timeline, "follow another Postgres primary");
             pool.set_connect_options(self.options());
         }
         Some(found.connection)
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn several_hosts_share_user_database_and_what_else_is_said() {
+    fn several_hosts_share_user_database_and_parameters() {
         let url = "postgres://ann:pa%2Css@one,two:5433/cinema?sslmode=disable&target_session_attrs=read-write";
         assert_eq!(places(url), [("one".to_owned(), 5432), ("two".to_owned(), 5433)]);
         let hosts = PostgresHosts::parse(url).expect("an address");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_current_host_is_left_for_a_later_timeline_alone() {
+    fn only_a_later_timeline_replaces_the_current_host() {
         let current = Current { place: 1, timeline: 2, since: Instant::now() };
         let chosen = |found: &[(usize, i64)]| {
             found
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn one_host_is_taken_as_it_is_unless_the_primary_is_asked_for() {
+    fn a_single_host_is_unchecked_unless_the_address_requires_the_primary() {
         for (url, only_primary) in [
             ("postgres://ann@one/cinema", false),
             ("postgresql://one", false),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn an_invalid_address_is_refused() {
         for url in [
             "postgres",
             "mysql://one/cinema",

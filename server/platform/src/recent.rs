@@ -1,5 +1,5 @@
-//! What this replica wrote or was granted a moment ago, for whoever asks next. It may have changed since: what rests on it
-//! is done by whoever has the last word only if it still stands, or is right however it stands.
+//! A small cache of records that this replica wrote or read a moment ago. A cached record may be stale: use it only where
+//! the write that depends on it checks the current state, or where the result is right for a stale record too.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

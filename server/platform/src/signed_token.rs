@@ -1,7 +1,7 @@
-//! Words that we give away and believe when they come back, because they are signed: nobody need look anything up.
+//! Signatures of tokens that clients hold: verified without a lookup.
 //!
-//! What is said, and how it is written, is the business of whoever says it; the signature is the same for all. Each
-//! purpose has keys of its own, so that no word of one is ever a word of another.
+//! Each capability defines the content and form of its tokens; the signature is common to all. Each purpose has derived keys,
+//! so that a token of one purpose is never valid for another.
 
 use domain::time::{SECOND_MS, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,7 +13,7 @@ const SIGNATURE_BYTES: usize = 16;
 
 /// The keys of one purpose.
 pub struct Keys {
-    /// The first signs, all are believed.
+    /// The first key signs; all keys verify.
     keys: Vec<Hmac<Sha256>>,
 }
 
@@ -30,7 +30,7 @@ impl Keys {
         Self { keys: secrets.iter().map(derived).collect() }
     }
 
-    /// The signature of a message, in hex; empty where there is no secret, and believed by nobody.
+    /// The signature of a message, in hex; empty without a secret, and never valid.
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> String {
         let Some(key) = self.keys.first() else { return String::new() };
@@ -39,7 +39,7 @@ impl Keys {
         hex::encode(&mac.finalize().into_bytes()[..SIGNATURE_BYTES])
     }
 
-    /// Whether a signature is ours, of this message. In constant time.
+    /// Verifies a signature of this message, in constant time.
     #[must_use]
     pub fn is_genuine(&self, message: &[u8], signature: &str) -> bool {
         let Ok(signature) = hex::decode(signature) else { return false };
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_of_its_message_and_its_purpose() {
+    fn a_signature_is_valid_for_its_message_and_purpose_only() {
         let signer = keys(&["one"], b"a test");
         let signature = signer.sign(b"a word");
         assert_eq!(signature.len(), 2 * SIGNATURE_BYTES);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_replaced_without_a_gap_and_without_one_nothing_is_believed() {
+    fn a_rotated_secret_verifies_and_without_a_secret_nothing_does() {
         let signature = keys(&["old"], b"a test").sign(b"a word");
         assert!(keys(&["new", "old"], b"a test").is_genuine(b"a word", &signature));
         assert!(!keys(&["new"], b"a test").is_genuine(b"a word", &signature));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dated_key_is_good_for_its_id_time_and_purpose() {
+    fn a_dated_key_is_valid_for_its_id_time_and_purpose_only() {
         let (signer, other) = (keys(&["one"], b"a test"), keys(&["one"], b"another test"));
         let (ours, now) = (Uuid::from_u128(7 << 100 | 0xabc), Timestamp(1_795_000_000_000));
         let until = now.plus_ms(60_000);

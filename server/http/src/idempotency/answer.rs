@@ -38,7 +38,7 @@ impl Answer {
     /// One that was stored.
     ///
     /// # Errors
-    /// When `status` is none: the row or entry is not ours.
+    /// When `status` is invalid: the row or entry is corrupt.
     pub(super) fn stored(status: u16, body: Bytes, kept_until: Timestamp) -> Result<Self, Problem> {
         let status = StatusCode::from_u16(status).map_err(|cause| Problem::internal(&cause))?;
         Ok(Self { status, body, kept_until: Some(kept_until) })

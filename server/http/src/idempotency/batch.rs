@@ -9,7 +9,7 @@ use super::{Answer, COMPLETED_LIFE_MS, Intent, KEPT_MS, PENDING_LIFE_MS, sql};
 use crate::Problem;
 use platform::cte_batch::{CteBatch, StatementResults};
 
-/// What [`Intent::replay`] says of each, in the caller's transaction.
+/// [`Intent::replay`] of many intents, in the caller's transaction.
 ///
 /// # Errors
 /// When the database fails.
@@ -23,7 +23,7 @@ pub async fn replay_all(
     }
     let names: Vec<_> = intents.iter().map(|intent| (intent.owner.as_str(), intent.key.as_str())).collect();
     let mut rows = sql::find_all(tx, &names, now).await?;
-    // Taken out at its first place: the same key twice is the caller's to tell apart.
+    // Each row is used once: the caller must handle duplicate keys in a batch.
     let judged = intents.iter().map(|intent| match rows.remove(&intent.name()) {
         Some(row) => intent.judge(row).map(Some),
         None => Ok(None),
@@ -31,29 +31,29 @@ pub async fn replay_all(
     Ok(judged.collect())
 }
 
-/// Whether all of these keys are free, looked up together with what else is wanted: see [`none_known`].
+/// Adds the question whether all of these keys are free to a batch; see [`none_known`].
 ///
 /// # Errors
-/// When it cannot be put into words.
+/// When an argument cannot be encoded.
 pub fn add_question(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> Result<(), sqlx::Error> {
     let names: Vec<_> = intents.iter().map(|intent| (intent.owner.as_str(), intent.key.as_str())).collect();
     sql::add_question(cte, &names, now)
 }
 
-/// The answer to [`add_question`]; if it is no, [`replay_all`] knows whose they are.
+/// The answer to [`add_question`]; if it is false, [`replay_all`] finds the known keys.
 ///
 /// # Errors
-/// When the answer cannot be read.
+/// When the answer cannot be decoded.
 pub fn none_known(told: &StatementResults) -> Result<bool, sqlx::Error> {
     Ok(told.column::<String>("known_keys", "key")?.is_empty())
 }
 
-/// Claims keys that nobody had when it was asked, those with an answer completed at once, together with what else is
-/// written. Waits for concurrent requests with the same key. No key may come twice. `surely_free`: none has a row, not
-/// even one that has run out; should one have some, it is a unique violation, and [`lost_claims`] has nothing to say.
+/// Adds the claims of keys that were free when looked up; keys with an answer are completed at once. Waits for concurrent
+/// requests with the same key. Keys must be distinct. `surely_free`: no key has a row, not even an expired one; if one has,
+/// the statement fails with a unique violation, and [`lost_claims`] does not apply.
 ///
 /// # Errors
-/// When they cannot be put into words.
+/// When an argument cannot be encoded.
 pub fn add_claims(
     cte: &mut CteBatch,
     claims: &[(&Intent, Option<&Answer>)],
@@ -74,11 +74,11 @@ pub fn add_claims(
     sql::add_claims(cte, &rows, surely_free, now, now.plus_ms(KEPT_MS))
 }
 
-/// The places of those keys, not known to be free, that another request claimed meanwhile: then nothing of the transaction
+/// Indexes of the keys, not known to be free, that another request has claimed meanwhile: then nothing of the transaction
 /// may be committed.
 ///
 /// # Errors
-/// When the answer cannot be read.
+/// When the answer cannot be decoded.
 pub fn lost_claims(told: &StatementResults, claims: &[(&Intent, Option<&Answer>)]) -> Result<Vec<usize>, sqlx::Error> {
     let owners: Vec<String> = told.column("claimed_keys", "owner")?;
     if owners.len() == claims.len() {
@@ -103,7 +103,7 @@ pub fn add_answers(cte: &mut CteBatch, answers: &[(&Intent, &Answer)], now: Time
     sql::add_answers(cte, &rows.collect::<Vec<_>>(), now.plus_ms(COMPLETED_LIFE_MS))
 }
 
-/// Whether they were stored.
+/// Checks that all answers were stored.
 ///
 /// # Errors
 /// `RowNotFound` when a claim is no longer ours, as [`Intent::complete`] says.

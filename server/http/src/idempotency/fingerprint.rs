@@ -1,9 +1,9 @@
-//! What makes two requests the same bytes from the same person.
+//! A fingerprint: the digest of a request's bytes and of its visitor.
 //!
-//! The digest of an intent is taken of the body as parsed, which costs parsing it. A repeat is nearly always
-//! the same bytes once more; this digest is of those, and of who sent them, so that one look-up by it
-//! proves visitor, key, method, path and body at once. A repeat in other words (another order of keys, other
-//! white space) has another fingerprint and takes the longer way to the same answer.
+//! The digest of an intent is computed from the parsed body. A retry nearly always has the same bytes; the fingerprint is
+//! the digest of these and of the visitor, so that one lookup matches visitor, key, method, path and body without parsing. A
+//! retry with other bytes (another order of keys, other white space) has another fingerprint and is answered by a deeper
+//! layer with the same answer.
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -39,7 +39,7 @@ impl Fingerprint {
         Some(Self { digest: hash.finalize().into(), secret })
     }
 
-    /// Whether the one who sent it is this owner, as the handlers knew them.
+    /// True if the sender is this owner.
     pub(super) fn is_of(&self, owner: &str) -> bool {
         visitor::owner_of(&self.secret) == owner
     }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_differs_makes_another_fingerprint() {
+    fn each_difference_makes_another_fingerprint() {
         let usual = [("cookie", ANN), ("idempotency-key", "k"), ("content-type", "application/json")];
         let first = of("POST", "/api/v1/bookings", &usual, "{}").expect("one");
         assert_eq!(of("POST", "/api/v1/bookings", &usual, "{}"), Some(first), "a repeat");
@@ -97,14 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_cookie_or_no_key_has_none() {
+    fn a_request_without_cookie_or_key_has_no_fingerprint() {
         assert_eq!(of("POST", "/", &[("idempotency-key", "k")], ""), None);
         assert_eq!(of("POST", "/", &[("cookie", ANN)], ""), None);
         assert_eq!(of("POST", "/", &[("cookie", ANN), ("idempotency-key", "a b")], ""), None);
     }
 
     #[test]
-    fn it_is_of_whom_the_handlers_know_and_tells_nobody_the_secret() {
+    fn a_fingerprint_matches_its_owner_and_hides_the_secret() {
         let (parts, ()) = Request::builder()
             .header("cookie", ANN)
             .header("idempotency-key", "k")

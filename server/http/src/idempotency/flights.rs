@@ -10,10 +10,10 @@ use super::Answer;
 use super::intent::IntentId;
 use crate::Problem;
 
-/// Keys that may be running in one process at once; beyond, callers are asked to come back.
+/// Keys that may be running in one process at once; beyond it, clients are asked to retry later.
 const MAX_FLIGHTS: usize = 16_384;
 
-/// How far the one who does the work is.
+/// Progress of the running work.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
     /// Finding out whether it is done already.
@@ -34,10 +34,10 @@ struct Flight {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flights(Arc<Mutex<HashMap<IntentId, Flight>>>);
 
-/// What it means to come with a key.
+/// The role of a request with a key.
 #[derive(Debug)]
 pub(super) enum Joined {
-    /// First: does the work, and hears of it as everyone else does.
+    /// First: does the work, and receives the result like the others.
     First(Lead, watch::Receiver<Progress>),
     /// The same is running.
     Same(watch::Receiver<Progress>),
@@ -66,7 +66,7 @@ impl Flights {
         }
     }
 
-    /// Whether that key is running here.
+    /// True if that key is running in this process.
     pub(super) fn contains(&self, id: &IntentId) -> bool {
         self.lock().contains_key(id)
     }
@@ -110,7 +110,7 @@ mod tests {
     const ID: IntentId = [1; 32];
 
     #[tokio::test]
-    async fn the_second_shares_the_result_of_the_first() {
+    async fn a_second_request_shares_the_result_of_the_first() {
         let flights = Flights::default();
         let Joined::First(lead, _) = flights.join(ID, [7; 32]) else { panic!("nobody was there") };
         let Joined::Same(mut progress) = flights.join(ID, [7; 32]) else { panic!("it is running") };
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_who_dies_leaves_the_key_free_and_nobody_waiting() {
+    async fn a_dropped_leader_frees_the_key_and_wakes_the_followers() {
         let flights = Flights::default();
         let Joined::First(lead, mut progress) = flights.join(ID, [7; 32]) else { panic!("nobody was there") };
         drop(lead);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_limit() {
+    fn running_keys_are_limited() {
         let flights = Flights::default();
         let id = |number: usize| {
             let mut id = [0; 32];

@@ -11,13 +11,13 @@ use super::{
 };
 use crate::Problem;
 
-/// What an intent is known by in this process: a hash of what the key belongs to, of its owner and of itself.
+/// The identity of an intent in this process: a hash of its scope, its owner and its key.
 pub(super) type IntentId = [u8; 32];
 
 /// A key with the request it is bound to.
 #[derive(Clone, Debug)]
 pub struct Intent {
-    /// What keys of this kind are told apart by, beside their owner: the show for holds.
+    /// Separates keys of one owner: the show, for holds.
     scope: Option<Uuid>,
     pub(super) owner: String,
     pub(super) key: String,
@@ -79,7 +79,7 @@ impl Intent {
     /// # Errors
     /// 422 when the key belongs to another request, 409 while that one is still running.
     pub async fn replay(&self, pg: &PgPool, now: Timestamp) -> Result<Option<Answer>, Problem> {
-        // Boxed: connecting takes kilobytes, which everybody with a key would carry along; few look here.
+        // Boxed: the future of connecting takes kilobytes, which every request with a key would carry; few connect here.
         let mut connection = Box::pin(pg.acquire()).await?;
         match sql::find(&mut connection, &self.owner, &self.key, now).await? {
             None => Ok(None),
@@ -87,11 +87,11 @@ impl Intent {
         }
     }
 
-    /// The answer of a repeat that was refused: the first with its key may have been committed since the repeat looked for
-    /// it, and what refuses the repeat may be the effect of that first request.
+    /// The stored answer for a retry that was refused: its first request may have committed after the retry looked it up,
+    /// and the refusal may be an effect of that first request.
     ///
     /// # Errors
-    /// What it was refused for, where there is no answer.
+    /// `refused`, if there is no answer.
     pub async fn unless_answered(&self, pg: &PgPool, now: Timestamp, refused: Problem) -> Result<Answer, Problem> {
         self.replay(pg, now).await.ok().flatten().ok_or(refused)
     }
@@ -108,12 +108,12 @@ impl Intent {
         }
         match sql::find(tx, &self.owner, &self.key, now).await? {
             Some(row) => self.judge(row).map(Some),
-            // It ran out between the two statements; the client asks again.
+            // It expired between the two statements; the client retries.
             None => Err(still_running()),
         }
     }
 
-    /// Stores the answer beside the effect and commits both: the end of an act that [`Intent::begin`] began.
+    /// Stores the answer beside the effect and commits both: the counterpart of [`Intent::begin`].
     ///
     /// # Errors
     /// As [`Intent::complete`], or when the commit fails; either way nothing is known to have been written.
@@ -128,12 +128,12 @@ impl Intent {
         Ok(answer)
     }
 
-    /// Stores the answer in the caller's transaction, for those who have something left to do before it commits;
-    /// everybody else ends with [`Intent::commit`].
+    /// Stores the answer in the caller's transaction, for callers with more to do before the commit; others use
+    /// [`Intent::commit`].
     ///
     /// # Errors
-    /// When the database fails; `RowNotFound` when the claim is no longer ours, since we were taken for
-    /// dead: then another has answered, and its answer is the one.
+    /// When the database fails; `RowNotFound` when another replica took the claim over because it considered this one dead:
+    /// then that replica has answered, and its answer counts.
     pub async fn complete(&self, tx: &mut PgConnection, answer: &Answer, now: Timestamp) -> Result<(), sqlx::Error> {
         let until = now.plus_ms(COMPLETED_LIFE_MS);
         let (status, body) = (answer.status.as_u16().cast_signed(), &answer.body);
@@ -185,7 +185,7 @@ mod tests {
         "buyer":{"name":"Ann","email":"a@b.cd"}}"#;
 
     #[test]
-    fn key_order_white_space_escapes_and_nulls_are_the_same_request_and_values_are_not() {
+    fn key_order_white_space_escapes_and_nulls_do_not_matter_and_values_do() {
         let first = intent("ann", "k", "POST /bookings", BODY).request_hash;
         let shuffled = r#" {"buyer" : {"email":"a@b.cd", "name":"\u0041nn"}, "holder": null,
             "hold":"00000000-0000-0000-0000-000000000002","show":"00000000-0000-0000-0000-000000000001"}"#;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_another_for_another_person_and_in_another_show() {
+    fn the_same_key_of_another_owner_or_show_is_another_intent() {
         let one = |owner, key| intent(owner, key, "POST /bookings", BODY);
         let first = one("ann", "k").id();
         assert_eq!(one("ann", "k").id(), first);

@@ -46,7 +46,7 @@ pub fn read_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 }
 
 impl IdempotencyKey {
-    /// The key a form of ours came with, in a field of its own: forms send no headers.
+    /// The key in a field of our own forms: forms send no headers.
     ///
     /// # Errors
     /// 400 when it cannot be one.
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn either_name_will_do_and_both_if_they_agree() {
+    fn either_header_is_accepted_and_both_if_equal() {
         assert_eq!(read(&[]), Ok(None));
         for name in NAMES {
             assert_eq!(read(&[(name, "k-1")]), Ok(Some("k-1".into())));
@@ -92,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn two_keys_that_differ_are_refused_wherever_they_stand() {
+    fn two_different_keys_are_refused() {
         assert_eq!(read(&[(NAMES[0], "a"), (NAMES[1], "b")]), Err(Code::KeyMalformed));
         assert_eq!(read(&[(NAMES[0], "a"), (NAMES[0], "b")]), Err(Code::KeyMalformed));
     }
 
     #[test]
-    fn what_cannot_be_a_key_is_refused() {
+    fn an_invalid_key_is_refused() {
         for value in ["", "a b", "é", &"k".repeat(256)] {
             assert_eq!(read(&[(NAMES[1], value)]), Err(Code::KeyMalformed), "{value:?}");
         }

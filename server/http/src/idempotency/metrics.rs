@@ -8,7 +8,7 @@ use super::tally::{COUNTS, Tally};
 
 /// Requests with a key: outcome.
 const IDEMPOTENCY: &str = "rowlock_idempotency_total";
-/// How long replays of answers in memory took.
+/// Duration of replays from memory.
 const REPLAY_DURATION: &str = "rowlock_idempotent_replay_duration_seconds";
 
 /// Describes the metrics and sets them to zero.

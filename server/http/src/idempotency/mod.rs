@@ -1,16 +1,13 @@
-//! One answer per intent: a request that is repeated with its key has one effect and gets the same answer each time.
-//! A client's key is bound to its request and to its owner, and the answer is stored in the same Postgres
-//! transaction as the effect.
+//! Idempotency keys: a request that is retried with its key has one effect and gets the same answer each time. A key is
+//! bound to its request and to its owner, and the answer is stored in the same Postgres transaction as the effect.
 //!
-//! Three layers, each only sparing the next one work. The process keeps completed answers (`process`) and
-//! lets equal requests share one result (`flights`). Redis (`shared`) tells other replicas that a key is
-//! running, and its answer. The row in Postgres (`intent`, `sql`) is the truth and the lock: a second
-//! request with the key waits on it, then replays. A layer in front learns of an answer only after the
-//! transaction behind it has committed; failures are in none of them.
+//! Three layers; each only saves work for the next. The process caches completed answers (`process`) and lets equal
+//! requests share one running result (`flights`). Redis (`shared`) shows other replicas that a key is running, and its
+//! answer. The row in Postgres (`intent`, `sql`) is the truth and the lock: a second request with the key waits for it,
+//! then replays. The first two layers store an answer only after its transaction has committed; they store no failures.
 //!
-//! `once` puts them together. What is not here: keys of holds, which live with the hold
-//! (docs/decisions/0004); their answers are only kept in the process. And the gateway's own keys
-//! (`payments`).
+//! `once` combines the layers. Not here: keys of holds, which are stored with the hold (docs/decisions/0004), their answers
+//! being cached in the process only; and the keys sent to payment gateways (`payments`).
 
 mod answer;
 mod batch;
@@ -45,20 +42,20 @@ use domain::time::{MINUTE_MS, Timestamp};
 
 use crate::{Code, HttpState, Problem};
 
-/// How long an unfinished request keeps its key.
+/// Time after which the key of an unfinished request is free again.
 const PENDING_LIFE_MS: i64 = 5 * MINUTE_MS;
-/// How long an answer is kept for its key.
+/// Time for which an answer is stored under its key.
 const COMPLETED_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
-/// How long after it was claimed a key is hardly of use to anyone, pending or answered. By this, which an answer does not
-/// change, rows are found in order of time; what they are worth says their end (migration 90).
+/// Time after its claim in which a key, pending or answered, has usually expired. An answer does not change it, so rows
+/// are found in order of time; their own expiry decides whether they are deleted (migration 90).
 const KEPT_MS: i64 = PENDING_LIFE_MS + COMPLETED_LIFE_MS;
 
-/// What a replica knows of keys, and its way to what others know.
+/// The idempotency keys of a replica: its cache, its running work and its link to Redis.
 pub struct Idempotency {
     cache: process::ProcessCache,
     flights: flights::Flights,
     shared: shared::Shared,
-    /// What became of requests with a key.
+    /// Counters of outcomes.
     pub tally: Tally,
 }
 

@@ -1,4 +1,4 @@
-//! Doing the work of a key once, however often and on whichever replica it is asked for.
+//! Does the work of a key once, whatever the number of retries and replicas.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use platform::telemetry::STEP;
 const SHARED_WAIT: Duration = Duration::from_secs(30);
 /// Callers whose key is running on another replica wait this long.
 const OTHERS_WAIT: Duration = Duration::from_secs(2);
-/// How often these look, and how much later at most: full jitter keeps them out of step.
+/// Their polling interval and its full jitter, which keeps them out of step.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 const LOOK_JITTER_MS: u64 = 40;
 /// The work itself may take this long, its gateway's deadline included. Its callers are gone by then.
 const WORK_DEADLINE: Duration = Duration::from_secs(60);
 
-/// What a caller is given.
+/// The result for a caller.
 #[derive(Debug)]
 pub enum Given {
     /// The answer, fresh or not.
@@ -46,11 +46,11 @@ impl IntoResponse for Given {
     }
 }
 
-/// Gives the answer of `intent`, doing `work` if nobody has. The work goes on when its callers leave; an `Ok`
-/// of it must mean that the answer is committed, with its effect, under the intent's row in Postgres.
+/// Returns the answer of `intent`; runs `work` if there is none. The work continues when its callers disconnect. An `Ok` of
+/// it must mean that the answer is committed, with its effect, under the intent's row in Postgres.
 ///
 /// # Errors
-/// What the work came to; 422 when the key belongs to another request, 409 while it is running elsewhere.
+/// The error of the work; 422 when the key belongs to another request, 409 while it is running elsewhere.
 pub async fn once<S, W, F>(state: &S, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
 where
     S: Clone + Send + Sync + 'static,
@@ -140,7 +140,7 @@ where
     }
 }
 
-/// The first of its kind in this process: finds the answer or does the work, and tells everyone.
+/// The leader of a key in this process: finds the answer or does the work, and publishes the result.
 async fn lead_on<W, F>(state: HttpState, intent: Intent, prefer: Prefer, lead: Lead, work: W)
 where
     W: FnOnce(Intent) -> F + Send,
@@ -169,20 +169,20 @@ where
             }
             result
         }
-        // A claim made for nothing is ours, not running, and found by the next try or the comparing.
+        // A claim left in Redis is ours and not running; the next attempt or the reconciler frees it.
         Err(problem) => Err(problem),
     };
     lead.done(result);
 }
 
-/// The answer is in Postgres for good: from here on the layers in front may give it.
+/// Publishes a committed answer to the cache and to Redis.
 fn committed(state: &HttpState, intent: &Intent, answer: &Answer, asked_at: Timestamp) {
     let until = answer.kept_until.unwrap_or_else(|| asked_at.plus_ms(super::COMPLETED_LIFE_MS));
     state.idempotency.keep(intent, answer, asked_at);
     state.idempotency.shared.complete(state, intent, answer, until);
 }
 
-/// Failures are not kept; only a caller who asked not to wait can read for a while how it went.
+/// Ends a failed attempt. Failures are not stored; only a caller who asked not to wait can read it for a while.
 fn gave_up(state: &HttpState, intent: &Intent, prefer: Prefer, claim: Claim, problem: &Problem) {
     let failure = prefer.respond_async.then(|| {
         let (status, body) = problem.to_json();
@@ -191,8 +191,8 @@ fn gave_up(state: &HttpState, intent: &Intent, prefer: Prefer, claim: Claim, pro
     state.idempotency.shared.abandon(state, (&intent.owner, &intent.key), claim, failure);
 }
 
-/// A replica that was cut off may have been taken for dead, and its key be answered by another: then that
-/// answer is the one, and ours came to nothing.
+/// A replica that was partitioned may have been considered dead and its key answered by another: then that answer counts,
+/// and the work here had no effect.
 async fn unless_taken_over(
     state: &HttpState,
     intent: &Intent,
@@ -207,7 +207,7 @@ async fn unless_taken_over(
     }
 }
 
-/// Looks whether the work was done or is being done. `None`: it is ours to do.
+/// Looks for a finished or running attempt. `None`: this replica does the work.
 async fn look(state: &HttpState, intent: &Intent, claim: Claim) -> Result<Option<Answer>, Problem> {
     let keys = &state.idempotency;
     // The leader before us may have finished between our look and our becoming the leader.
@@ -251,7 +251,7 @@ async fn look(state: &HttpState, intent: &Intent, claim: Claim) -> Result<Option
     }
 }
 
-/// Redis says that another is at it. Postgres knows better if it has ended.
+/// Redis reports another replica's claim; Postgres decides if it has ended.
 async fn last_look(state: &HttpState, intent: &Intent) -> Result<Answer, Problem> {
     let now = state.clock.now();
     match intent.replay(&state.pg, now).await? {
@@ -272,6 +272,6 @@ async fn take_over(state: &HttpState, intent: &Intent) -> Result<(), Problem> {
     let made_before = now.plus_ms(PENDING_LIFE_MS - LAST_CLAIM_AGE_MS);
     let was_left = sql::let_go(&state.pg, &intent.owner, &intent.key, &intent.request_hash, now, made_before).await?;
     state.idempotency.tally.add(Count::TakenOver);
-    tracing::info!(was_left, "a request of a replica that died is taken over");
+    tracing::info!(was_left, "took over a request of a dead replica");
     Ok(())
 }

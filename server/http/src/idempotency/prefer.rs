@@ -11,7 +11,7 @@ pub(super) const APPLIED: &str = "preference-applied";
 /// The one we know.
 pub(super) const RESPOND_ASYNC: &str = "respond-async";
 
-/// How the caller would like to be answered.
+/// The caller's preferences from the `Prefer` header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefer {
     /// At once, with an address to ask at, instead of when it is done.
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_preference_is_found_among_others_and_nothing_else_is_one() {
+    fn the_preference_is_found_among_others() {
         let read = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {

@@ -18,16 +18,16 @@ const MAX_ANSWERS: usize = 65_536;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// A longer answer is not kept here, bytes: it would push out many.
 const MAX_ANSWER_BYTES: usize = 32 * 1024;
-/// What keeping an answer costs besides its body, bytes: two entries of maps, a place in the line.
+/// Memory per answer besides its body, bytes: two map entries and a place in the queue.
 const OVERHEAD_BYTES: usize = 512;
-/// Wordings of one request that are known by their bytes; more take the longer way.
+/// Fingerprints stored per request; retries in further wordings use the slower lookup.
 const MAX_WORDINGS: usize = 4;
 
 /// A request of a guest that was under way when their visitor was handed over to an account has ended by then,
 /// milliseconds.
 const HANDED_OVER_FOR_MS: i64 = 5 * MINUTE_MS;
 
-/// How much the cache may keep.
+/// Limits of the cache.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     answers: usize,
@@ -60,9 +60,9 @@ pub(super) struct ProcessCache {
 #[derive(Debug, Default)]
 struct Inner {
     by_id: HashMap<IntentId, Slot>,
-    /// By fingerprint: who asks in the same bytes.
+    /// By fingerprint.
     by_wording: HashMap<[u8; 32], Arc<Kept>>,
-    /// Oldest first. What was replaced stays in it until its turn comes.
+    /// Oldest first. Replaced entries stay in it until they reach the front.
     line: VecDeque<Arc<Kept>>,
     bytes: usize,
     /// Visitors who were handed over to accounts lately, and until when that is remembered.
@@ -97,7 +97,7 @@ impl ProcessCache {
         self.read().by_wording.get(digest).filter(|kept| kept.until > now).cloned()
     }
 
-    /// Keeps an answer that is stored for good elsewhere, until then.
+    /// Caches an answer that is committed, until its expiry.
     pub(super) fn keep(&self, intent: &Intent, answer: &Answer, until: Timestamp, now: Timestamp) {
         if answer.body.len() > MAX_ANSWER_BYTES || until <= now {
             return;
@@ -107,15 +107,15 @@ impl ProcessCache {
         inner.shrink(self.limits, now);
     }
 
-    /// Notes another wording of a request whose answer is kept.
+    /// Adds another fingerprint of a request whose answer is cached.
     pub(super) fn note_wording(&self, intent: &Intent) {
         let Some(fingerprint) = intent.fingerprint else { return };
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         inner.add_wording(&intent.id(), &intent.request_hash, fingerprint.digest);
     }
 
-    /// True if the answer to this request is found by bytes: then it was given to the visitor of that cookie, who was not
-    /// handed over to an account since, as far as this process knows.
+    /// True if the answer to this request is found by its fingerprint: then it was given to the visitor of that cookie, and
+    /// that visitor has not been merged into an account since, as far as this process knows.
     pub(super) fn has_wording(&self, intent: &Intent) -> bool {
         let inner = self.read();
         let slot = inner.by_id.get(&intent.id()).filter(|slot| slot.kept.request_hash == intent.request_hash);
@@ -173,7 +173,7 @@ impl Inner {
         }
     }
 
-    /// Lets the oldest go until the limits hold, and those whose time is over.
+    /// Evicts expired entries and the oldest until the limits hold.
     fn shrink(&mut self, limits: Limits, now: Timestamp) {
         while let Some(oldest) = self.line.front()
             && (self.line.len() > limits.answers || self.bytes > limits.bytes || oldest.until <= now)
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_found_until_its_end_and_the_first_one_stays() {
+    fn an_answer_is_found_until_it_expires_and_the_first_one_stays() {
         let cache = ProcessCache::default();
         cache.keep(&intent("k", "b"), &answer("first"), LATER, NOW);
         cache.keep(&intent("k", "b"), &answer("second"), LATER, NOW);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many_or_too_heavy_ones() {
+    fn the_oldest_are_evicted_beyond_the_limits() {
         for limits in [Limits { answers: 3, bytes: usize::MAX }, Limits { answers: 9, bytes: 3 * (OVERHEAD_BYTES + 3) }]
         {
             let cache = ProcessCache::with_limits(limits);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn wordings_lead_to_one_answer_are_few_and_go_with_it() {
+    fn fingerprints_of_one_answer_are_limited_and_evicted_with_it() {
         let cache = ProcessCache::with_limits(Limits { answers: 1, bytes: usize::MAX });
         let (first, other) = (intent("k", "b"), intent("k", "another body"));
         cache.keep(&first, &answer("x"), LATER, NOW);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_a_visitor_who_was_handed_over_is_found_by_its_key_and_not_by_its_bytes() {
+    fn an_answer_of_a_merged_visitor_is_found_by_key_and_not_by_fingerprint() {
         let cache = ProcessCache::default();
         let hers = intent("k", "b");
         cache.keep(&hers, &answer("x"), LATER, NOW);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_kept() {
+    fn a_long_answer_is_not_cached() {
         let cache = ProcessCache::default();
         cache.keep(&intent("k", ""), &answer(&"x".repeat(MAX_ANSWER_BYTES)), LATER, NOW);
         assert_eq!(body_of(&cache, "k", NOW), None);

@@ -6,9 +6,9 @@ use super::sql;
 use crate::HttpState;
 use platform::housekeeping;
 
-/// How often old keys are looked for.
+/// Interval of the deletes.
 const PURGE_EVERY: Duration = Duration::from_secs(60);
-/// Deleted in one statement at most, so that it never holds anyone up.
+/// Rows per statement, so that its locks are short.
 const MAX_AT_ONCE: i64 = 10_000;
 
 /// Runs until the server stops.

@@ -12,31 +12,31 @@ use super::{Answer, COMPLETED_LIFE_MS, Count, KEPT_MS, sql};
 use crate::{HttpState, Problem};
 use platform::background::Rounds;
 
-/// How often.
+/// Interval of the comparison.
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
-/// Answers are looked at this long after they were stored: Redis has been told by then.
+/// Age at which a stored answer is compared: Redis has it by then.
 const SETTLED_AFTER_MS: i64 = 3 * SECOND_MS;
-/// Keys looked at in one round, in the order of their claims…
+/// Keys compared in one round, in the order of their claims…
 const MAX_ANSWERS: i64 = 500;
 /// …and whatever is older than this by then is not compared any more: in a rush, sales go first. A replay
 /// still finds it in Postgres.
 const GIVEN_UP_AFTER_MS: i64 = 60 * SECOND_MS;
-/// Keys without an answer that are looked at again; more are not.
+/// Unanswered keys that are compared again; more are not.
 const MAX_UNANSWERED: usize = 500;
-/// A key that is pending for longer than any work takes is looked at.
+/// Age at which a pending key is checked: longer than any work takes.
 const PENDING_FOR_MS: i64 = 10 * SECOND_MS;
-/// Pending keys of a bucket looked at in one round.
+/// Pending keys of a bucket checked in one round.
 const MAX_PENDING: usize = 50;
-/// Keys whose difference was told; more are counted only.
+/// Keys whose difference is logged; more are only counted.
 const MAX_TOLD: usize = 1_000;
 
-/// Where a replica is in its comparing.
+/// Progress of a replica's comparison.
 struct Walk {
-    /// Place in the order of claims, owner and key of the last key looked at.
+    /// Position in the order of claims: owner and key of the last compared key.
     after: (Timestamp, String, String),
-    /// Keys that were not answered yet when they were looked at.
+    /// Keys that had no answer yet when they were compared.
     unanswered: Vec<(String, String)>,
-    /// Differences that were told already.
+    /// Differences already logged.
     told: HashSet<IntentId>,
 }
 
@@ -49,7 +49,7 @@ pub async fn reconcile_forever(state: HttpState) {
         for compared in [walk.late_answers(&state).await, walk.answers(&state).await, walk.pending(&state).await] {
             if let Err(problem) = compared {
                 // Its cause is in the log; the next round goes on from here.
-                tracing::debug!(?problem, "keys of requests could not be compared");
+                tracing::debug!(?problem, "compare idempotency keys failed");
             }
         }
     }
@@ -78,7 +78,7 @@ impl Walk {
                 }
             } else {
                 match state.idempotency.shared.read(state, &owner, &key).await {
-                    // Redis can be filled again when it is back; nobody waits for it here.
+                    // When Redis is back it can be filled again; this round ends.
                     Said::Away => return Ok(()),
                     said => self.compare(state, (&owner, &key), row, said).await?,
                 }
@@ -105,7 +105,7 @@ impl Walk {
                 None => {}
                 Some(row) if !is_settled(&row, now) => self.unanswered.push(name),
                 Some(row) => match state.idempotency.shared.read(state, &name.0, &name.1).await {
-                    // As with the others: whoever is left is asked about in the next round.
+                    // As above: the remaining keys are checked in the next round.
                     Said::Away => {
                         self.unanswered.push(name);
                         break;
@@ -127,7 +127,7 @@ impl Walk {
         self.after = (oldest, String::new(), String::new());
         if skips {
             state.idempotency.tally.add(Count::Skipped);
-            tracing::debug!("more answers were stored than can be compared with Redis");
+            tracing::debug!("more answers stored than the comparison can follow");
         }
         Ok(())
     }
@@ -191,12 +191,12 @@ impl Walk {
         state.idempotency.tally.add(Count::Diverged);
         let id = id_of(None, owner, key);
         if self.told.len() < MAX_TOLD && self.told.insert(id) {
-            tracing::error!(owner, "Redis and Postgres have different requests or answers for a key of {owner}");
+            tracing::error!(owner, "Redis and Postgres differ on an idempotency key of {owner}");
         }
     }
 }
 
-/// Whether it was answered long enough ago for Redis to know.
+/// True if it was answered long enough ago for Redis to have it.
 fn is_settled(row: &sql::KeyRow, now: Timestamp) -> bool {
     let latest = now.plus_ms(COMPLETED_LIFE_MS - SETTLED_AFTER_MS);
     row.status.is_some() && platform::clock::from_utc(row.expires_at) <= latest
@@ -207,7 +207,7 @@ fn same(one: &Answer, other: &Answer) -> bool {
     (one.status(), one.body()) == (other.status(), other.body())
 }
 
-/// Nothing came of the claim: its replica is dead, or it is ours and not running.
+/// Frees a claim without result: its replica is dead, or it is ours and not running.
 async fn free_if_dead(state: &HttpState, key: (&str, &str), claim: Claim) {
     let (keys, id) = (&state.idempotency, id_of(None, key.0, key.1));
     let is_over = if keys.shared.is_ours(claim) {

@@ -1,7 +1,7 @@
 //! Queries of `idempotency_keys`.
 //!
-//! `expires_at` says until when a row is of use, and is in no index, so that an answer writes no entries into one.
-//! `purge_at` is set when a key is claimed, never changed while it is, and in an index.
+//! `expires_at` is the end of a row's use. It is in no index, so that an answer writes no index entries. `purge_at` is set
+//! by the claim, constant while it lasts, and in an index.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use sqlx::{PgConnection, PgPool};
 use platform::clock::to_utc;
 use platform::cte_batch::CteBatch;
 
-/// What is stored for a key.
+/// The stored row of a key.
 #[derive(sqlx::FromRow)]
 pub(super) struct KeyRow {
     pub(super) request_hash: Vec<u8>,
@@ -207,8 +207,8 @@ pub(super) fn add_question(cte: &mut CteBatch, names: &[(&str, &str)], now: Time
         .done()
 }
 
-/// Takes keys, in the order given: those that are free or have run out, and tells which; or, if they are surely free, all
-/// of them or none, and tells nothing.
+/// Claims keys, in the order given: the free and the expired ones, and returns them; or, if they are surely free, all of
+/// them or none, and returns nothing.
 pub(super) fn add_claims(
     cte: &mut CteBatch,
     rows: &[ClaimRow<'_>],
@@ -266,8 +266,8 @@ pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: 
         .done()
 }
 
-/// Deletes at most this many keys that have run out, of those whose time to be looked at has come; returns how many. A key
-/// that is of use beyond that (answered late, or claimed anew by a version of before) is passed over.
+/// Deletes at most this many expired keys among those whose `purge_at` has passed; returns the number. A key that expires
+/// later (answered late, or claimed anew by an earlier version) is skipped.
 pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
     let gone = sqlx::query(
         "DELETE FROM idempotency_keys

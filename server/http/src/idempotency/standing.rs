@@ -11,7 +11,7 @@ use super::{prefer, sql};
 use crate::problem::ApiResult;
 use crate::{HttpState, Problem};
 
-/// When it is worth asking how a request stands, seconds.
+/// Suggested polling delay, seconds.
 const ASK_AFTER_S: u64 = 1;
 
 /// A request that was accepted and is not done yet.
@@ -84,7 +84,7 @@ pub fn running(key: &str) -> Response {
     response
 }
 
-/// The problem it ended with, as it would have been told.
+/// The problem the request ended with, as a response.
 fn failed(status: u16, body: bytes::Bytes) -> ApiResult<Response> {
     let status = StatusCode::from_u16(status).map_err(|cause| Problem::internal(&cause))?;
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"))];
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_one_segment_whatever_is_in_it() {
+    fn a_key_is_one_path_segment_whatever_its_characters() {
         assert_eq!(percent_encoded("0f8f-A_b.c~"), "0f8f-A_b.c~");
         assert_eq!(percent_encoded("a/b?c#d%e"), "a%2Fb%3Fc%23d%25e");
         assert_eq!(accepted("a/b").headers()[header::LOCATION], "/api/v1/requests/a%2Fb");

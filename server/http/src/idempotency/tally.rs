@@ -1,13 +1,13 @@
-//! What became of requests with a key, counted: the hit ratio and by which layer.
+//! Counters of the outcomes of requests with a key: the hit ratio per layer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Who answered a request with a key, and what the comparison of the stores came to.
+/// The layer that answered a request with a key, or an outcome of the comparison of the stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Answered by the bytes of the request: no handler was asked.
+    /// Answered by the fingerprint, before routing.
     ReplayCache,
-    /// Answered from this process, in other words.
+    /// Answered from this process' cache after parsing.
     Process,
     /// Shared the result of another that was running here.
     Shared,
@@ -15,9 +15,9 @@ pub enum Count {
     Redis,
     /// Work was done, or its answer found in Postgres.
     Worked,
-    /// Redis could not be asked.
+    /// Redis did not answer.
     WithoutRedis,
-    /// Another replica was still at it.
+    /// Another replica was still running it.
     StillRunning,
     /// A dead replica's key was taken over.
     TakenOver,
@@ -73,7 +73,7 @@ impl Tally {
         self.0[count as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often so far.
+    /// The count so far.
     #[must_use]
     pub fn of(&self, count: Count) -> u64 {
         self.0[count as usize].load(Ordering::Relaxed)
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_a_counter_of_its_own() {
+    fn each_outcome_has_its_own_counter() {
         let tally = Tally::default();
         for (place, count) in COUNTS.into_iter().enumerate() {
             assert_eq!(count as usize, place);

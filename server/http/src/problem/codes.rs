@@ -1,4 +1,4 @@
-//! What can go wrong, each by its name: the status it is told with, its title, and whether asking again may help.
+//! Problem codes, each with its status, its title and whether a retry may help.
 
 use axum::http::StatusCode;
 
@@ -35,17 +35,17 @@ pub enum Code {
     SeatCount,
     /// A name or e-mail address that cannot be one.
     PersonInvalid,
-    /// Somebody else holds seats you asked for.
+    /// Another visitor holds a requested seat.
     SeatsLocked,
-    /// Seats you asked for are sold or not for sale.
+    /// A requested seat is sold or not for sale.
     SeatsTaken,
     /// You have a hold for this show already.
     OneHoldPerShow,
     /// More seats than one person may have.
     PersonLimit,
-    /// Somebody waits for such seats: they come first.
+    /// Such seats go to the waiting list first.
     WaitingListFirst,
-    /// There are such seats; nobody needs to wait.
+    /// Such seats are free; the waiting list is not needed.
     SeatsFree,
     /// You are in this waiting list already.
     AlreadyWaiting,
@@ -55,7 +55,7 @@ pub enum Code {
     WaitingRoom,
     /// A puzzle is to be solved before seats are taken.
     PuzzleWanted,
-    /// What was sent solves no puzzle that the caller was given for this show, or one that has run out.
+    /// The solution fits no current puzzle of this visitor for this show.
     PuzzleWrong,
     /// The solution was used for another request.
     PuzzleSpent,
@@ -71,13 +71,13 @@ pub enum Code {
     SalesClosed,
     /// Not possible from the booking's state.
     WrongState,
-    /// It costs another sum than the buyer was told.
+    /// The price differs from the one the buyer saw.
     PriceChanged,
     /// The show asks guests to prove their address before they check out.
     EmailCodeWanted,
     /// Another code than the one that was mailed.
     EmailCodeWrong,
-    /// No code can be entered (any more): none was asked for, its time is over, or it was tried too often.
+    /// No e-mail code can be entered: none was requested, it expired, or it had too many attempts.
     EmailCodeOver,
     /// More seats than one card may pay for.
     InstrumentLimit,
@@ -101,7 +101,7 @@ pub enum Code {
     ForeignOrigin,
     /// Only for people who are signed in.
     NotSignedIn,
-    /// The token is none of ours, too old, or of a session that is over.
+    /// The token is invalid, expired, or of a closed session.
     TokenInvalid,
     /// Address and password do not go together.
     LoginFailed,
@@ -111,15 +111,15 @@ pub enum Code {
     LinkInvalid,
     /// Signed in, and in this theatre, but as something else.
     NotAllowed,
-    /// A theatre without a manager would be nobody's.
+    /// The change would leave a theatre without a manager.
     LastManager,
-    /// Roles are for those who have shown that their address is theirs.
+    /// Roles need a verified e-mail address.
     EmailUnproven,
-    /// The show is not of today: its tickets are not looked at.
+    /// The show is not today: its tickets cannot be scanned.
     DoorClosed,
-    /// A device's list that we did not seal.
+    /// The device's list has no valid seal.
     ListInvalid,
-    /// Nobody is in by this scan.
+    /// This scan admitted no one.
     NotAdmitted,
     /// Too many tries by one person or from one address.
     TooManyAttempts,
@@ -137,7 +137,7 @@ pub enum Code {
     TillOpen,
     /// Less cash in the till than is to go out of it.
     TillShort,
-    /// Another sum was counted than should be there, and nobody said why.
+    /// The counted sum differs from the expected one, and no reason was given.
     TillDiffers,
     /// The sale is not the caller's of a moment ago.
     UndoTooLate,
@@ -149,7 +149,7 @@ pub enum Code {
     DatabaseUnavailable,
     /// Too much at once.
     Overloaded,
-    /// A bug of ours.
+    /// A defect of the server.
     Internal,
 }
 
@@ -328,7 +328,7 @@ impl Code {
         }
     }
 
-    /// Whether the same request may go better in a while, 503 aside.
+    /// True if a retry of the same request may succeed later, 503 aside.
     pub(super) const fn is_worth_repeating(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! The buckets of this process, for while Redis is away.
+//! Buckets in the memory of this process, used while Redis does not answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +10,10 @@ use super::{Act, Allowance, Said, step};
 /// Buckets kept at most, and one more for each limit. Those that are full are forgotten first; when none is, all who are
 /// new share one bucket of their limit: so many who are counted at a time are a flood.
 const MAX_BUCKETS: usize = 50_000;
-/// Buckets are looked through for full ones at most once in so long, milliseconds.
+/// Full buckets are evicted at most once in this time, milliseconds.
 const LOOK_EVERY_MS: i64 = SECOND_MS;
 
-/// The buckets and when they were looked through last.
+/// The buckets, and the time of the last eviction.
 #[derive(Default)]
 pub(super) struct Buckets(Mutex<Table>);
 
@@ -59,7 +59,7 @@ mod tests {
     const OF: Allowance = Allowance { name: "test", burst: 1, each_ms: 1_000 };
 
     #[test]
-    fn everybody_has_a_bucket_of_their_own_and_full_ones_are_forgotten() {
+    fn each_key_has_its_own_bucket_and_full_buckets_are_evicted() {
         let (buckets, now) = (Buckets::default(), Timestamp(9_000));
         let take = |who: usize, now| buckets.act(&OF, who.to_string(), (Act::Take, 0), now);
         assert_eq!((take(1, now), take(1, now), take(2, now)), (Said::Granted, Said::Empty(1_000), Said::Granted));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_is_looked_through_once_a_second_however_many_new_callers_come() {
+    fn a_full_table_is_scanned_once_a_second_whatever_the_number_of_new_keys() {
         let (buckets, now) = (Buckets::default(), Timestamp(9_000));
         let take = |who: usize, now| buckets.act(&OF, who.to_string(), (Act::Take, 0), now);
         for who in 0..MAX_BUCKETS {

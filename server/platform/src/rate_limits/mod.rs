@@ -1,11 +1,10 @@
-//! How often one may try, for all replicas together. What may be tried how often, and who is counted, says each
-//! capability by an [`Allowance`] of its own.
+//! Rate limits that all replicas share. Each capability defines its limits as [`Allowance`]s and chooses the key.
 //!
-//! A bucket in Redis each, which fills by itself (`take.lua`). While Redis is away every replica counts for itself
-//! (`local`): a guesser then has as many tries more as there are replicas, and people sign in all the same. Postgres is
-//! not asked to count: when Redis is away it has enough to do.
+//! A limit is a token bucket in Redis that refills over time (`take.lua`). While Redis does not answer, each replica counts
+//! in its own memory (`local`): the limit is then multiplied by the number of replicas, and sign-in continues. Postgres
+//! does not count: during an outage of Redis it has enough to do.
 //!
-//! Whom a bucket is of is hashed: a copy of Redis names nobody.
+//! The key is hashed, so that a copy of Redis contains no names.
 
 mod local;
 
@@ -23,10 +22,10 @@ const DEADLINE: Duration = Duration::from_millis(250);
 /// A try that only Redis may count waits so long.
 const SHARED_DEADLINE: Duration = Duration::from_secs(2);
 
-/// What one may do in a row, and how soon again.
+/// A rate limit: burst and refill.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// Its name, for whoever runs into it, and of its buckets: no two have the same.
+    /// Unique name, part of the Redis keys; shown to limited callers.
     pub name: &'static str,
     /// So many at once.
     pub burst: u32,
@@ -35,7 +34,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// How long a full bucket takes to fill again, seconds.
+    /// Time in which an empty bucket refills, seconds.
     #[must_use]
     pub const fn window_s(&self) -> u64 {
         self.burst as u64 * self.each_ms.unsigned_abs() / 1_000
@@ -51,7 +50,7 @@ pub struct TooMany {
     pub retry_after: Duration,
 }
 
-/// What a bucket said.
+/// The result of an operation on a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Granted,
@@ -72,7 +71,7 @@ pub enum Taken {
     Empty(Duration),
 }
 
-/// What is done to a bucket.
+/// An operation on a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Take,
@@ -115,7 +114,7 @@ impl RateLimits {
         match self.act(of, whose, Act::Take).await {
             Said::Granted | Said::Reserved => Ok(()),
             Said::Empty(ms) => {
-                tracing::info!(limit = of.name, wait_ms = ms, "a rate limit refuses a try");
+                tracing::info!(limit = of.name, wait_ms = ms, "rate limit reached");
                 Err(TooMany { of: *of, retry_after: Duration::from_millis(ms.unsigned_abs()) })
             }
         }
@@ -168,15 +167,15 @@ impl RateLimits {
         match tokio::time::timeout(deadline, self.ask(act, &call)).await {
             Ok(Ok(answer)) => match read(&answer.value) {
                 Some(said) => return Some(said),
-                None => tracing::error!(answer = ?answer.value, "a rate-limit bucket holds an invalid value"),
+                None => tracing::error!(answer = ?answer.value, "read a rate-limit bucket failed: unexpected value"),
             },
-            Ok(Err(cause)) => tracing::debug!(%cause, "Redis does not count tries for now"),
-            Err(_) => tracing::debug!("Redis takes too long to count a try"),
+            Ok(Err(cause)) => tracing::debug!(%cause, "count an attempt in Redis failed; counting in this process"),
+            Err(_) => tracing::debug!("count an attempt in Redis timed out; counting in this process"),
         }
         None
     }
 
-    /// A try whose answer is lost was perhaps counted, and is not counted twice.
+    /// An attempt whose answer is lost may have been counted, so it is not repeated.
     async fn ask(&self, act: Act, call: &Call<'_>) -> Result<Answer, LinkError> {
         match act {
             Act::Take | Act::Give => self.link.eval_once(call).await,
@@ -233,7 +232,7 @@ mod tests {
     const OF: Allowance = Allowance { name: "test", burst: 3, each_ms: 1_000 };
 
     #[test]
-    fn so_many_in_a_row_then_one_at_a_time() {
+    fn a_burst_is_granted_then_one_at_a_time() {
         let now = Timestamp(5_000);
         let mut bucket = None;
         for _ in 0..3 {
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_taken_and_no_more_than_that() {
+    fn returned_tokens_can_be_taken_again_and_never_exceed_the_burst() {
         let now = Timestamp(5_000);
         let full = Some(now.plus_ms(3_000));
         let (given, _) = step(&OF, full, (Act::Give, 0), now);
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_take_leaves_the_reserved_ones_and_a_take_without_reserve_gets_them() {
+    fn a_take_leaves_reserved_tokens_that_a_take_without_reserve_gets() {
         let now = Timestamp(5_000);
         let (after, said) = step(&OF, None, (Act::Take, 2), now);
         assert_eq!((after, said), (Some(now.plus_ms(1_000)), Said::Granted), "two of three are left");
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_a_bucket_is_cannot_be_read_from_its_name() {
+    fn a_key_does_not_contain_the_name() {
         assert_eq!(hashed("ann@example.org").len(), 32);
         assert_ne!(hashed("ann@example.org"), hashed("bob@example.org"));
         assert!(!hashed("ann@example.org").contains("ann"));

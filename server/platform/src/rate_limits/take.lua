@@ -1,11 +1,11 @@
--- Takes from a bucket that fills by itself, or says when there will be something in it again.
+-- Takes a token from a bucket that refills over time.
 --
--- KEYS: 1 bucket  string: when it will be full again, ms; none: it is full
--- ARGV: 1 how much it holds, 2 how long each takes to come back, ms,
---       3 what to do: take, give (back what was taken), clear (fill it at once),
---       4 how many must be left after a take; the others are reserved
--- Answers {1 if there was something, how many are left, ms until there will be something};
---   {2, how many are left, 0} when only reserved ones are left, and nothing was taken
+-- KEYS: 1 bucket  string: the time at which it is full again, ms; no key: it is full
+-- ARGV: 1 capacity, 2 refill time of a token, ms,
+--       3 operation: take, give (returns a token), clear (refills the bucket),
+--       4 tokens that a take must leave in the bucket: the reserve
+-- Returns {1 if granted, 0 if empty; tokens left; ms until the next token};
+--   {2, tokens left, 0} when only the reserve is left and nothing was taken
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local burst, each = tonumber(ARGV[1]), tonumber(ARGV[2])

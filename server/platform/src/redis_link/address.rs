@@ -5,18 +5,18 @@
 //! redis+sentinel://[user:password@]host[:26379],host2…/service[?db=0&…]
 //! redis+cluster://[user:password@]host[:6379],host2…[?…]
 //! ```
-//! `rediss…` is the same over TLS. User and password are those of the Redis servers; they may stand in
-//! the options `username` and `password` instead. Sentinels that want a password of their own get it by
-//! `sentinel_username` and `sentinel_password`. One server is read as the redis crate reads it.
+//! `rediss…` is the same over TLS. User and password are those of the Redis servers; the options `username` and `password`
+//! may give them instead. `sentinel_username` and `sentinel_password` are those of the Sentinels. The redis crate parses
+//! an address of one server.
 
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
-/// Where Sentinels listen unless told otherwise.
+/// Default port of a Sentinel.
 const SENTINEL_PORT: u16 = 26_379;
-/// Where Redis does.
+/// Default port of Redis.
 const REDIS_PORT: u16 = 6_379;
 
-/// What a URL asks for.
+/// A parsed URL.
 #[derive(Clone, Debug)]
 pub(super) enum Address {
     /// This server.
@@ -25,16 +25,16 @@ pub(super) enum Address {
     Sentinel {
         /// The sentinels.
         sentinels: Vec<ConnectionInfo>,
-        /// What they call the master.
+        /// The Sentinels' name for the master.
         service: String,
-        /// How to talk to it; host and port are the first sentinel's and mean nothing.
+        /// Connection settings; host and port are the first Sentinel's and unused.
         master: ConnectionInfo,
     },
     /// The Cluster these servers belong to.
     Cluster(Vec<ConnectionInfo>),
 }
 
-/// What is wrong with a URL. Says nothing of passwords.
+/// An invalid URL. Never contains a password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// No `://` in it.
@@ -55,7 +55,7 @@ pub enum AddressError {
     /// An option we do not know.
     #[error("the option `{0}` is unknown here")]
     Option(String),
-    /// The same said twice.
+    /// A value is given twice.
     #[error("`{0}` is given twice")]
     Twice(&'static str),
     /// A database is a number.
@@ -126,7 +126,7 @@ impl<'a> Parts<'a> {
         Ok(Self { scheme, user, servers, path: path.trim_end_matches('/'), options, fragment })
     }
 
-    /// How to talk to the Redis servers.
+    /// Connection settings of the Redis servers.
     fn redis_servers(&self) -> Result<Vec<ConnectionInfo>, AddressError> {
         let user = self.user.map(|user| format!("{user}@")).unwrap_or_default();
         self.each(&user, REDIS_PORT, self.options.username.as_deref(), self.options.password.as_deref())
@@ -164,7 +164,7 @@ impl<'a> Parts<'a> {
 impl Options {
     fn read(query: &str) -> Result<Self, AddressError> {
         let mut options = Self::default();
-        // Only to have the percent signs read by somebody who knows how.
+        // The redis crate decodes the percent signs.
         let Some(read) = redis::parse_redis_url(&format!("redis://options/?{query}")) else {
             return Err(AddressError::Option(query.to_owned()));
         };
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_is_read_as_everybody_reads_it() {
+    fn a_url_of_one_server_is_parsed_by_the_redis_crate() {
         let Address::Single(info) = parse("redis://ann:s%40fe@db.example:6380/3").expect("it is one") else {
             panic!("one server")
         };
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinels_name_a_service_and_have_passwords_of_their_own() {
+    fn sentinels_have_a_service_and_their_own_password() {
         let url = "redis+sentinel://a,b:26380,[::1]:5/box?db=2&password=p%26q&sentinel_password=s";
         let Address::Sentinel { sentinels, service, master } = parse(url).expect("it is one") else {
             panic!("sentinels")
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_of_a_url_is_the_user_of_redis() {
+    fn the_user_of_a_url_is_for_redis_and_not_for_sentinels() {
         let url = "rediss+sentinel://ann:secret@a/box";
         let Address::Sentinel { sentinels, master, .. } = parse(url).expect("it is one") else { panic!("sentinels") };
         assert_eq!(who(&sentinels[0]), (None, None));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn each_invalid_url_has_its_error() {
         let cases = [
             ("127.0.0.1:6379", AddressError::Scheme),
             ("http://127.0.0.1", AddressError::Scheme),

@@ -1,9 +1,9 @@
-//! A Cluster: which process has which slot, learnt from the Cluster itself and corrected as it moves.
+//! A Redis Cluster: the map from slots to processes, read from the Cluster and corrected by redirections.
 //!
-//! Ours and not the redis crate's, for three reasons. A slot on the move answers `ASK`, and `ASKING` must
-//! travel right before the call on a connection that others use too; the crate sends the two apart. The
-//! crate holds back the calls of every shard while it asks one, perhaps a frozen one, for the map. And the
-//! breaker is per process, which takes knowing them.
+//! Not the redis crate's client, for three reasons. A slot that is being moved answers `ASK`; `ASKING` must be sent
+//! right before the call on a connection that others share, and the crate sends the two apart. The crate blocks the calls
+//! of every shard while it asks one, perhaps a frozen one, for the map. And the breaker is per process, so the processes
+//! must be known.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -19,7 +19,7 @@ use super::retry::{Fault, TRY_DEADLINE};
 use super::slots::{self, Run, SLOTS};
 use crate::ids;
 
-/// While some process does not answer, the others are asked this often whether it was replaced.
+/// While a process does not answer, the others are asked for its replacement at this interval.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Full jitter between two questions however many calls are redirected.
 const ASK_AGAIN_MS: u64 = 200;
@@ -29,7 +29,7 @@ const ASK_AGAIN_MS: u64 = 200;
 pub(super) struct Cluster {
     /// Asked for the map when none of the known answers.
     seeds: Vec<Arc<Node>>,
-    /// How to talk to any of them; its address is put in.
+    /// Connection settings of all processes, without an address.
     template: ConnectionInfo,
     map: RwLock<Map>,
     wake: Notify,
@@ -44,7 +44,7 @@ struct Map {
 impl Cluster {
     /// Keeps a map from now on; it is empty until [`Cluster::learn`] or the first call that finds it so.
     pub(super) fn open(seeds: &[ConnectionInfo]) -> Result<Arc<Self>, Fault> {
-        let template = seeds.first().ok_or(Fault::Nobody("no server is named"))?.clone();
+        let template = seeds.first().ok_or(Fault::NoServer("no server is named"))?.clone();
         let seeds = seeds.iter().map(|seed| Node::new(seed).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let map = RwLock::new(Map { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
         let this = Arc::new(Self { seeds, template, map, wake: Notify::new() });
@@ -63,9 +63,9 @@ impl Cluster {
         self.read().any(but)
     }
 
-    /// The process at an address that `asked` named.
+    /// The process at an address that `asked` returned.
     pub(super) fn node_at(&self, address: &str, asked: &Node) -> Result<Arc<Node>, Fault> {
-        let (host, port) = slots::read_address(address).ok_or(Fault::Nobody("redirected to nowhere"))?;
+        let (host, port) = slots::read_address(address).ok_or(Fault::NoServer("redirected to nowhere"))?;
         let host = host.unwrap_or_else(|| host_of(&asked.name));
         let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
         Ok(map.node(&self.template, host, port)?)
@@ -81,14 +81,14 @@ impl Cluster {
         self.look_again();
     }
 
-    /// Something is wrong: the map is asked for at once.
+    /// Asks for the map at once, after a failure.
     pub(super) fn look_again(&self) {
         self.wake.notify_one();
     }
 
     /// Asks all healthy servers at once and takes the first answer: one that hangs delays nothing.
     /// The seeds are asked when no other server is left.
-    pub(super) async fn learn(&self) -> Result<(), Fault> {
+    pub(super) async fn load_map(&self) -> Result<(), Fault> {
         let mut known: Vec<Arc<Node>> = self.read().by_name.values().cloned().collect();
         known.retain(|node| !node.is_resting());
         let (asked, runs) = match first_answer(&known).await {
@@ -149,10 +149,10 @@ impl Map {
     }
 }
 
-/// Which server has which slot, as told by the first that answers, and the host of that one.
+/// The slot map of the first server that answers, and that server's host.
 async fn first_answer(nodes: &[Arc<Node>]) -> Result<(String, Vec<Run>), Fault> {
     if nodes.is_empty() {
-        return Err(Fault::Nobody("no server of the Cluster is known"));
+        return Err(Fault::NoServer("no server of the Cluster is known"));
     }
     let mut question = redis::cmd("CLUSTER");
     question.arg("SLOTS");
@@ -163,7 +163,7 @@ async fn first_answer(nodes: &[Arc<Node>]) -> Result<(String, Vec<Run>), Fault> 
         async move {
             let answer = node.ask(question, until).await?;
             let runs = slots::read(&answer).filter(|runs| !runs.is_empty());
-            runs.map(|runs| (host_of(&node.name), runs)).ok_or(Fault::Nobody("the Cluster has no slots"))
+            runs.map(|runs| (host_of(&node.name), runs)).ok_or(Fault::NoServer("the Cluster has no slots"))
         }
         .boxed()
     };
@@ -176,9 +176,9 @@ async fn keep_fresh(cluster: Weak<Cluster>) {
         let Some(this) = cluster.upgrade() else { return };
         let woken = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await.is_ok();
         if (woken || this.read().by_name.values().any(|node| node.is_resting()))
-            && let Err(cause) = this.learn().await
+            && let Err(cause) = this.load_map().await
         {
-            tracing::debug!(%cause, "nobody knows the map of the Cluster");
+            tracing::debug!(%cause, "read the slot map of the Redis Cluster failed");
         }
         drop(this);
         tokio::time::sleep(Duration::from_millis(ids::jitter(ASK_AGAIN_MS))).await;
@@ -205,11 +205,11 @@ mod tests {
     }
 
     fn name_of(cluster: &Cluster, slot: u16) -> String {
-        cluster.node_of(slot).expect("somebody").name.clone()
+        cluster.node_of(slot).expect("a process").name.clone()
     }
 
     #[test]
-    fn every_slot_of_a_run_has_its_master_and_a_nameless_one_is_who_was_asked() {
+    fn every_slot_of_a_range_has_its_master_and_a_missing_host_is_the_asked_servers() {
         let cluster = empty();
         cluster.take("asked", vec![run(0, 99, Some("a")), run(100, 16_383, None)]).expect("it is a map");
         assert_eq!(
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_slot_is_sent_to_its_new_home_and_no_other_is() {
+    fn only_a_moved_slot_is_sent_to_its_new_process() {
         let cluster = empty();
         cluster.take("a", vec![run(0, 16_383, None)]).expect("it is a map");
         let asked = cluster.node_of(5).expect("a node");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn where_any_will_do_another_than_the_one_that_failed_is_asked() {
+    fn a_call_without_a_slot_avoids_the_process_that_failed() {
         let cluster = empty();
         cluster.take("x", vec![run(0, 99, Some("a")), run(100, 200, Some("b"))]).expect("it is a map");
         let first = cluster.any(None).expect("a node");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_slot_any_more_is_retired_and_who_stays_keeps_its_breaker() {
+    fn a_process_without_slots_is_retired_and_the_others_keep_their_breakers() {
         let cluster = empty();
         cluster.take("x", vec![run(0, 99, Some("a")), run(100, 200, Some("b"))]).expect("it is a map");
         let (stays, goes) = (cluster.node_of(0).expect("a"), cluster.node_of(100).expect("b"));

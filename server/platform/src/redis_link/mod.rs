@@ -45,13 +45,13 @@ enum Shape {
     Cluster(Arc<Cluster>),
 }
 
-/// What Redis answered.
+/// An answer of Redis.
 #[derive(Debug)]
 pub struct Answer {
     /// The answer.
     pub value: Value,
-    /// Tries that may have taken effect, this one included. Above 1 the answer may speak of what an
-    /// earlier try did, whose own answer was lost.
+    /// Attempts that may have taken effect, this one included. Above 1 the answer may be that of a repeated call: an earlier
+    /// attempt took effect and its answer was lost.
     pub tries: u32,
 }
 
@@ -64,18 +64,18 @@ pub enum LinkError {
     /// Asked as often as the deadline allows, without an answer; or Redis cannot do it now.
     #[error("Redis gives no answer after {tries} tries: {cause}")]
     Unavailable {
-        /// How often it was tried.
+        /// Number of attempts.
         tries: u32,
-        /// What the last try came to.
+        /// Failure of the last attempt.
         cause: Fault,
     },
-    /// Not asked at all: it did not answer lately.
+    /// Not called: the breaker is open.
     #[error("Redis did not answer lately; it is not asked again for {} ms", retry_after.as_millis())]
     Resting {
         /// When it is worth asking again.
         retry_after: Duration,
     },
-    /// Redis understood and would not: a script or a key is wrong. A fault of ours.
+    /// Redis rejects the call: a script or a key is wrong. A defect of the server.
     #[error("Redis refuses: {0}")]
     Refused(redis::RedisError),
 }
@@ -100,16 +100,16 @@ enum Whom {
     Any,
 }
 
-/// Whether what may have been done is asked for again.
+/// Whether a call that may have taken effect is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeat {
-    /// Yes: done twice it is as done once, or the answer tells.
+    /// Repeated: the call is idempotent, or its answer shows the repetition.
     Always,
-    /// No: each time it is done counts.
+    /// Not repeated: each execution counts.
     UnlessDone,
 }
 
-/// How a try is worded.
+/// The form in which a call is sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wording {
     /// The script in full, not its hash.
@@ -119,17 +119,17 @@ struct Wording {
 }
 
 impl Link {
-    /// Connects; later losses are repaired by themselves.
+    /// Connects; the link reconnects after later losses.
     ///
     /// # Errors
-    /// When the address is unusable or nobody answers there.
+    /// When the address is invalid or no server answers.
     pub async fn connect(url: &str) -> Result<Self, LinkError> {
         let link = Self::open(url)?;
         link.reach().await?;
         Ok(link)
     }
 
-    /// A link to a Redis that may be away: it connects at the first call, and again after every loss.
+    /// A link to a Redis that may be down: it connects at the first call, and again after every loss.
     ///
     /// # Errors
     /// When the address is unusable.
@@ -152,16 +152,16 @@ impl Link {
         let found = match &self.shape {
             Shape::Single(_) => Ok(()),
             Shape::Sentinel(sentinel) => sentinel.look().await,
-            Shape::Cluster(cluster) => cluster.learn().await,
+            Shape::Cluster(cluster) => cluster.load_map().await,
         };
         found.map_err(|cause| LinkError::Unavailable { tries: 1, cause })?;
         self.ping().await
     }
 
-    /// Whether there is such an address; no server is asked.
+    /// Checks the address; contacts no server.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why the address is invalid.
     pub fn can_read(url: &str) -> Result<(), AddressError> {
         address::parse(url).map(|_| ())
     }
@@ -182,7 +182,7 @@ impl Link {
         self.eval_as(call, Repeat::Always).await
     }
 
-    /// Runs a script that counts: one whose answer is lost is not run again, for it may have counted.
+    /// Runs a script that is not idempotent: if its answer is lost it is not run again, because it may have taken effect.
     ///
     /// # Errors
     /// See [`LinkError`].
@@ -211,8 +211,7 @@ impl Link {
         self.persist(self.slot(key.as_bytes()), Repeat::Always, ask).await.map(|(values, _)| values)
     }
 
-    /// Asks for a sign of life. On a Cluster any process will do: one shard that is gone takes its own
-    /// shows away, not the server.
+    /// Sends a ping. On a Cluster any process may answer: the loss of one shard affects its own shows, not the whole server.
     ///
     /// # Errors
     /// See [`LinkError`].
@@ -246,7 +245,7 @@ impl Link {
         }
     }
 
-    /// Whether keys of one call must share a slot.
+    /// True if all keys of a call must share a slot.
     #[must_use]
     pub const fn has_slots(&self) -> bool {
         matches!(self.shape, Shape::Cluster(_))
@@ -281,17 +280,17 @@ impl Link {
                     }
                     Err(fault) => fault,
                 },
-                None => Fault::Nobody("none is known yet"),
+                None => Fault::NoServer("none is known yet"),
             };
             match verdict(&fault) {
                 Verdict::InFull if !wording.in_full => {
                     wording.in_full = true;
                     redirected = node;
                 }
-                Verdict::Elsewhere { slot, address, for_good } if hops < HOPS => {
+                Verdict::Elsewhere { slot, address, is_permanent } if hops < HOPS => {
                     hops += 1;
-                    redirected = self.follow(node.as_deref(), slot, &address, for_good);
-                    wording.asking = !for_good;
+                    redirected = self.follow(node.as_deref(), slot, &address, is_permanent);
+                    wording.asking = !is_permanent;
                 }
                 Verdict::Again { maybe_done } if tries < TRIES && !(maybe_done && repeat == Repeat::UnlessDone) => {
                     self.look_again();
@@ -338,7 +337,7 @@ impl Link {
         }
     }
 
-    /// Who is asked; where any will do, rather not the one that `failed` just now.
+    /// The process to call; without a slot, preferably not the one that `failed` just now.
     fn node(&self, whom: Whom, failed: Option<&Arc<Node>>) -> Option<Arc<Node>> {
         match (&self.shape, whom) {
             (Shape::Single(node), _) => Some(Arc::clone(node)),
@@ -348,11 +347,11 @@ impl Link {
         }
     }
 
-    /// Who a redirection leads to.
-    fn follow(&self, asked: Option<&Node>, slot: u16, address: &str, for_good: bool) -> Option<Arc<Node>> {
+    /// The process that a redirection names.
+    fn follow(&self, asked: Option<&Node>, slot: u16, address: &str, is_permanent: bool) -> Option<Arc<Node>> {
         let Shape::Cluster(cluster) = &self.shape else { return None };
         let to = cluster.node_at(address, asked?).ok()?;
-        if for_good {
+        if is_permanent {
             cluster.moved(slot, &to);
         }
         Some(to)

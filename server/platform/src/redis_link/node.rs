@@ -31,7 +31,7 @@ const WAITING_CALLS: usize = 512;
 pub(super) struct Node {
     /// `host:port`, for the log and to know it again.
     pub(super) name: String,
-    /// Set when it is no longer ours to talk to: another is master, or it left the Cluster.
+    /// Cancelled when this process is no longer used: another is master, or it left the Cluster.
     pub(super) retired: CancellationToken,
     client: Client,
     breaker: Mutex<Breaker>,
@@ -50,7 +50,7 @@ struct Open {
 }
 
 impl Node {
-    /// Connects when first asked.
+    /// Connects at the first call.
     pub(super) fn new(info: &ConnectionInfo) -> Result<Self, RedisError> {
         let settings = TcpSettings::default().set_nodelay(true);
         let client = Client::open(info.clone().set_tcp_settings(settings))?;
@@ -99,7 +99,7 @@ impl Node {
         .await
     }
 
-    /// A connection of the caller's own, for subscriptions: what is announced goes to `heard`.
+    /// Opens a separate connection for subscriptions; pushes go to `heard`.
     pub(super) async fn listen(
         &self,
         until: Instant,
@@ -112,12 +112,12 @@ impl Node {
         self.watched(until, client.get_multiplexed_async_connection_with_config(&config)).await
     }
 
-    /// Whether calls are kept away from it.
+    /// True while the breaker rejects calls.
     pub(super) fn is_resting(&self) -> bool {
         self.breaker().is_resting()
     }
 
-    /// Does `work` if the breaker lets it, gives it so much time, and tells the breaker how it went.
+    /// Runs `work` if the breaker admits it, within the deadline, and reports the result to the breaker.
     async fn watched<T>(&self, until: Instant, work: impl Future<Output = Result<T, RedisError>>) -> Result<T, Fault> {
         let now = Instant::now();
         let pass = self.breaker().admit(now).map_err(Fault::Resting)?;
@@ -139,7 +139,7 @@ impl Node {
                 Err(Fault::Redis(error))
             }
             Err(_) => {
-                // A connection whose other end is gone without a word would hang for ever.
+                // A connection whose peer vanished without closing it would hang for ever.
                 if let Some(number) = used {
                     self.forget(number);
                 }
@@ -151,7 +151,7 @@ impl Node {
 
     fn failed(&self, pass: Pass, cause: &dyn std::fmt::Display) {
         if self.breaker().failed(Instant::now(), pass, ids::jitter) {
-            tracing::warn!(node = %self.name, %cause, "Redis does not answer, leaving it in peace for a while");
+            tracing::warn!(node = %self.name, %cause, "call Redis failed repeatedly; breaker opened");
         }
     }
 
@@ -204,7 +204,7 @@ impl Node {
     }
 }
 
-/// Deadlines are ours: a try has one for connecting and asking together.
+/// No deadlines in the crate: an attempt has one deadline for connecting and calling together.
 fn without_deadlines() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new()
         .set_connection_timeout(None::<Duration>)
@@ -212,7 +212,7 @@ fn without_deadlines() -> AsyncConnectionConfig {
         .set_pipeline_buffer_size(WAITING_CALLS)
 }
 
-/// A call under way. Its caller may go away before it is over: then a probe says nothing.
+/// A running call. If its caller drops it, a probe ends without a result.
 struct Waiting<'a> {
     node: &'a Node,
     pass: Option<Pass>,

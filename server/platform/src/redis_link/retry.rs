@@ -1,6 +1,6 @@
-//! What a failure means: which are asked again, where, and after what pause.
+//! Classifies failures: which are retried, on which process, and after which pause.
 //!
-//! Every script of ours may be repeated, so whatever may pass is simply asked again.
+//! All our scripts may be repeated, so every failure that may be temporary is retried.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::ids;
 
-/// A call may take this long, with all its tries; then the caller is told to come back.
+/// Deadline of a call with all its attempts; after it the caller answers "try again later".
 pub(super) const CALL_DEADLINE: Duration = Duration::from_secs(3);
 /// One try may take this long, connecting included: a Redis that hiccups is waited for, one that hangs
 /// leaves time for another try.
@@ -21,10 +21,10 @@ pub(super) const TRIES: u32 = 3;
 pub(super) const HOPS: u32 = 5;
 /// Full jitter before the second try: at most this long, and more before the third.
 const FIRST_PAUSE_MS: u64 = 40;
-/// How much more.
+/// Growth factor of the pause.
 const PAUSE_GROWTH: u64 = 4;
 
-/// How long to wait after so many tries.
+/// The random pause after that many attempts.
 pub(super) fn pause(tries: u32) -> Duration {
     Duration::from_millis(ids::jitter(FIRST_PAUSE_MS * PAUSE_GROWTH.pow(tries.saturating_sub(1))))
 }
@@ -40,19 +40,19 @@ pub enum Fault {
     Late,
     /// No process is known that has this slot, or is the master.
     #[error("no server to ask: {0}")]
-    Nobody(&'static str),
+    NoServer(&'static str),
     /// An error, from Redis or on the way.
     #[error(transparent)]
     Redis(#[from] RedisError),
 }
 
-/// What to do about it.
+/// The reaction to a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The script is unknown there: send it in full.
     InFull,
-    /// The slot is at this address, for good (`MOVED`) or for this once (`ASK`).
-    Elsewhere { slot: u16, address: String, for_good: bool },
+    /// The slot is at this address: permanently (`MOVED`) or for this call (`ASK`).
+    Elsewhere { slot: u16, address: String, is_permanent: bool },
     /// Ask again after a pause. `maybe_done`: the try may have taken effect nevertheless.
     Again { maybe_done: bool },
     /// Asking again does not help now; later it may.
@@ -66,7 +66,7 @@ pub(super) fn verdict(fault: &Fault) -> Verdict {
     let error = match fault {
         Fault::Resting(_) => return Verdict::Later,
         Fault::Late => return Verdict::Again { maybe_done: true },
-        Fault::Nobody(_) => return Verdict::Again { maybe_done: false },
+        Fault::NoServer(_) => return Verdict::Again { maybe_done: false },
         Fault::Redis(error) => error,
     };
     match error.kind() {
@@ -84,27 +84,26 @@ fn of_server(kind: ServerErrorKind, error: &RedisError) -> Verdict {
         Kind::NoScript => Verdict::InFull,
         Kind::Moved | Kind::Ask => match error.redirect_node() {
             Some((address, slot)) => {
-                Verdict::Elsewhere { slot, address: address.to_owned(), for_good: kind == Kind::Moved }
+                Verdict::Elsewhere { slot, address: address.to_owned(), is_permanent: kind == Kind::Moved }
             }
             None => Verdict::Again { maybe_done: false },
         },
         Kind::BusyLoading | Kind::TryAgain | Kind::ClusterDown | Kind::MasterDown | Kind::ReadOnly => {
             Verdict::Again { maybe_done: false }
         }
-        // A transaction that was not: the crate does not say which of its commands was refused, nor why.
+        // A rejected transaction: the crate does not return which of its commands was rejected, nor why.
         Kind::ResponseError | Kind::CrossSlot | Kind::ExecAbort => Verdict::Never,
         _ => Verdict::Later,
     }
 }
 
-/// Whether it says that the process is in no state to serve, whatever it is asked.
+/// True if the process cannot serve any call.
 pub(super) fn is_unwell(error: &RedisError) -> bool {
     is_lost(error)
         || matches!(error.kind(), ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown))
 }
 
-/// Whether the connection is of no more use. A master that became a replica counts: behind the same
-/// name there may be another by now.
+/// True if the connection is unusable. A master that became a replica counts: another process may have its name by now.
 pub(super) fn is_lost(error: &RedisError) -> bool {
     matches!(
         error.kind(),
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_asked_again_and_was_not_done() {
+    fn a_temporary_refusal_is_retried_as_not_done() {
         for line in [
             "LOADING Redis is loading the dataset in memory",
             "TRYAGAIN Multiple keys request during rehashing of slot",
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_and_a_cut_line_are_asked_again_and_may_have_been_done() {
+    fn a_timeout_or_lost_connection_is_retried_as_maybe_done() {
         let cut = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
         assert_eq!(verdict(&Fault::Redis(cut)), Verdict::Again { maybe_done: true });
         assert_eq!(verdict(&Fault::Late), Verdict::Again { maybe_done: true });
@@ -148,13 +147,14 @@ mod tests {
 
     #[test]
     fn redirections_are_followed() {
-        let elsewhere = |for_good| Verdict::Elsewhere { slot: 3_999, address: "10.0.0.2:6381".into(), for_good };
+        let elsewhere =
+            |is_permanent| Verdict::Elsewhere { slot: 3_999, address: "10.0.0.2:6381".into(), is_permanent };
         assert_eq!(verdict(&said("MOVED 3999 10.0.0.2:6381")), elsewhere(true));
         assert_eq!(verdict(&said("ASK 3999 10.0.0.2:6381")), elsewhere(false));
     }
 
     #[test]
-    fn a_full_or_crippled_redis_is_not_asked_again_at_once() {
+    fn a_full_or_misconfigured_redis_is_not_retried_at_once() {
         for line in [
             "OOM command not allowed when used memory > 'maxmemory'.",
             "MISCONF Errors writing to the AOF file: No space left on device",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_script_is_nobody_elses_fault() {
+    fn a_script_error_is_never_retried() {
         for line in ["ERR user_script:1: Script attempted to access a non local key", "CROSSSLOT Keys in request"] {
             assert_eq!(verdict(&said(line)), Verdict::Never, "{line}");
         }

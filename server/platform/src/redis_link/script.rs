@@ -6,10 +6,10 @@ use redis::{Arg, Cmd, ToRedisArgs};
 const USUAL_ARGS: usize = 32;
 /// Bytes likewise.
 const USUAL_BYTES: usize = 1_024;
-/// Where the first key stands: after the command, the hash and the number of keys.
+/// Index of the first key: after the command, the hash and the number of keys.
 const FIRST_KEY: usize = 3;
 
-/// The code of a script and its SHA-1, by which Redis knows it.
+/// A script and its SHA-1, under which Redis caches it.
 #[derive(Debug)]
 pub struct LuaScript {
     code: &'static str,
@@ -71,7 +71,7 @@ impl Call<'_> {
         cmd
     }
 
-    /// The key that says which shard is meant.
+    /// The first key, which selects the shard.
     pub(super) fn first_key(&self) -> Option<&[u8]> {
         match self.by_hash.args_iter().nth(FIRST_KEY) {
             Some(Arg::Simple(key)) => Some(key),

@@ -1,8 +1,7 @@
-//! The master that sentinels name: asked for at the start, whenever it fails, and every second besides.
+//! The master that Sentinels name: asked at the start, after each failure, and every second.
 //!
-//! The sentinels know better than the master itself: one that was cut off and comes back believes for a
-//! while that it still is one. So the newest configuration counts, by the sentinels' epoch, and an older
-//! one is never gone back to.
+//! The Sentinels are more reliable than the master itself: a master that was partitioned and returns believes for a while
+//! that it still is master. So the configuration with the highest epoch counts, and an older one is never used again.
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use super::node::Node;
 use super::retry::{Fault, TRY_DEADLINE};
 use crate::ids;
 
-/// How often the sentinels are asked though nothing seems wrong.
+/// Interval of the regular questions to the Sentinels.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Full jitter between two questions however much goes wrong.
 const ASK_AGAIN_MS: u64 = 200;
@@ -26,7 +25,7 @@ const ASK_AGAIN_MS: u64 = 200;
 pub(super) struct Sentinel {
     sentinels: Vec<Node>,
     service: String,
-    /// How to talk to a master; its address is put in.
+    /// Connection settings of a master, without its address.
     template: ConnectionInfo,
     followed: RwLock<Followed>,
     wake: Notify,
@@ -39,7 +38,7 @@ struct Followed {
     master: Option<Arc<Node>>,
 }
 
-/// What a sentinel says of the master.
+/// A Sentinel's answer about the master.
 #[derive(Debug, PartialEq, Eq)]
 struct Said {
     epoch: u64,
@@ -65,14 +64,14 @@ impl Sentinel {
         self.followed.read().unwrap_or_else(PoisonError::into_inner).master.clone()
     }
 
-    /// Something is wrong with it: the sentinels are asked at once.
+    /// Asks the Sentinels at once, after a failure of the master.
     pub(super) fn look_again(&self) {
         self.wake.notify_one();
     }
 
     /// Asks the sentinels, and follows the master they name.
     pub(super) async fn look(&self) -> Result<(), Fault> {
-        let said = newest(&self.sentinels, &self.service).await.ok_or(Fault::Nobody("no sentinel names a master"))?;
+        let said = newest(&self.sentinels, &self.service).await.ok_or(Fault::NoServer("no sentinel names a master"))?;
         let mut followed = self.followed.write().unwrap_or_else(PoisonError::into_inner);
         let name = address(&self.template, &said).to_string();
         let is_known = followed.master.as_ref().is_some_and(|master| master.name == name);
@@ -82,7 +81,7 @@ impl Sentinel {
         }
         let master = Arc::new(node(&self.template, &said)?);
         if let Some(before) = followed.master.replace(Arc::clone(&master)) {
-            tracing::warn!(from = before.name, to = master.name, "Redis has another master");
+            tracing::warn!(from = before.name, to = master.name, "follow another Redis master");
             before.retired.cancel();
         }
         followed.epoch = said.epoch;
@@ -90,21 +89,21 @@ impl Sentinel {
     }
 }
 
-/// Runs until nobody needs the master any more.
+/// Follows the master until the link is dropped.
 async fn follow(sentinel: Weak<Sentinel>) {
     loop {
         let Some(this) = sentinel.upgrade() else { return };
         let _ = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await;
         if let Err(cause) = this.look().await {
-            tracing::debug!(%cause, service = this.service, "looking for the Redis master failed");
+            tracing::debug!(%cause, service = this.service, "find the Redis master failed");
         }
         drop(this);
         tokio::time::sleep(Duration::from_millis(ids::jitter(ASK_AGAIN_MS))).await;
     }
 }
 
-/// Asks all at once and believes the newest of a majority: one that slept may be behind. Fewer are
-/// believed when there are no more.
+/// Asks all Sentinels at once and takes the newest answer of a majority: one that was suspended may be stale. Fewer answers
+/// count when no more arrive.
 async fn newest(sentinels: &[Node], service: &str) -> Option<Said> {
     let mut question = redis::cmd("SENTINEL");
     question.arg("MASTER").arg(service);
@@ -149,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sentinel_names_address_and_epoch_among_much_else() {
+    fn a_sentinels_answer_yields_address_and_epoch() {
         let words = ["name", "box", "ip", "10.0.0.7", "port", "6380", "flags", "master", "config-epoch", "3"];
         let said = Said { epoch: 3, host: "10.0.0.7".into(), port: 6_380 };
         assert_eq!(read(&answer(&words)), Some(said));
     }
 
     #[test]
-    fn half_an_answer_is_none() {
+    fn an_incomplete_answer_is_ignored() {
         for words in [&["ip", "10.0.0.7", "port", "6380"][..], &["ip", "a", "port", "x", "config-epoch", "3"], &[]] {
             assert_eq!(read(&answer(words)), None, "{words:?}");
         }

@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-/// How many there are.
+/// Number of slots.
 pub(super) const SLOTS: usize = 16_384;
 
 /// A run of slots and its master.
@@ -10,12 +10,12 @@ pub(super) const SLOTS: usize = 16_384;
 pub(super) struct Run {
     pub(super) first: u16,
     pub(super) last: u16,
-    /// `None`: the server that was asked.
+    /// `None`: the host of the server that answered.
     pub(super) host: Option<String>,
     pub(super) port: u16,
 }
 
-/// The slot of a key or channel: of what stands between the first braces, if anything does.
+/// The slot of a key or channel: of its hash tag (the text between the first braces), if it has one.
 pub(super) fn slot_of(key: &[u8]) -> u16 {
     let tag = || {
         let open = key.iter().position(|byte| *byte == b'{')? + 1;
@@ -25,7 +25,7 @@ pub(super) fn slot_of(key: &[u8]) -> u16 {
     crc16(tag().unwrap_or(key)) % SLOTS as u16
 }
 
-/// CRC-16/XMODEM, which Redis Cluster's specification asks for.
+/// CRC-16/XMODEM, which Redis Cluster's specification requires.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| (crc << 8) ^ TABLE[usize::from((crc >> 8) as u8 ^ byte)])
 }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_stands_between_the_first_braces_counts() {
+    fn only_the_first_hash_tag_counts() {
         assert_eq!(slot_of(b"t1:{show:7}:map"), slot_of(b"show:7"));
         assert_eq!(slot_of(b"foo{{bar}}zap"), slot_of(b"{bar"));
         assert_eq!(slot_of(b"foo{bar}{zap}"), slot_of(b"bar"));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_answer() {
+    fn a_malformed_answer_is_ignored() {
         let outside = vec![Value::Int(0), Value::Int(16_384), Value::Array(vec![Value::Nil, Value::Int(1)])];
         for answer in [Value::Nil, Value::Array(vec![Value::Nil]), Value::Array(vec![Value::Array(outside)])] {
             assert_eq!(read(&answer), None, "{answer:?}");

@@ -1,7 +1,7 @@
-//! Listening to channels: each kept subscribed by a task of its own, over one connection a process.
+//! Subscriptions to channels: one task per channel, one connection per process.
 //!
-//! A task per channel, so that a channel whose shard is gone keeps no other from being heard. What was
-//! announced while a subscription was lost is lost too: that is said, once it is made again.
+//! Each channel has a task, so that a channel whose shard is down delays no other. Messages that are published while a
+//! subscription is lost are lost too; the task reports this once it has subscribed again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,20 +23,20 @@ const WAITING_ANNOUNCEMENTS: usize = 16_384;
 const MAX_PAUSE_MS: u64 = 2_000;
 /// The same for one channel whose slot moved: no other subscription is made again at that moment.
 const MOVED_PAUSE_MS: u64 = 50;
-/// A connection on which nothing need ever happen is asked for a sign of life this often.
+/// Interval of the pings on a connection that may be silent for long.
 const PING_EVERY: Duration = Duration::from_secs(2);
 
-/// What a [`Subscriber`] hears.
+/// An event of a [`Subscriber`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     /// An announcement.
     Message {
         /// On which channel.
         channel: String,
-        /// What was said.
+        /// The message.
         payload: Vec<u8>,
     },
-    /// The subscription was lost and is made again: what was said in between was missed.
+    /// The subscription was lost and is restored: messages in between were missed.
     Missed {
         /// On which channel.
         channel: String,
@@ -51,7 +51,7 @@ pub struct Subscriber {
     followed: HashMap<String, CancellationToken>,
 }
 
-/// What the tasks of the channels share.
+/// State shared by the tasks of the channels.
 #[derive(Debug)]
 struct Lines {
     link: Link,
@@ -68,7 +68,7 @@ struct Lines {
 #[derive(Clone, Debug)]
 struct Line {
     connection: MultiplexedConnection,
-    /// Set when nothing more will be heard on it.
+    /// Cancelled when nothing more will arrive on the connection.
     gone: CancellationToken,
 }
 
@@ -80,10 +80,10 @@ impl Subscriber {
         Self { lines: Arc::new(lines), heard, followed: HashMap::new() }
     }
 
-    /// Begins to listen to a channel, and says by `done` when that is so; drops `done` and forgets the
-    /// channel when it cannot be done now. Once listened to, it is until [`Subscriber::unsubscribe`].
+    /// Subscribes to a channel and sends `done` when that has succeeded; drops `done` and forgets the channel when it fails.
+    /// The subscription lasts until [`Subscriber::unsubscribe`].
     pub fn subscribe(&mut self, channel: &str, done: oneshot::Sender<()>) {
-        // Asked for again by someone who did not wait: the new one takes over.
+        // A second request for the channel replaces the first, whose caller did not wait.
         self.unsubscribe(channel);
         let stop = self.lines.end.child_token();
         self.followed.insert(channel.to_owned(), stop.clone());
@@ -98,7 +98,7 @@ impl Subscriber {
         }
     }
 
-    /// The next thing heard. May be dropped and called again without missing anything.
+    /// The next event. Cancel-safe: a dropped call misses nothing.
     pub async fn next(&mut self) -> Heard {
         match self.heard.recv().await {
             Some(heard) => heard,
@@ -128,7 +128,7 @@ async fn keep(lines: Arc<Lines>, channel: String, done: oneshot::Sender<()>, sto
         match (line, first.take()) {
             (Ok(line), waiting) => {
                 match waiting {
-                    // Nobody waiting any more is fine: the next reader asks again.
+                    // A caller that stopped waiting is fine: the next reader subscribes again.
                     Some(done) => _ = done.send(()),
                     None => _ = lines.tell.send(Heard::Missed { channel: channel.clone() }).await,
                 }
@@ -140,10 +140,10 @@ async fn keep(lines: Arc<Lines>, channel: String, done: oneshot::Sender<()>, sto
                     () = line.gone.cancelled() => {}
                     () = moved.notified() => pause = MOVED_PAUSE_MS,
                 }
-                tracing::debug!(channel, "lost the announcements of a channel, subscribing again");
+                tracing::debug!(channel, "subscription lost; subscribing again");
             }
             (Err(cause), Some(_)) => {
-                tracing::debug!(%cause, channel, "cannot listen to a channel");
+                tracing::debug!(%cause, channel, "subscribe failed");
                 stop.cancel();
                 break;
             }
@@ -162,7 +162,7 @@ async fn keep(lines: Arc<Lines>, channel: String, done: oneshot::Sender<()>, sto
 }
 
 impl Lines {
-    /// One attempt, following the channel's slot; the connection it is heard on from now on.
+    /// Subscribes once, at the process of the channel's slot; returns the connection that receives the messages.
     async fn subscribe(&self, channel: &str) -> Result<Line, super::LinkError> {
         let whom = self.link.slot(channel.as_bytes());
         let ask = |node: Arc<Node>, _, until| async move { self.subscribe_at(&node, channel, until).await };
@@ -176,8 +176,8 @@ impl Lines {
             Shape::Single(_) | Shape::Sentinel(_) => (redis::cmd("SUBSCRIBE"), PushKind::Subscribe),
         };
         let answer = line.ask(cmd.clone().arg(channel), until).await?;
-        // A subscription that Redis ends by itself is told in words that look like an answer, and puts
-        // the answers after it out of step: only one that names this channel is this one's.
+        // The push of a subscription that Redis ends itself looks like an answer and shifts the answers after it: only an
+        // answer that names this channel counts.
         if is_about(&answer, &kind, channel) { Ok(line) } else { Err(Fault::Late) }
     }
 
@@ -204,7 +204,7 @@ impl Lines {
         Ok(place.insert(line).clone())
     }
 
-    /// What the connection does with whatever Redis says unasked.
+    /// The handler of pushes on a connection.
     fn listener(&self, gone: CancellationToken) -> impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static {
         let (tell, moved) = (self.tell.clone(), Arc::clone(&self.moved));
         move |push| {
@@ -219,8 +219,8 @@ impl Lines {
                         gone.cancel();
                     }
                 }
-                // Also the answer to our own wish. If the channel was asked for again meanwhile, and was
-                // overtaken, this is how its task learns of it.
+                // Also the answer to our own UNSUBSCRIBE. If the channel was subscribed again meanwhile and the answer came
+                // late, this wakes its task to subscribe once more.
                 PushKind::SUnsubscribe | PushKind::Unsubscribe => {
                     let channel = push.data.first().and_then(|name| redis::from_redis_value_ref::<String>(name).ok());
                     let moved = moved.lock().unwrap_or_else(PoisonError::into_inner);
@@ -257,20 +257,20 @@ impl Line {
     }
 }
 
-/// Ends a connection whose other end is gone without a word.
+/// Pings a connection, to detect a peer that vanished without closing it.
 async fn ask_for_life(mut line: Line, node: String, end: CancellationToken) {
     let gone = line.gone.clone();
     let ask = async {
         let mut every = tokio::time::interval(PING_EVERY);
         loop {
             every.tick().await;
-            // Whatever it answers, it answers; if not, `ask` says so to all.
+            // `ask` closes the line if the ping fails; the answer itself does not matter.
             let _ = line.ask(&redis::cmd("PING"), Instant::now() + CALL_DEADLINE).await;
         }
     };
     tokio::select! {
         () = end.cancelled() => {}
-        () = gone.cancelled() => tracing::warn!(node, "lost the connection that announcements come by"),
+        () = gone.cancelled() => tracing::warn!(node, "connection for subscriptions lost"),
         () = ask => {}
     }
 }

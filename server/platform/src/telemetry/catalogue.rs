@@ -1,18 +1,18 @@
-//! Lists for everybody: who answered.
+//! Reads of public lists, by the database that answered.
 
 use metrics::{Unit, counter, describe_counter};
 
 /// Reads of the catalogue that a standby may answer: outcome.
 const READS: &str = "rowlock_catalogue_reads_total";
 
-/// Who answered a read that a standby may answer; where it was the primary, why.
+/// The database that answered a read that may go to the standby; for the primary, the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CatalogueRead {
     /// The standby.
     Standby,
     /// The primary: there is no standby.
     Primary,
-    /// The primary: the standby is too far behind, or nobody knows how far.
+    /// The primary: the replication lag is too large or unknown.
     Behind,
     /// The primary: what should be a standby of it is none.
     Unfit,

@@ -1,20 +1,20 @@
-//! What a CDN was told to purge.
+//! Purges of CDN tags.
 
 use metrics::{Unit, counter, describe_counter};
 
-/// Tags a CDN was told: outcome.
+/// Tags sent to the CDN for purging: outcome.
 const PURGES: &str = "rowlock_cdn_purges_total";
 
-/// What became of a tag the CDN was told.
+/// The outcome of purging a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CdnPurge {
-    /// It said that it was done.
+    /// The CDN confirmed the purge.
     Accepted,
     /// It answered something else.
     Refused,
     /// It gave no answer.
     Unreachable,
-    /// It is not told again: a person must look. Counted with the last failure.
+    /// It is not retried: an operator must look. Counted with the last failure.
     Parked,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn begin_at_zero() {
     }
 }
 
-/// Counts tags the CDN was told.
+/// Counts tags sent to the CDN.
 pub fn cdn_purged(outcome: CdnPurge, tags: usize) {
     counter!(PURGES, "outcome" => outcome.label()).increment(tags as u64);
 }

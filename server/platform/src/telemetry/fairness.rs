@@ -8,12 +8,12 @@ const LIMITED: &str = "rowlock_hold_limits_total";
 /// Sightings written down for managers: kind.
 const UNUSUAL: &str = "rowlock_unusual_total";
 
-/// Which limit somebody ran into.
+/// A limit on requests about seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldLimit {
     /// One visitor's.
     Visitor,
-    /// That of an address of the network.
+    /// The limit of a client address.
     Address,
     /// A visitor's changes of holds.
     ChangesOfVisitor,
@@ -35,7 +35,7 @@ impl HoldLimit {
         Self::CheckoutsOfAddress,
     ];
 
-    /// Its name, for whoever runs into it as well.
+    /// Its name, also shown to limited callers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 
-/// Questions asked of a gateway: gateway, question, outcome.
+/// Calls to a gateway: gateway, question, outcome.
 const CALLS: &str = "rowlock_gateway_calls_total";
-/// How long they took, tries and waiting for a line included: gateway, question.
+/// Duration of the calls, retries and waiting for a connection included: gateway, question.
 const DURATION: &str = "rowlock_gateway_call_duration_seconds";
 
-/// What a gateway is asked.
+/// A kind of call to a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Whose instrument a token is.
     Instrument,
     /// For the money of a booking.
     Charge,
-    /// How a payment stands.
+    /// The status of a payment.
     Status,
     /// Never to charge a booking.
     Void,
@@ -41,14 +41,14 @@ impl Question {
     }
 }
 
-/// How a question to a gateway ended.
+/// The outcome of a call to a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatewayOutcome {
     /// There is an answer, a card that was declined included.
     Answered,
     /// A definite no.
     Refused,
-    /// It was not asked: it rests, nobody listens there, all lines are busy.
+    /// Not called, or the connection was refused: breaker open, no listener, all connections busy.
     NotTaken,
     /// No usable answer.
     Unreachable,
@@ -76,7 +76,7 @@ pub(super) fn describe() {
     describe_histogram!(DURATION, Unit::Seconds, "From a question to a gateway to its answer, all tries included.");
 }
 
-/// Has the lines of a gateway there, as zero, before it is asked anything.
+/// Registers the series of a gateway as zero before its first call.
 pub fn expect_gateway(gateway: &'static str) {
     for question in Question::ALL {
         for outcome in GatewayOutcome::ALL {

@@ -1,12 +1,12 @@
-//! What operators see from outside: counters, durations and gauges in Prometheus' text format, at `/metrics`.
+//! Metrics in Prometheus' text format at `/metrics`: counters, durations and gauges.
 //!
-//! Every name is here, with its unit in it and its meaning beside it; a capability counts with the functions
-//! of this room and knows nothing of the format. What is a matter of state (what waits, how old it is) is
-//! read on each scrape (`rowlock::metrics`), not kept up to date.
+//! Every metric name is defined here with its unit and description; capabilities call the functions of this module and do
+//! not know the format. Gauges of state (queue lengths, ages) are read on each scrape (`rowlock::metrics`), not kept up to
+//! date.
 //!
-//! [`traces`] tells a collector what a request waited for.
+//! [`traces`] exports the steps of a request to a collector.
 //!
-//! Nothing here names a person, a seat or a booking: labels have few values, known beforehand.
+//! Labels have few values, known in advance, and never name a person, a seat or a booking.
 
 mod catalogue;
 mod cdn;
@@ -45,17 +45,17 @@ const DURATION_BUCKETS_S: [f64; 14] =
 
 /// Requests answered: method, route, status.
 pub const HTTP_REQUESTS: &str = "rowlock_http_requests_total";
-/// How long they took: method, route.
+/// Duration of the requests: method, route.
 pub const HTTP_DURATION: &str = "rowlock_http_request_duration_seconds";
 /// Attempts at holds: outcome.
 const LOCK_ATTEMPTS: &str = "rowlock_lock_attempts_total";
-/// How long they took, waiting for company included.
+/// Duration of the attempts, time in the batch queue included.
 const LOCK_DURATION: &str = "rowlock_lock_attempt_duration_seconds";
 /// Holds that ran out.
 const HOLDS_EXPIRED: &str = "rowlock_holds_expired_total";
 /// From "Pay" to the answer.
 const CONFIRM_DURATION: &str = "rowlock_confirm_duration_seconds";
-/// Bookings that nobody but the reconciler finished.
+/// Bookings that only the reconciler finished.
 const RESCUED: &str = "rowlock_bookings_rescued_total";
 /// Transactions done again because they gave way to others.
 const SERIALIZATION_RETRIES: &str = "rowlock_serialization_retries_total";
@@ -64,7 +64,7 @@ const REDIS_CALLS: &str = "rowlock_redis_calls_total";
 /// Calls to Redis that failed, tries included: kind.
 const REDIS_ERRORS: &str = "rowlock_redis_errors_total";
 
-/// The recorder of this process; whoever comes second finds it in place.
+/// The recorder of this process; a second installation finds it in place.
 static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 
 /// Starts recording, once a process. `register` describes the metrics of the caller and sets them to zero.
@@ -158,7 +158,7 @@ fn begin_at_zero() {
     }
 }
 
-/// How an attempt at a hold ended.
+/// The outcome of an attempt at a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockOutcome {
     /// The hold was granted.
@@ -167,7 +167,7 @@ pub enum LockOutcome {
     Conflict,
     /// Another refusal: a limit, a second hold.
     Refused,
-    /// The store could not be asked.
+    /// The lock store did not answer.
     Failed,
 }
 
@@ -210,10 +210,10 @@ pub fn gave_way() {
     counter!(SERIALIZATION_RETRIES).increment(1);
 }
 
-/// What was wrong with a call to Redis.
+/// The kind of a failed call to Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedisError {
-    /// It was not asked: it did not answer lately.
+    /// Not called: the breaker is open.
     Resting,
     /// No answer, after every try.
     Unavailable,

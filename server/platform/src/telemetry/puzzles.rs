@@ -1,18 +1,18 @@
-//! Puzzles in front of seats: how often one is asked for, and what comes back.
+//! Proofs of work for holds: how many are required, and how they end.
 
 use metrics::{Unit, counter, describe_counter};
 
-/// Requests for seats that were asked for a puzzle, or brought a solution: outcome.
+/// Requests for seats that needed a proof of work or sent one: outcome.
 const PUZZLES: &str = "rowlock_puzzles_total";
 
-/// What became of a puzzle.
+/// The outcome of a puzzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PuzzleOutcome {
-    /// Seats were wanted without a solution: one was asked for.
+    /// A request for seats had no solution; the response required one.
     Asked,
     /// A solution was right.
     Solved,
-    /// What was sent was no solution, another's, or too late.
+    /// The solution was invalid, another visitor's, or expired.
     Wrong,
     /// A solution was used before, for another request.
     Replayed,

@@ -25,7 +25,7 @@ pub async fn count_request(State(routes): State<&'static Routes>, mut request: R
     response
 }
 
-/// Anybody may send any word as a method.
+/// The method as a label; clients may send any text, so unknown methods share one.
 fn name_of(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

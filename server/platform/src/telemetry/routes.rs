@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// What is no route of ours. Strangers try thousands of paths.
+/// The label of unknown paths. Scanners try thousands of them.
 pub const OTHER: &str = "other";
 
 /// The route of a request, where all can see it who serve it further on.
@@ -23,7 +23,7 @@ struct Node {
 }
 
 impl Routes {
-    /// These templates: a segment in braces stands for any one, `{*rest}` for all that follow.
+    /// Builds the table of these templates: `{name}` matches one segment, `{*rest}` all that follow.
     pub fn new<'a>(templates: impl IntoIterator<Item = &'a str>) -> Self {
         let mut root = Node::default();
         for template in templates {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_belong_to_their_templates_and_strangers_to_none() {
+    fn a_path_has_the_name_of_its_template_and_an_unknown_path_is_other() {
         let routes = Routes::new([
             "/",
             "/api/v1/shows/{id}",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_segment_goes_before_any() {
+    fn a_fixed_segment_precedes_a_placeholder() {
         let routes = Routes::new(["/users/{id}", "/users/me", "/users/{id}/seats"]);
         assert_eq!(routes.of("/users/me"), "/users/me");
         assert_eq!(routes.of("/users/you"), "/users/{id}");

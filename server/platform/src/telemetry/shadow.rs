@@ -2,7 +2,7 @@
 
 use metrics::{Unit, counter, describe_counter};
 
-/// Calls to the lock store that were asked of the second one too: outcome.
+/// Calls to the lock store that were also sent to the second store: outcome.
 const SHADOW: &str = "rowlock_shadow_calls_total";
 
 /// An outcome of asking the second store.
@@ -16,7 +16,7 @@ pub enum ShadowOutcome {
     Unordered,
     /// The second did not know a hold of the first.
     UnknownHold,
-    /// The call was not asked of the second.
+    /// The call was not sent to the second store.
     Missed,
     /// The second did not answer.
     Unreachable,

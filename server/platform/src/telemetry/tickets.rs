@@ -30,6 +30,6 @@ pub fn character_without_font(character: char) {
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     if logged.len() < MAX_LOGGED && logged.insert(character) {
         let code_point = format!("U+{:04X}", u32::from(character));
-        tracing::warn!(code_point, "no font has a character of a ticket; its code point is printed");
+        tracing::warn!(code_point, "no font has a character of a ticket; printing its code point");
     }
 }

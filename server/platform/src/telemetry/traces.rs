@@ -1,8 +1,7 @@
-//! Logs, and traces: what a request waited for, step by step, told to a collector over OTLP (HTTP, protobuf).
+//! Logs, and traces: the steps of a request, exported to a collector over OTLP (HTTP, protobuf).
 //!
-//! Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` says where one is. Then, and only then, the steps are spans: a callsite
-//! nobody listens to costs a comparison. A batch serves many requests; its transaction belongs to the first of them
-//! and is linked to the others.
+//! Tracing is off unless `OTEL_EXPORTER_OTLP_ENDPOINT` is set. Only then are the steps spans: a disabled callsite costs a
+//! comparison. A batch serves many requests; its transaction belongs to the first of them and is linked to the others.
 
 use std::io::{IsTerminal, Stderr};
 use std::sync::OnceLock;
@@ -43,23 +42,23 @@ const CRATES: [&str; 11] = [
     "backoffice",
     "rowlock",
 ];
-/// Name of ours among the services a collector knows, unless `OTEL_SERVICE_NAME` says another.
+/// Service name in the collector, unless `OTEL_SERVICE_NAME` gives another.
 const SERVICE: &str = "rowlock";
-/// Where the collector is.
+/// Variables with the collector's address.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 /// `json` has every line of the log written as an object.
 const LOG_FORMAT: &str = "LOG_FORMAT";
 /// Handing a batch of spans over may take this long; then it is lost.
 const EXPORT_DEADLINE: Duration = Duration::from_secs(10);
-/// What is left when the server ends is waited for this long.
+/// Deadline of the flush when the server stops.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
 /// The header of the W3C's Trace Context.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Set when a collector is told.
+/// Set when spans are exported.
 static ON: OnceLock<()> = OnceLock::new();
 
-/// What must be handed over before the process ends.
+/// The exporter to flush before the process ends.
 #[derive(Debug, Default)]
 pub struct Traces(Option<SdkTracerProvider>);
 
@@ -72,8 +71,8 @@ pub fn begin(traced: bool) -> anyhow::Result<Traces> {
     let parts: Vec<&str> = given.split(',').filter(|part| !part.is_empty()).collect();
     let wanted = if parts.is_empty() { "info".to_owned() } else { parts.join(",") };
     let provider = if traced { provider()? } else { None };
-    // Levels by module, as nearly always, are looked up in a table. What speaks of spans and their fields looks at every
-    // span, under a lock.
+    // Filters by module, the usual case, are looked up in a table. Filters on spans and fields check every span, under a
+    // lock.
     match wanted.parse::<Targets>() {
         Ok(levels) => begin_with(levels, provider),
         Err(_) => begin_with(EnvFilter::try_new(&wanted).unwrap_or_else(|_| EnvFilter::new("info")), provider),
@@ -105,7 +104,7 @@ where
     Ok(Traces(Some(provider)))
 }
 
-/// Lines of the log, coloured for people at a terminal who have not said otherwise (<https://no-color.org>).
+/// The log layer; coloured on a terminal unless `NO_COLOR` is set (<https://no-color.org>).
 fn lines<S>() -> fmt::Layer<S, DefaultFields, Format, fn() -> Stderr> {
     let is_plain = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
     fmt::layer().with_ansi(!is_plain && std::io::stderr().is_terminal()).with_writer(std::io::stderr as fn() -> Stderr)
@@ -128,7 +127,7 @@ fn provider() -> anyhow::Result<Option<SdkTracerProvider>> {
     if !ENDPOINTS.iter().any(is_set) {
         return Ok(None);
     }
-    // One crypto provider for the whole process; whoever comes second finds it in place.
+    // One crypto provider for the whole process; a second installation finds it in place.
     crate::tls::use_one_provider();
     let client = reqwest::Client::builder().timeout(EXPORT_DEADLINE).build().context("a client for spans")?;
     let exporter = SpanExporter::builder()
@@ -143,7 +142,7 @@ fn provider() -> anyhow::Result<Option<SdkTracerProvider>> {
     Ok(Some(provider.build()))
 }
 
-/// The way to the collector. Whoever batches spans has a thread of its own, and connections live in our runtime.
+/// The HTTP client of the exporter. The batch exporter has its own thread, and connections live in our runtime.
 #[derive(Debug)]
 struct ToCollector {
     client: reqwest::Client,
@@ -168,7 +167,7 @@ impl HttpClient for ToCollector {
 /// The span of a request goes on where its sender's trace is.
 pub fn take_over(span: &Span, headers: &HeaderMap) {
     if ON.get().is_some() && headers.contains_key(TRACEPARENT) {
-        // Refused for a span that nobody listens to; then there is nothing to go on with.
+        // Fails for a disabled span; then there is no trace to continue.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&HeaderExtractor(headers)));
     }
 }

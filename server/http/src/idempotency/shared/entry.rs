@@ -1,4 +1,4 @@
-//! What Redis has of a key, as bytes: the kind, the digest of the request, and what goes with the kind.
+//! The Redis entry of a key, as bytes: the kind, the digest of the request, and the fields of the kind.
 //!
 //! | kind | then |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `C` completed | status (2 bytes), end (8 bytes, milliseconds since 1970), body |
 //! | `F` failed, free for another try | status (2 bytes), body |
 //!
-//! Numbers are big-endian. `keys.lua` knows the kind and where the token is, and nothing else of it.
+//! Numbers are big-endian. `keys.lua` reads the kind and the token, and nothing else.
 
 use bytes::Bytes;
 use domain::time::Timestamp;
@@ -18,25 +18,25 @@ pub(in crate::idempotency) type Id = [u8; 16];
 /// Of a request.
 type RequestHash = [u8; 32];
 
-/// What Redis has of a key.
+/// The Redis entry of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::idempotency) struct Entry {
     pub(in crate::idempotency) request_hash: RequestHash,
     pub(in crate::idempotency) state: State,
 }
 
-/// How far its request is.
+/// The state of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::idempotency) enum State {
     /// The work is under way.
     Pending(Claim),
     /// Answered.
     Completed(Answer),
-    /// Refused or failed: status and body, for a caller who asks how it went. The key is free.
+    /// Refused or failed: status and body, for a caller who polls. The key is free.
     Failed(u16, Bytes),
 }
 
-/// Who is doing the work.
+/// The claim of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::idempotency) struct Claim {
     /// Of this claim and no other.
@@ -62,7 +62,7 @@ pub(super) fn failed(request_hash: &RequestHash, status: u16, body: &[u8]) -> Ve
 }
 
 impl Entry {
-    /// Reads one; `None` when it is none of ours.
+    /// Decodes an entry; `None` if it is malformed.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (request_hash, rest) = rest.split_first_chunk::<32>()?;
@@ -97,7 +97,7 @@ mod tests {
     const CLAIM: Claim = Claim { token: [1; 16], replica: [2; 16] };
 
     #[test]
-    fn every_kind_reads_as_it_was_written() {
+    fn every_kind_decodes_to_what_was_encoded() {
         let answer = Answer::stored(201, Bytes::from_static(b"{\"a\":1}"), Timestamp(1_764_000_000_000)).expect("201");
         for (bytes, state) in [
             (pending(&HASH, CLAIM), State::Pending(CLAIM)),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_where_the_script_looks_for_it() {
+    fn the_token_is_at_the_offset_in_the_script() {
         let script = include_str!("keys.lua");
         let bytes = pending(&HASH, CLAIM);
         let from = bytes.windows(16).position(|window| window == CLAIM.token).expect("the token") + 1;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_entry() {
+    fn a_malformed_entry_is_refused() {
         for bytes in [&b""[..], b"P", b"O", &[b'X'; 80], &pending(&HASH, CLAIM)[..60], &[b'C'; 40]] {
             assert_eq!(Entry::read(bytes), None, "{bytes:?}");
         }

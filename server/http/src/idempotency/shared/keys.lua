@@ -1,17 +1,17 @@
--- Claims, completes, gives up and reads keys of requests; many in one call.
+-- Claims, completes, abandons and reads idempotency keys; many in one call.
 --
--- KEYS, for each: 1 entry    string: what is known of the key, see entry.rs; its first byte says which:
---                            P pending, C completed, F failed and free for another try
---                 2 pending  sorted set of the keys of this slot that are pending, by when
--- ARGV: 1 number of keys, then for each: what to do, the entry to write (or ''), how long it lives in ms,
---       the token of the claim that is given up or taken over (or '')
+-- KEYS, for each: 1 entry    string: the state of the key, see entry.rs; its first byte is the kind:
+--                            P pending, C completed, F failed and free for another attempt
+--                 2 pending  sorted set of the pending keys of this slot, by time of claim
+-- ARGV: 1 number of keys, then for each: the operation, the entry to write (or ''), its lifetime in ms,
+--       the token of the claim to abandon or take over (or '')
 --   claim     writes a pending entry if there is none, or it failed, or it is the claim to be taken over
 --   complete  writes an answer unless there is one: the first one stays
---   abandon   takes back the claim with that token; leaves the entry given, if any, in its place
+--   abandon   removes the claim with that token; writes the given entry, if any, in its place
 --   read      changes nothing
--- Answers, for each: "O" when it was done, else the entry that stands there, or "" when there is none
+-- Returns, for each: "O" when it was done, else the existing entry, or "" when there is none
 local PENDING, COMPLETED, FAILED = 'P', 'C', 'F'
--- Behind the kind and the digest of the request: whose claim a pending entry is.
+-- Offsets of the token of a pending entry, after the kind and the digest of the request.
 local TOKEN_FROM, TOKEN_TO = 34, 49
 
 local time = redis.call('TIME')
@@ -23,7 +23,7 @@ local function write(entry, value, life)
 end
 
 local function one(kind, entry, pending, value, life, token)
-  -- Nearly every claim is of a key that nobody has heard of: it is written without a look.
+  -- Nearly every claim is of a new key: it is written without a read.
   if kind == 'claim' and redis.call('SET', entry, value, 'PX', life, 'NX') then
     redis.call('ZADD', pending, now, entry)
     return 'O'
@@ -51,7 +51,7 @@ local function one(kind, entry, pending, value, life, token)
     redis.call('ZREM', pending, entry)
     return 'O'
   end
-  -- Read by whoever looks after pending ones: what is none any more leaves their list.
+  -- Read by the reconciler of pending keys: an entry that is not pending leaves the set.
   if state ~= PENDING then redis.call('ZREM', pending, entry) end
   return standing or ''
 end

@@ -1,6 +1,6 @@
-//! Keys on their way to Redis travel together: the first leaves at once, those that come while its call is
-//! on its way share the next. What a call costs is then paid once for many, and keys of one process
-//! reach Redis in the order they were sent: a claim never overtakes what gave it up.
+//! The queue of key operations for Redis, sent in batches: the first leaves at once, those that arrive during its call share
+//! the next. The cost of a call is shared, and the keys of one process reach Redis in the order in which they were sent: a
+//! claim never overtakes the operation that abandoned it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,10 @@ use crate::HttpState;
 
 /// Keys in one call: beyond, everyone else waits longer for Redis than the sharing saves.
 const MAX_PER_CALL: usize = 64;
-/// Keys that may wait; one more is not sent at all, and Postgres knows it anyway.
+/// Maximum number of queued operations; one more is not sent at all, and Postgres has its state anyway.
 const MAX_WAITING: usize = 8_192;
 
-/// What is to be done with a key.
+/// An operation on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     Claim,
@@ -37,55 +37,55 @@ impl Wish {
     }
 }
 
-/// What Redis said to it.
+/// Redis' answer to an operation.
 #[derive(Debug)]
 pub(in crate::idempotency) enum Said {
     /// Done.
     Done,
-    /// Not done, for this stands there.
+    /// Not done: this entry exists.
     Stands(Entry),
     /// There is nothing.
     Nothing,
-    /// No answer: Redis is away.
+    /// Redis did not answer.
     Away,
 }
 
 /// The names of a key in Redis, of one Cluster slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Names {
-    /// What is known of it.
+    /// Redis key of the entry.
     pub(super) entry: String,
     /// The list it is in while it is pending.
     pub(super) pending: String,
 }
 
-/// A key on its way.
+/// A queued operation.
 pub(super) struct Traveller {
     pub(super) names: Names,
     pub(super) wish: Wish,
     /// The entry to be written; empty for none.
     pub(super) value: Vec<u8>,
-    /// How long it lives there, milliseconds.
+    /// Lifetime of the entry, milliseconds.
     pub(super) life_ms: i64,
     /// Of the claim meant.
     pub(super) token: Option<Id>,
-    /// Who waits for the answer, if anybody does.
+    /// Receives the answer, if the caller waits for it.
     pub(super) reply: Option<oneshot::Sender<Said>>,
 }
 
-/// Keys on their way.
+/// The queued operations.
 #[derive(Default)]
 pub(super) struct Line(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
     keys: VecDeque<Traveller>,
-    /// Whether somebody serves the line.
+    /// True while a task sends the queue.
     served: bool,
 }
 
 impl Line {
-    /// Sends one; when the line is full, the caller that waits for its answer is told that Redis is away.
+    /// Queues an operation; when the queue is full, a waiting caller gets [`Said::Away`].
     pub(super) fn send(&self, state: &HttpState, traveller: Traveller) {
         let mut waiting = self.lock();
         if waiting.keys.len() >= MAX_WAITING {
@@ -97,7 +97,7 @@ impl Line {
         }
     }
 
-    /// The next call's; none means nobody serves the line any more.
+    /// The next batch; if it is empty, the sending task ends.
     fn next(&self) -> Vec<Traveller> {
         let mut waiting = self.lock();
         let mut batch = Vec::with_capacity(waiting.keys.len().min(MAX_PER_CALL));
@@ -132,7 +132,7 @@ impl Drop for Serving<'_> {
     }
 }
 
-/// Sends call after call until nobody waits.
+/// Sends batches until the queue is empty.
 async fn serve(state: HttpState) {
     let line = &state.idempotency.shared.line;
     let _serving = Serving(line);
@@ -171,14 +171,14 @@ async fn call(state: &HttpState, batch: Vec<Traveller>) {
     let answers = match said {
         Ok(Value::Array(answers)) if answers.len() == batch.len() => answers,
         Ok(other) => {
-            tracing::error!(?other, "Redis answers what keys.lua does not");
+            tracing::error!(?other, "unexpected answer of keys.lua");
             return;
         }
         // Dropped replies say it.
         Err(_) => return,
     };
     for (answer, key) in answers.into_iter().zip(batch) {
-        // Nobody listening any more is fine.
+        // The caller may have stopped waiting.
         let _ = key.reply.map(|reply| reply.send(read(&answer)));
     }
 }

@@ -1,13 +1,13 @@
 //! The second layer: Redis, where other replicas see that a key is running and what its answer was.
 //!
-//! It spares them work and is never the truth: a claim here authorises nothing, and whatever Redis loses
-//! or does not answer in time is found in Postgres. An entry belongs to an owner and a key:
+//! It saves them work and is never the truth: a claim here authorises nothing, and everything that Redis loses or does not
+//! answer in time is in Postgres. An entry belongs to an owner and a key:
 //!
 //! ```text
 //!     {keys:N}:OWNER:KEY   string, see entry.rs; N is the first digit of the owner, so that a Cluster
 //!                          spreads keys over sixteen slots and still takes many of them in one call
 //!     {keys:N}:pending     sorted set, entries that are pending, by when
-//!     replica:ID           says that a replica is alive; claims of a dead one are free for others
+//!     replica:ID           marks a replica as alive; claims of a dead one are free for others
 //! ```
 
 mod entry;
@@ -47,7 +47,7 @@ pub(super) struct Shared {
     keys_script: LuaScript,
     due_script: LuaScript,
     line: Line,
-    /// When it was last said that a call came to nothing.
+    /// Time of the last logged failure of a call.
     said: Mutex<Option<Instant>>,
 }
 
@@ -68,7 +68,7 @@ impl Shared {
         Claim { token: ids::random_bits(), replica: self.replica }
     }
 
-    /// Whether a claim was made by this process.
+    /// True if this process made the claim.
     pub(super) fn is_ours(&self, claim: Claim) -> bool {
         claim.replica == self.replica
     }
@@ -84,7 +84,7 @@ impl Shared {
         in_time(said).await
     }
 
-    /// Stores an answer that Postgres has. Nobody waits for it.
+    /// Stores an answer that Postgres has. The caller does not wait for it.
     pub(super) fn complete(&self, state: &HttpState, intent: &Intent, answer: &Answer, until: Timestamp) {
         let life_ms = until.since(state.clock.now());
         if life_ms > 0 {
@@ -112,7 +112,7 @@ impl Shared {
         in_time(said).await
     }
 
-    /// Takes a claim back. `failure` is left for a caller who asks how it went.
+    /// Abandons a claim. `failure` stays for a caller who polls.
     pub(super) fn abandon(&self, state: &HttpState, key: (&str, &str), claim: Claim, failure: Option<Failure<'_>>) {
         let value =
             failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));
@@ -121,7 +121,7 @@ impl Shared {
         self.line.send(state, Traveller { names, wish, value, life_ms, token, reply: None });
     }
 
-    /// What is known of a key.
+    /// Reads the entry of a key.
     pub(super) async fn read(&self, state: &HttpState, owner: &str, key: &str) -> Said {
         let (reply, said) = oneshot::channel();
         let names = self.names(owner, key);
@@ -130,7 +130,7 @@ impl Shared {
         in_time(said).await
     }
 
-    /// Owners and keys of a bucket that have been pending for that long; `None` when Redis is away.
+    /// Owners and keys of a bucket that have been pending for that long; `None` when Redis does not answer.
     pub(super) async fn due(
         &self,
         state: &HttpState,
@@ -161,7 +161,7 @@ impl Shared {
         self.bucket_name(bucket) + "pending"
     }
 
-    /// How all names of a bucket begin.
+    /// Prefix of all Redis keys of a bucket.
     fn bucket_name(&self, bucket: u8) -> String {
         format!("{}{{keys:{bucket:x}}}:", self.prefix)
     }
@@ -172,18 +172,18 @@ impl Shared {
         rest.split_once(':').map(|(owner, key)| (owner.to_owned(), key.to_owned()))
     }
 
-    /// Says that Redis is away, once in a while.
+    /// Logs a failure of Redis, at a limited rate.
     fn note(&self, failure: Option<&LinkError>) {
         let Some(cause) = failure else { return };
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.is_none_or(|said| said.elapsed() >= SAY_AGAIN_AFTER) {
             *said = Some(Instant::now());
-            tracing::warn!(%cause, "keys of requests are kept by Postgres alone for now");
+            tracing::warn!(%cause, "store idempotency keys in Redis failed; Postgres has them all");
         }
     }
 }
 
-/// How a request failed.
+/// The failure of a request.
 pub(super) struct Failure<'a> {
     pub(super) request_hash: &'a [u8; 32],
     pub(super) status: u16,
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_says_owner_and_key_and_nobody_elses() {
+    fn a_redis_key_names_its_owner_and_key_only() {
         let shared = Shared::new("t1:");
         let owner = "f123456789abcdef0123456789abcdef";
         for key in ["k", "a:b", "{keys:0}:pending", "pending"] {

@@ -1,5 +1,4 @@
-//! Which replicas are alive. One that was killed leaves its claims behind; nobody should have to wait
-//! until they run out.
+//! Liveness of replicas. A killed replica leaves its claims behind; other replicas free them before they expire.
 
 use std::time::Duration;
 
@@ -13,11 +12,11 @@ use platform::redis_link::LuaScript;
 /// A replica that was silent for this long is taken for dead. If it lives, cut off from Redis, no harm is done:
 /// its work and that of the replica that takes over meet at the rows in Postgres.
 const REPLICA_LIFE: Duration = Duration::from_secs(5);
-/// How often a replica says that it is alive.
+/// Interval of a replica's heartbeat.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// A claim is at least this old when the replica that made it is taken for dead: it may have said
-/// that it is alive just before the claim, and a little late.
+/// Minimum age of a claim whose replica is considered dead: its last heartbeat may have been just before the claim, and a
+/// little late.
 pub(in crate::idempotency) const LAST_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_millis() - 2 * SAY_EVERY.as_millis()) as i64;
 
 const SAY: &str = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])";
@@ -28,7 +27,7 @@ impl super::Shared {
         format!("{}replica:{}", self.prefix, hex::encode(replica))
     }
 
-    /// Whether the replica that made this claim is alive. In doubt, it is.
+    /// True if the replica that made this claim is alive, or if Redis does not answer.
     pub(in crate::idempotency) async fn is_alive(&self, state: &HttpState, claim: Claim) -> bool {
         let asked = LuaScript::new(ASK);
         let call = asked.call(&[self.name_of(&claim.replica)]);
