@@ -1,8 +1,8 @@
-//! One question to a gateway over HTTP: a deadline for the whole of it and for each try, few tries, pauses
-//! with full jitter. Only questions that may be repeated are asked here, and all of ours may.
+//! A call to a gateway over HTTP: a deadline for the whole call and for each attempt, few attempts, and pauses with full
+//! jitter. All calls are idempotent.
 //!
-//! What matters most is what is *not* known afterwards. A try that failed while connecting never left us;
-//! every other try without an answer may have been heard.
+//! The result distinguishes what is *not* known afterwards. An attempt that failed while connecting was not sent; any other
+//! attempt without an answer may have taken effect.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::gateway::GatewayError;
 use platform::{ids, telemetry};
 
-/// How long connecting may take.
+/// Deadline of connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// Tries at one question.
 pub(super) const MAX_TRIES: u32 = 3;
@@ -28,10 +28,10 @@ const MAX_LOGGED_CHARS: usize = 200;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long a gateway is waited for.
+/// Deadlines of calls to a gateway.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// One try: an answer that was lost on the way is asked for again while the buyer still waits.
+    /// One attempt: a lost answer is requested again while the buyer still waits.
     pub one_try: Duration,
     /// One question with all its tries.
     pub in_all: Duration,
@@ -43,7 +43,7 @@ impl Default for Patience {
     }
 }
 
-/// What a gateway's answer is to us.
+/// The interpretation of a gateway's answer.
 pub(super) enum Reading<T> {
     /// The answer.
     Answer(T),
@@ -60,18 +60,18 @@ pub(super) enum Reading<T> {
     Unclear(String),
 }
 
-/// The gateway said something that its API does not have, or that it is unwell.
+/// The gateway's answer is not in its API, or reports a failure of the gateway.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Unexpected(pub(super) String);
 
-/// What one try came to.
+/// The failure of one attempt.
 enum Fault {
-    /// It never left us.
+    /// It was not sent.
     NotSent(reqwest::Error),
     /// It was refused entry.
     TurnedAway(StatusCode),
-    /// It may have been heard.
+    /// It may have taken effect.
     Unknown { cause: Cause, again: bool },
     /// A definite no.
     No(GatewayError),
@@ -86,9 +86,9 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// The way to the gateway of that name; `beside_us` when no proxy must stand between.
+    /// A client of the gateway of that name; `beside_us` forbids proxies.
     pub(super) fn new(name: &'static str, patience: Patience, beside_us: bool) -> anyhow::Result<Self> {
-        // One crypto provider for the whole process; whoever comes second finds it in place.
+        // One crypto provider for the whole process; a second installation finds it in place.
         let _already_there = rustls::crypto::ring::default_provider().install_default();
         let http = Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
@@ -147,7 +147,7 @@ impl Calls {
             if last || timeout_at(deadline, sleep(pause)).await.is_err() {
                 return Err(if maybe_heard { GatewayError::Unreachable(cause) } else { GatewayError::NotTaken(cause) });
             }
-            tracing::warn!(%cause, tries, gateway = self.name, "a call to the gateway failed and is repeated");
+            tracing::warn!(%cause, tries, gateway = self.name, "call to the gateway failed; retrying");
             tries += 1;
         }
     }

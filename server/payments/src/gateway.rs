@@ -1,8 +1,8 @@
-//! What we ask of any payment gateway, and nothing about how one is reached.
+//! The interface of payment gateways, without transport.
 //!
-//! Every call is safe to repeat: the gateway's idempotency keys follow from the booking
-//! ([`pay_key`], [`refund_key`]), so a crash between asking and noting the answer costs a second
-//! call and never a second charge. One suite of tests (`contract`) is passed by every gateway.
+//! Every call is idempotent: the gateway's idempotency keys are derived from the booking ([`pay_key`], [`refund_key`]), so a
+//! crash between the call and recording its answer costs a second call and never a second charge. Every gateway passes the
+//! same tests (`contract`).
 
 use async_trait::async_trait;
 use axum::http::{HeaderMap, StatusCode};
@@ -20,41 +20,40 @@ pub trait Gateway: Send + Sync {
     /// Its name in rows, logs and webhook addresses, for example `simulator`.
     fn name(&self) -> &'static str;
 
-    /// Whether a payment token looks like one of this gateway's. It is of no use at another.
+    /// True if a payment token looks like one of this gateway's. It is useless at another.
     fn takes_token(&self, token: &str) -> bool;
 
-    /// Whose instrument a token stands for: the gateway's own name of the card behind it, the same for every token of
-    /// that card, and no card's number. `None` when it has no such name: an instrument of another kind, a token it does
-    /// not know. Nothing is charged by asking.
+    /// The gateway's fingerprint of the card behind a token: the same for every token of that card, and no card number.
+    /// `None` without a fingerprint: another kind of instrument, or an unknown token. The call charges nothing.
     ///
     /// # Errors
     /// [`GatewayError`], as below.
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError>;
 
-    /// Asks for the money of a booking. Repeating it, also with other words, answers how that one payment
-    /// stands: a repeat that differs (the show was renamed meanwhile) says nothing about the first.
+    /// Charges a booking. A retry, also with other details, returns the status of that one payment: a retry that differs
+    /// (the show was renamed meanwhile) does not affect the first.
     ///
     /// # Errors
     /// [`GatewayError::NotTaken`]: nothing was charged, nor will be by this call.
-    /// [`GatewayError::Unreachable`]: the charge may have happened, ask [`Gateway::status`] later.
+    /// [`GatewayError::Unreachable`]: the charge may have happened; call [`Gateway::status`] later.
     /// [`GatewayError::Refused`]: there is no such payment and will be none.
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError>;
 
-    /// How a payment stands; `None` when the gateway does not know of it (yet).
+    /// The status of a payment; `None` when the gateway has no such payment (yet).
     ///
     /// # Errors
     /// [`GatewayError`], as above.
     async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError>;
 
-    /// Tells the gateway never to charge a booking.
+    /// Voids a booking's payment: the gateway must never charge it.
     ///
     /// # Errors
     /// [`GatewayError`], as above; "charged already" is an answer, not an error.
     async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError>;
 
-    /// Sends money of a booking back, once per `key`: repeating it with the same amount says how that refund
-    /// stands, with another amount it is refused. One that failed is sent anew where all that failed are `lost`: a
-    /// person knows of them, by the gateway's own ids.
+    /// Refunds money of a booking, once per `key`: a retry with the same amount returns the status of that refund; with
+    /// another amount it is refused. A failed refund is sent again only if all failed ones are in `lost`, the gateway's ids
+    /// of refunds that a person has acknowledged.
     ///
     /// # Errors
     /// [`GatewayError`]; refused when there is no charge, or the amount is above what is left of it.
@@ -66,18 +65,18 @@ pub trait Gateway: Send + Sync {
         lost: &[String],
     ) -> Result<RefundAnswer, GatewayError>;
 
-    /// A page of the gateway's ledger: payments with a charge or refund in the window, as they stand now. A payment that was
-    /// charged and refunded in it may be listed twice. One that is charged or refunded while pages are read may be missing;
-    /// it is in the window of that movement. `after` is `next` of the page before.
+    /// A page of the gateway's ledger: payments with a charge or refund in the window, with their current status. A payment
+    /// that was charged and refunded in it may be listed twice. One that is charged or refunded while pages are read may be
+    /// missing; it is in the window of that movement. `after` is `next` of the page before.
     ///
     /// # Errors
     /// [`GatewayError`], as above.
     async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError>;
 
-    /// Reads a webhook of this gateway, received at `now`; `None` for one that does not concern us.
+    /// Reads a webhook of this gateway, received at `now`; `None` for one that is irrelevant.
     ///
     /// # Errors
-    /// [`WebhookRefused`]. Nothing in the body is looked at before the signature over its raw bytes is.
+    /// [`WebhookRefused`]. The body is parsed only after the signature over its raw bytes is verified.
     fn read_webhook(
         &self,
         headers: &HeaderMap,
@@ -115,12 +114,12 @@ pub(super) fn path_of(base: &Url, parts: &[&str]) -> Result<Url, GatewayError> {
     Ok(url)
 }
 
-/// What we know a payment by.
+/// The ids of a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// The booking.
     pub booking: Uuid,
-    /// The gateway's own id, once it told us.
+    /// The gateway's own id, once it is known.
     pub gateway_ref: Option<String>,
 }
 
@@ -131,15 +130,15 @@ pub struct Charge {
     pub booking: Uuid,
     /// The booking's name for people, for example `K7QM-2XPA`.
     pub reference: String,
-    /// How much.
+    /// The amount.
     pub amount: Money,
-    /// What for, one line, shown to the payer.
+    /// Description, one line, shown to the payer.
     pub description: String,
-    /// Where the gateway's page sends the payer who gave it a card, whatever came of that.
+    /// Address to which the gateway's page returns the payer, whatever the outcome.
     pub return_url: String,
-    /// Where it sends the payer who gave up.
+    /// Address to which it returns a payer who cancelled.
     pub cancel_url: String,
-    /// A token that stands for a card: then there is no page, the charge is decided at once.
+    /// A token of a card: then there is no page, the charge is decided at once.
     pub token: Option<String>,
     /// The gateway's page takes no payment from this instant on.
     pub expires_at: Timestamp,
@@ -150,11 +149,11 @@ pub struct Charge {
 pub struct ChargeAnswer {
     /// The gateway's own id of the payment.
     pub gateway_ref: String,
-    /// How it stands.
+    /// Its status.
     pub status: PaymentStatus,
 }
 
-/// How a payment stands.
+/// The status of a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PaymentStatus {
     /// Not decided: the payer has not paid yet, or the bank is thinking.
@@ -164,7 +163,7 @@ pub enum PaymentStatus {
     },
     /// The gateway has the money.
     Succeeded {
-        /// How much it took.
+        /// The amount charged.
         amount: Money,
     },
     /// It did not and will not get the money.
@@ -176,16 +175,16 @@ pub enum PaymentStatus {
     Voided,
 }
 
-/// A payment as the gateway knows it.
+/// A payment at the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayPayment {
     /// The gateway's own id.
     pub gateway_ref: String,
-    /// How it stands.
+    /// Its status.
     pub status: PaymentStatus,
-    /// How much of it went back.
+    /// The amount refunded.
     pub refunded: Money,
-    /// Name of the instrument that paid, as [`Gateway::fingerprint`] gives it; `None` before it paid or without a name.
+    /// Fingerprint of the instrument, see [`Gateway::fingerprint`]; `None` before the payment or without one.
     pub instrument: Option<String>,
 }
 
@@ -226,7 +225,7 @@ pub struct LedgerPage {
 /// The answer to a refund.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefundAnswer {
-    /// Sent: as far as the gateway knows, the payer has it.
+    /// Sent: the payer has the money, according to the gateway.
     Settled,
     /// Accepted, and not sent yet. It may fail.
     Pending,
@@ -246,7 +245,7 @@ pub enum VoidAnswer {
     Voided,
     /// Too late, it has the money.
     AlreadyCharged(Money),
-    /// The gateway has no such payment. A charge still on its way may yet create it.
+    /// The gateway has no such payment. A charge in flight may still create it.
     Unknown,
 }
 
@@ -267,8 +266,8 @@ pub enum WebhookRefused {
 /// Why a call to a gateway has no answer we can act on.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The gateway did not take the request: it never left us (nobody listens there, its breaker is open,
-    /// all lines are busy), or it was turned away at the door (401, 403). Nothing happened.
+    /// The gateway did not take the request: it was not sent (no listener, breaker open, all connections busy), or it was
+    /// rejected unread (401, 403). Nothing happened.
     #[error("the gateway was not asked: {0}")]
     NotTaken(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No answer, or none that can be read: we do not know what happened.
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strangers_token_leads_nowhere_else() {
+    fn a_token_with_odd_characters_is_rejected() {
         let base = Url::parse("http://127.0.0.1:9/gateway/").expect("an address");
         let path = |token| path_of(&base, &["v1", "tokens", token]).expect("an address").to_string();
         assert_eq!(path("tok_paid@1111.a"), "http://127.0.0.1:9/gateway/v1/tokens/tok_paid@1111.a");

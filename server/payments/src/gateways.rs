@@ -1,9 +1,9 @@
-//! The gateways we use, in the order we prefer them. Each is a [`GuardedGateway`]: behind a breaker, and with so many
-//! calls at once and so many waiting.
+//! The configured gateways in order of preference. Each is a [`GuardedGateway`]: with a breaker, a limit of concurrent calls
+//! and a bounded queue.
 //!
-//! Money is asked for only where the breaker is closed; a gateway that rests is tried with a question that
-//! costs nobody anything ([`probe_forever`]). Which gateway a booking is charged at, and when it may be
-//! another, is `bookings::asking`'s business (docs/decisions/0008).
+//! Charges go only to gateways with a closed breaker; a gateway with an open breaker is probed with a call that charges
+//! nothing ([`probe_forever`]). `bookings::asking` decides at which gateway a booking is charged, and when it may change
+//! (docs/decisions/0008).
 
 mod settings;
 
@@ -43,15 +43,15 @@ static BREAKER: Limits = Limits {
 };
 /// Calls to one gateway at once.
 const MAX_AT_ONCE: usize = 128;
-/// Calls that may wait for others to end: twice what one transaction of sales asks for at once
-/// (`bookings::commits`). Beyond that the gateway counts as not available.
+/// Maximum number of queued calls: twice what one batch of sales makes at once (`bookings::commits`). Beyond it the gateway
+/// counts as unavailable.
 const MAX_WAITING: usize = 1_024;
-/// A call waits for others this long.
+/// Deadline of a queued call.
 const LINE_DEADLINE: Duration = Duration::from_secs(2);
-/// How often gateways that rest are looked at.
+/// Interval of the checks for gateways to probe.
 const PROBE_EVERY: Duration = Duration::from_millis(250);
-/// Whose instrument a token is must be said within this: less than all checks before a charge may take
-/// (`bookings::checks`), so that silence is a failure the breaker hears of.
+/// Deadline of the fingerprint call: shorter than all checks before a charge together (`bookings::checks`), so that a timeout
+/// counts as a failure for the breaker.
 const INSTRUMENT_DEADLINE: Duration = Duration::from_secs(3);
 
 /// A call was not made, and why.
@@ -89,7 +89,7 @@ impl GuardedGateway {
         self.gateway.name()
     }
 
-    /// Whether money may be asked for here just now.
+    /// True if charges are accepted.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.breaker().is_resting() && self.places.available_permits() > 0
@@ -199,7 +199,7 @@ impl GuardedGateway {
         answer
     }
 
-    /// Makes a call if there is a line and the breaker lets it, and tells the breaker how it went.
+    /// Makes a call if a slot is free and the breaker admits it, and reports the result to the breaker.
     async fn through<T>(&self, call: impl Future<Output = Result<T, GatewayError>>) -> Result<T, GatewayError> {
         let _place = self.places.try_acquire().map_err(|_| GatewayError::not_taken(NotAsked::Busy))?;
         let _line = self.line().await?;
@@ -209,11 +209,11 @@ impl GuardedGateway {
         let outcome = call.await;
         under_way.over();
         match &outcome {
-            // A refusal is an answer too: somebody is there.
+            // A refusal is an answer too: the gateway is up.
             Ok(_) | Err(GatewayError::Refused { .. }) => self.breaker().succeeded(),
             Err(cause @ (GatewayError::NotTaken(_) | GatewayError::Unreachable(_))) => {
                 if self.breaker().failed(Instant::now(), pass, ids::jitter) {
-                    tracing::warn!(gateway = self.name(), %cause, "the gateway does not answer, leaving it in peace for a while");
+                    tracing::warn!(gateway = self.name(), %cause, "call to the gateway failed repeatedly; breaker opened");
                 }
             }
         }
@@ -227,18 +227,18 @@ impl GuardedGateway {
         }
     }
 
-    /// Until somebody may try whether the gateway is back.
+    /// Time until the gateway may be probed.
     fn rest_left(&self) -> Duration {
         self.breaker().rest_left(Instant::now())
     }
 
-    /// Asks a resting gateway how a payment stands that never was, once its rest is over.
+    /// Probes a gateway with an open breaker: asks for the status of a payment that never existed, once its rest is over.
     async fn probe(&self) {
         if !self.breaker().is_resting() || self.rest_left() > Duration::ZERO {
             return;
         }
         if self.status(&Known { booking: Uuid::nil(), gateway_ref: None }).await.is_ok() {
-            tracing::info!(gateway = self.name(), "the gateway is back");
+            tracing::info!(gateway = self.name(), "probe answered; breaker closed");
         }
     }
 
@@ -257,7 +257,7 @@ impl fmt::Debug for GuardedGateway {
     }
 }
 
-/// A call under way. Its caller may go away before it is over: then a probe says nothing.
+/// A running call. If its caller drops it, a probe ends without a result.
 struct UnderWay<'a> {
     gateway: &'a GuardedGateway,
     pass: Option<Pass>,
@@ -290,7 +290,7 @@ impl Gateways {
     /// When there is none.
     #[must_use]
     pub fn new(gateways: Vec<Arc<dyn Gateway>>) -> Self {
-        assert!(!gateways.is_empty(), "somebody must take the money");
+        assert!(!gateways.is_empty(), "at least one gateway is configured");
         gateways.iter().for_each(|gateway| telemetry::expect_gateway(gateway.name()));
         Self { gateways: gateways.into_iter().map(GuardedGateway::new).collect() }
     }
@@ -306,7 +306,7 @@ impl Gateways {
         self.gateways.iter().find(|gateway| gateway.name() == name)
     }
 
-    /// Whether anybody takes money just now. Asked before seats are claimed: who cannot pay keeps their hold.
+    /// Checks that some gateway accepts charges. Called before seats are claimed: a buyer who cannot pay keeps the hold.
     ///
     /// # Errors
     /// 503 `gateway_unavailable` with `Retry-After`.
@@ -320,21 +320,21 @@ impl Gateways {
         Err(Problem::new(Code::GatewayUnavailable, words).with_retry_after(rest))
     }
 
-    /// Where the next booking is charged: the first gateway that takes money, or just the first.
+    /// The gateway for the next booking: the first with a closed breaker, or just the first.
     #[must_use]
     pub fn first_choice(&self) -> &'static str {
         self.gateways.iter().find(|gateway| gateway.is_open()).unwrap_or(&self.gateways[0]).name()
     }
 
-    /// Where a booking may be charged that none of `left` took.
+    /// A gateway for a booking that none of `left` accepted.
     #[must_use]
     pub fn besides(&self, left: &[String]) -> Option<&'static str> {
         let other = |gateway: &&GuardedGateway| gateway.is_open() && left.iter().all(|name| name != gateway.name());
         self.gateways.iter().find(other).map(GuardedGateway::name)
     }
 
-    /// The token as the gateway of that name is told it: one that looks like another gateway's is of no use
-    /// there, and its page is opened instead.
+    /// The token for the gateway of that name; `None` if it looks like another gateway's token: then the payment page is
+    /// opened instead.
     #[must_use]
     pub fn token_for(&self, name: &str, token: Option<String>) -> Option<String> {
         let token = token?;

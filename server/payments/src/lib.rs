@@ -1,9 +1,11 @@
-//! Where the money comes from: the [`Gateway`] trait, the gateways behind it ([`simulator`], [`stripe`]),
-//! which of them is asked ([`Gateways`]), and signed webhooks.
+//! Payments: the [`Gateway`] trait, its adapters ([`simulator`], [`stripe`]), the choice between them ([`Gateways`]), and
+//! signed webhooks.
 //!
-//! This capability talks to gateways and decides nothing: what a payment means for a booking is the
-//! booking machine's business, and where a booking is charged is written down by `bookings`. It keeps no
-//! table.
+//! The crate calls gateways and decides nothing: the booking machine interprets payments, and `bookings` records the gateway
+//! of each booking. It has no tables and no Redis keys, and may use `platform` and `http`.
+//!
+//! A new gateway implements [`Gateway`], passes the tests in `contract`, and gets its settings in [`settings`](PaymentSettings)
+//! and a branch in `gateways/settings.rs`.
 
 mod calls;
 #[cfg(test)]
@@ -29,7 +31,7 @@ pub use settings::PaymentSettings;
 pub use simulator::SimulatorGateway;
 pub use stripe::StripeGateway;
 
-/// Something a gateway told us by webhook, its signature already verified.
+/// A gateway's webhook event with a verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaymentNews {
     /// Which gateway, as [`Gateway::name`] spells it.
@@ -40,37 +42,37 @@ pub struct PaymentNews {
     pub booking: Uuid,
     /// The gateway's own id of the payment.
     pub gateway_ref: Option<String>,
-    /// What happened.
+    /// The event.
     pub kind: NewsKind,
     /// When, on the gateway's clock. For the log; nothing is decided by it.
     pub occurred: Timestamp,
 }
 
-/// What happened to a payment.
+/// An event about a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewsKind {
     /// The gateway has the money.
     Succeeded {
-        /// How much it took.
+        /// The amount charged.
         amount: Money,
     },
     /// Declined, or the payer gave up.
     Failed {
-        /// The gateway's reason, a stable word, where it says one.
+        /// The gateway's reason code, if it gives one.
         why: Option<String>,
     },
     /// It will never be charged.
     Voided,
     /// A refund went through.
     RefundSettled {
-        /// Which of the booking, where the gateway says so.
+        /// The number of the refund within the booking, if the gateway gives it.
         number: Option<u32>,
     },
     /// A refund did not reach the payer, maybe days after it had been sent: the gateway has the money again.
     RefundFailed {
         /// The gateway's own id of the refund.
         refund: String,
-        /// Which of the booking, where the gateway says so.
+        /// The number of the refund within the booking, if the gateway gives it.
         number: Option<u32>,
         /// The gateway's reason, a stable word.
         why: String,
@@ -79,10 +81,10 @@ pub enum NewsKind {
 
 /// The reason of a payment that its payer called off: no card was declined.
 pub const CANCELLED_BY_PAYER: &str = "cancelled_by_payer";
-/// The reasons that say that the bank did not let the card pay. What is not among them may be anybody's doing.
+/// Reasons that mean that the bank declined the card. Other failures may have other causes.
 pub const DECLINED_BY_BANK: [&str; 4] = ["card_declined", "bank_declined", "expired_card", "incorrect_cvc"];
 
-/// What became of a piece of news.
+/// The outcome of applying an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NewsOutcome {
@@ -90,7 +92,7 @@ pub enum NewsOutcome {
     Applied,
     /// This event was applied before.
     Duplicate,
-    /// No booking of ours.
+    /// The booking is unknown.
     Unknown,
     /// Nothing to do: the booking is past it, or the kind of event does not matter to us.
     Ignored,

@@ -5,15 +5,15 @@ use clap::Args;
 /// Settings of payment gateways.
 #[derive(Clone, Debug, Args)]
 pub struct PaymentSettings {
-    /// Who takes the money: `simulator`, `stripe`, or both separated by a comma. The first is asked; the second
-    /// when the first is down.
+    /// Payment gateways: `simulator`, `stripe`, or both separated by a comma. The second is used while the first is
+    /// down.
     #[arg(long, env = "PAYMENT_GATEWAYS", default_value = "simulator", value_delimiter = ',')]
     pub payment_gateways: Vec<String>,
-    /// Lets the payment simulator stand in for a gateway behind an https `PUBLIC_URL`, where people could take it for
-    /// one: no money moves. For systems to practise on.
+    /// Lets the payment simulator serve behind an https `PUBLIC_URL`, where people could take it for a gateway: no money
+    /// moves. For demonstrations and training.
     #[arg(long, env = "ALLOW_SIMULATOR")]
     pub allow_simulator: bool,
-    /// Where the payment simulator is.
+    /// Address of the payment simulator.
     #[arg(long, env = "SIMULATOR_URL")]
     pub simulator_url: Option<String>,
     /// Our key there.
@@ -22,7 +22,7 @@ pub struct PaymentSettings {
     /// Its webhook secret; two, separated by a comma, while one is being replaced.
     #[arg(long, env = "SIMULATOR_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
     pub simulator_webhook_secret: Vec<String>,
-    /// Where Stripe is.
+    /// Address of Stripe.
     #[arg(long, env = "STRIPE_URL", default_value = "https://api.stripe.com")]
     pub stripe_url: String,
     /// Our secret key there, `sk_…` or `rk_…`.

@@ -1,25 +1,25 @@
-//! Is this webhook from the gateway, and is it fresh? Pure: bytes, secrets and time come in.
+//! Verifies the signature and age of webhooks. Pure: bytes, secrets and time are arguments.
 //!
-//! The header says `t=<unix seconds>,v1=<hex>`, the signature HMAC-SHA-256 over `<t>.<raw body>`, as Stripe
-//! does it (<https://docs.stripe.com/webhooks#verify-manually>) and our simulator with it; only the header's
-//! name is each gateway's own. The raw bytes are signed, never a re-serialised document. Several secrets and
-//! several `v1` are allowed, so that either side can replace its secret without a gap.
+//! The header is `t=<unix seconds>,v1=<hex>`, the signature HMAC-SHA-256 over `<t>.<raw body>`, as Stripe defines it
+//! (<https://docs.stripe.com/webhooks#verify-manually>); our simulator does the same. Only the header's name differs by
+//! gateway. The raw bytes are signed, never a re-serialised document. Several secrets and several `v1` are allowed, so that
+//! either side can rotate its secret without a gap.
 
 use axum::http::HeaderMap;
 use domain::time::{SECOND_MS, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// How far the signing time may lie from ours, either way, seconds.
+/// Maximum difference between the signing time and ours, either way, seconds.
 pub const TOLERANCE_S: i64 = 300;
-/// Longest header we look at, bytes.
+/// Maximum length of the header, bytes.
 const MAX_HEADER_BYTES: usize = 1024;
 /// Most `v1` signatures we try.
 const MAX_SIGNATURES: usize = 4;
 /// Length of an HMAC-SHA-256, bytes.
 const SIGNATURE_BYTES: usize = 32;
 
-/// Why a webhook is not believed.
+/// The reason why a webhook is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// There is no such header.
@@ -28,7 +28,7 @@ pub enum SignatureError {
     /// It cannot be read.
     #[error("the signature header cannot be read")]
     Malformed,
-    /// Nobody we know signed these bytes.
+    /// No known secret signed these bytes.
     #[error("the signature does not match the body")]
     Mismatch,
     /// Signed by the gateway, but too long ago or ahead of us: a replay, or a wrong clock.
@@ -36,14 +36,14 @@ pub enum SignatureError {
     Stale,
 }
 
-/// Checks a webhook. The age is judged after the signature: only who knows a secret learns about it.
+/// Verifies a webhook. The age is checked after the signature: only a holder of a secret gets the reason.
 ///
 /// # Errors
 /// [`SignatureError`].
 pub fn verify(body: &[u8], header: Option<&str>, secrets: &[String], now: Timestamp) -> Result<(), SignatureError> {
     let header = header.ok_or(SignatureError::Missing)?;
     let (signed_at, signatures) = parse(header).ok_or(SignatureError::Malformed)?;
-    // An empty secret would let anybody sign.
+    // An empty secret would accept any signature of an empty key.
     let genuine = secrets.iter().filter(|secret| !secret.is_empty()).any(|secret| {
         let mac = signer(secret, signed_at, body);
         signatures.iter().any(|signature| mac.clone().verify_slice(signature).is_ok())
@@ -58,7 +58,7 @@ pub fn verify(body: &[u8], header: Option<&str>, secrets: &[String], now: Timest
     Ok(())
 }
 
-/// Checks a webhook whose signature is in the header of that name.
+/// Verifies a webhook whose signature is in the header of that name.
 ///
 /// # Errors
 /// [`SignatureError`].
@@ -69,7 +69,7 @@ pub fn verify_header(
     secrets: &[String],
     now: Timestamp,
 ) -> Result<(), SignatureError> {
-    // A header that is not text is as good as none that can be read.
+    // A header that is not text counts as malformed.
     let header = headers.get(name).map(|value| value.to_str().unwrap_or_default());
     verify(body, header, secrets, now)
 }

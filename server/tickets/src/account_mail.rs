@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::mail::{MailError, Mailer, one_line, sent_at};
 
-/// Everything such a mail says.
+/// The content of an account mail.
 #[derive(Clone, Debug)]
 pub struct AccountMail {
     /// Names the mail, so that one sent twice is shown once.
@@ -16,11 +16,11 @@ pub struct AccountMail {
     pub to_name: String,
     /// Their address.
     pub to_email: String,
-    /// What it is about, in a few words of ours.
+    /// The subject.
     pub subject: String,
-    /// What it is about, in a paragraph of ours.
+    /// The text, one paragraph.
     pub words: String,
-    /// Where to go. It may open the account: never logged.
+    /// The link. It may open the account: never logged.
     pub url: String,
     /// When it was written.
     pub at: Timestamp,

@@ -13,7 +13,7 @@ const LINE_BYTES: usize = 75;
 /// The calendar reminds this long before.
 const REMIND_MINUTES: i64 = 90;
 
-/// What the entry says. Texts may hold anything people type.
+/// A calendar entry. Texts may contain any characters.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The booking: the same entry when it is imported again.
@@ -28,7 +28,7 @@ pub struct Entry {
     pub url: String,
     /// When it starts.
     pub starts_at: Timestamp,
-    /// How long it runs, minutes.
+    /// Running time, minutes.
     pub running_minutes: u32,
     /// When this was written.
     pub written_at: Timestamp,
@@ -68,7 +68,7 @@ pub fn file(entry: &Entry) -> String {
     file
 }
 
-/// `20261121T191500Z`: no zone has to be explained to anybody's calendar.
+/// `20261121T191500Z`: UTC, so that the entry needs no time zone definition.
 fn instant(at: Timestamp) -> String {
     to_utc(at).format("%Y%m%dT%H%M%SZ").to_string()
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calendar_reads_when_where_and_what() {
+    fn an_entry_has_time_place_and_title() {
         let file = file(&entry());
         let unfolded = file.replace("\r\n ", "");
         for line in [
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_too_long_and_none_breaks_out() {
+    fn lines_are_folded_and_escaped() {
         let file = file(&Entry { title: "x\r\nEND:VCALENDAR\r\n".repeat(20), ..entry() });
         assert!(file.ends_with("END:VCALENDAR\r\n"));
         assert_eq!(file.replace("\r\n ", "").matches("\r\nEND:VCALENDAR\r\n").count(), 1);

@@ -1,7 +1,7 @@
-//! What a ticket's QR code carries.
+//! The content of a ticket's QR code.
 //!
-//! The code alone opens the door: nobody guesses one, and nobody makes one (`signing`).
-//! It is written in Crockford's base 32, which a person can read out when a phone's screen is broken.
+//! The code alone admits its holder: it cannot be guessed, and only a server with the secret makes valid ones (`signing`). It is
+//! written in Crockford's base 32, which a person can read out when a phone's screen is broken.
 
 use std::fmt;
 
@@ -16,9 +16,9 @@ const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const LENGTH: usize = domain::door::CODE_LENGTH;
 /// The two bits of a signed code, as what they add to the first digit.
 const SIGNED: u8 = 1 << 3;
-/// Marks the text of a QR code as one of ours and names its version.
+/// Prefix of our QR texts, with their version.
 const QR_PREFIX: &str = "ROWLOCK1";
-/// Characters of the seat-holder's name that go into the QR code: more make it too dense to scan.
+/// Characters of the holder's name in the QR code: more make it too dense to scan.
 const MAX_HOLDER_CHARS: usize = 40;
 /// Bytes of it that go into the code of a whole party, which carries up to ten codes besides.
 const MAX_GROUP_HOLDER_BYTES: usize = 60;
@@ -31,7 +31,7 @@ impl TicketCode {
     /// A fresh code, signed, from random bits.
     ///
     /// # Panics
-    /// When nobody has said yet with what codes are signed ([`signing::sign_with`]).
+    /// Before [`signing::sign_with`] has set the secrets.
     #[must_use]
     pub fn signed(random: [u8; 16]) -> Self {
         Self::of_signed_bits(signing::signed(random))
@@ -72,8 +72,8 @@ impl fmt::Display for TicketCode {
     }
 }
 
-/// What a code is of, by its first two bits (0: not signed, 1: signed), and its other 128 bits; `None` when it holds
-/// something else than our digits.
+/// The version of a code, by its first two bits (0: not signed, 1: signed), and its other 128 bits; `None` when it has an
+/// invalid digit.
 pub(super) fn parts(code: &Code) -> Option<(u8, [u8; 16])> {
     let mut bits = 0_u128;
     let mut kind = 0;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_code_are_what_it_was_made_of() {
+    fn the_parts_of_a_code_are_those_it_was_made_of() {
         for bits in [[0; 16], [0xFF; 16], *b"sixteen numbers!"] {
             for (code, kind) in [(TicketCode::from_bits(bits), 0), (TicketCode::of_signed_bits(bits), 1)] {
                 let read = Code::parse(code.as_str()).expect("a code");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_door_reads_the_code_of_a_party() {
+    fn the_qr_text_of_a_party_yields_its_code() {
         let codes: Vec<_> = (0..10).map(|number| TicketCode::of_signed_bits([number; 16]).to_string()).collect();
         let texts: Vec<&str> = codes.iter().map(String::as_str).collect();
         let read = domain::door::read(&group_qr_text(&texts, "Ana")).expect("codes");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_qr_text_has_four_fields_whatever_the_holder_is_called() {
+    fn the_qr_text_has_four_fields_for_any_name() {
         for holder in ["Ana", "a|b|c", "x\r\ny", "ليلى", "👩‍👩‍👧", "<script>", &"long ".repeat(60)] {
             let text = qr_text("CODE", "Circle C7", holder);
             assert_eq!(text.split('|').count(), 4, "{text:?}");

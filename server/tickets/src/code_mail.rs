@@ -7,16 +7,16 @@ use uuid::Uuid;
 
 use super::mail::{MailError, Mailer, one_line, sent_at};
 
-/// Everything such a mail says. No name: whoever is asked has not bought anything yet.
+/// The content of a mail with an e-mail code. It has no name: the recipient has not bought anything yet.
 #[derive(Clone)]
 pub struct CodeMail {
     /// Names the mail, so that one sent twice is shown once.
     pub id: Uuid,
-    /// Where it goes.
+    /// The recipient.
     pub to_email: String,
-    /// What it is about, in a few words of ours.
+    /// The subject.
     pub subject: String,
-    /// What it says, the code included: never logged.
+    /// The text with the code: never logged.
     pub text: String,
     /// When it was written.
     pub at: Timestamp,

@@ -1,8 +1,9 @@
-//! Tickets: a code per seat or place, its QR picture, the mails that bring them or say what became of them, a
-//! file to print, and an entry for the calendar.
+//! Tickets: a signed code per seat or place, its QR picture, the PDF, the calendar entry, and all mails.
 //!
-//! A ticket follows from a confirmed booking; whether there is one is the booking machine's
-//! business. Scanning is the door's (`door`).
+//! The crate issues and revokes tickets in the caller's transaction (table `tickets`). The booking machine decides when;
+//! scanning is in `backoffice` (`door`).
+//!
+//! A new kind of mail is a module beside `notice.rs`, sent by [`Mailer`]; a new font goes into `fonts/` and `pdf/fonts.rs`.
 
 mod account_mail;
 pub mod calendar;
@@ -32,8 +33,7 @@ pub use settings::MailSettings;
 pub use signing::{Signed, judge};
 pub use sql::{Ticket, add_issued, booking_of_code, in_use, issue, issue_places, of_booking, of_bookings, revoke};
 
-/// Says with what codes and addresses are signed: the first secret signs, all of them are believed. A second call
-/// changes nothing.
+/// Sets the secrets that sign codes and addresses: the first signs, all verify. A second call changes nothing.
 pub fn sign_with(secrets: &[String]) {
     signing::sign_with(secrets);
     links::sign_with(secrets);

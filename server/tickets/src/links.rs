@@ -1,9 +1,9 @@
-//! The address under which all tickets of a booking open, for the one who has it. The mail to the buyer carries it: it
-//! is often opened on a phone that has never seen the shop.
+//! The address that opens all tickets of a booking. The mail to the buyer carries it: it is often opened on a phone that has
+//! never visited the shop.
 //!
-//! It takes the place of a ticket's code in `/tickets/{code}`: 32 hex digits that name the booking and 32 that are a
-//! signature over it, so it needs no row of its own. Codes of tickets have 26 digits and are never mistaken for one.
-//! What it opens is read anew each time: tickets that were given back are not among them.
+//! It replaces a ticket's code in `/tickets/{code}`: 32 hex digits of the booking's id and 32 of a signature over it, so it
+//! needs no row in the database. Ticket codes have 26 digits, so the two differ. The tickets are read anew each time: revoked
+//! ones are not among them.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use platform::signed_token::Keys;
 
-/// What the keys are derived for: nothing else that the secrets sign is ever such an address.
+/// Purpose of the derived keys: no other signature of the same secrets is valid here.
 const PURPOSE: &[u8] = b"rowlock tickets of a booking 1\n";
 /// Digits of the booking's id.
 const ID_DIGITS: usize = 32;
@@ -24,14 +24,14 @@ pub(super) fn sign_with(secrets: &[String]) {
     let _ = KEYS.set(Keys::derived(secrets, PURPOSE));
 }
 
-/// The last part of a booking's address; believed by nobody before there are secrets.
+/// The last part of a booking's address; invalid before the secrets are set.
 #[must_use]
 pub fn key_of(booking: Uuid) -> String {
     let signature = KEYS.get().map(|keys| keys.sign(booking.as_bytes())).unwrap_or_default();
     key_with(booking, &signature)
 }
 
-/// The booking whose tickets a key opens; `None` when we did not make it.
+/// The booking whose tickets a key opens; `None` for a forged key.
 #[must_use]
 pub fn booking_of(key: &str) -> Option<Uuid> {
     booking_with(key, KEYS.get()?)
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_opens_its_booking_and_nobody_makes_one_for_another() {
+    fn a_key_opens_its_booking_and_cannot_be_made_for_another() {
         let keys = Keys::derived(&["a secret".to_owned()], PURPOSE);
         let (ours, another) = (Uuid::from_u128(7 << 100 | 0xabc), Uuid::from_u128(8));
         let key = key_with(ours, &keys.sign(ours.as_bytes()));

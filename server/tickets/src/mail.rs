@@ -26,22 +26,22 @@ use self::words::write;
 use super::notice::{self, NoticeMail};
 use crate::MailSettings;
 
-/// How long handing over one mail may take, connecting included.
+/// Deadline of sending one mail, connecting included.
 const SEND_DEADLINE: Duration = Duration::from_secs(20);
 
-/// Whom a ticket mail goes to, and what only they are told.
+/// The recipient of a ticket mail, with the content only they get.
 #[derive(Clone, Debug)]
 pub enum Addressee {
-    /// Whoever paid.
+    /// The payer.
     Buyer {
-        /// What they paid.
+        /// The amount paid.
         total: Money,
         /// Address of all their tickets, which opens anywhere.
         ticket_url: String,
     },
     /// The friend who will sit there.
     Holder {
-        /// Name of whoever paid.
+        /// Name of the payer.
         from: String,
         /// Address of each ticket, in the order of the seats.
         links: Vec<String>,
@@ -49,14 +49,14 @@ pub enum Addressee {
 }
 
 impl Addressee {
-    /// Whether it is the buyer.
+    /// True for the buyer.
     #[must_use]
     pub const fn is_buyer(&self) -> bool {
         matches!(self, Self::Buyer { .. })
     }
 }
 
-/// Everything a ticket mail says. Texts may hold anything people type.
+/// The content of a ticket mail. Texts may contain any characters.
 #[derive(Clone, Debug)]
 pub struct TicketMail {
     /// Whom it goes to.
@@ -69,7 +69,7 @@ pub struct TicketMail {
     pub to_name: String,
     /// Their address.
     pub to_email: String,
-    /// Who will sit there.
+    /// The seat-holder.
     pub holder_name: String,
     /// The film or concert.
     pub film: String,
@@ -100,7 +100,7 @@ pub enum MailError {
     /// Its sender had no time left for it.
     #[error("there was no time left to hand the mail over")]
     TooLate,
-    /// A bug of ours.
+    /// A defect of the server.
     #[error("writing or sending the mail panicked")]
     Panicked,
 }
@@ -118,7 +118,7 @@ enum Way {
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
 }
 
-/// What is wrong with the settings of mails, and why: to be read after their names.
+/// Checks the mail settings. Returns each invalid setting with the reason, to be read after its name.
 #[must_use]
 pub fn wrong_settings(settings: &MailSettings) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
@@ -174,7 +174,7 @@ impl Mailer {
         self.hand_over(&mail.name(), message?).await
     }
 
-    /// Tells a buyer what became of a booking and of the money. Doing it twice shows one mail.
+    /// Sends a notice about a booking and its money. A repetition has the same message id: one mail is shown.
     ///
     /// # Errors
     /// [`MailError`].
@@ -182,7 +182,7 @@ impl Mailer {
         self.hand_over(&mail.name(), notice::write(&self.from, mail)?).await
     }
 
-    /// Whether mails can be handed over here: the folder can be written into, or the server lets us in. None is sent.
+    /// Checks that mails can be sent: the folder is writable, or the server accepts the login. Sends none.
     ///
     /// # Errors
     /// [`MailError`].
@@ -208,11 +208,11 @@ impl Mailer {
         &self.from
     }
 
-    /// `name` is the same whenever it is the same mail.
+    /// Sends a mail. `name` identifies the mail: the same for every retry.
     ///
-    /// What takes too long is cut off, in the middle of a command maybe. Its connection is closed with it: without its
-    /// feature `pool`, lettre keeps none for the mails that follow. Of its own it has a deadline for connecting only.
-    /// A mail that is cut off after its last byte may arrive, and once more when it is tried again: under the same id.
+    /// A mail that takes too long is cancelled, perhaps in the middle of a command. Its connection is closed with it: without
+    /// its feature `pool`, lettre reuses none. lettre's own deadline covers connecting only. A mail that is cancelled after its
+    /// last byte may arrive, and once more after the retry: under the same id.
     pub(super) async fn hand_over(&self, name: &str, message: Message) -> Result<(), MailError> {
         let handed_over = async {
             match &self.way {
@@ -228,7 +228,7 @@ fn not_delivered(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
     MailError::NotDelivered(cause.into())
 }
 
-/// Whether mail can be addressed to this at all. Asked before a booking is made, not after it is paid.
+/// True if the text can be a mail address. Checked before a booking is made, not after it is paid.
 #[must_use]
 pub fn is_address(email: &str) -> bool {
     domain::person::has_mail_domain(email) && email.parse::<Address>().is_ok()
@@ -241,11 +241,11 @@ async fn put_into(folder: &Path, name: &str, message: Vec<u8>) -> std::io::Resul
     errand.await.map_err(std::io::Error::other)?
 }
 
-/// Renamed into place, so that whoever reads the folder never sees half a mail. For a thread that may wait.
+/// Writes a mail and renames it into place, so that readers of the folder never see half a mail. Blocks the thread.
 fn put(folder: &Path, name: &str, message: &[u8]) -> std::io::Result<()> {
     let (unfinished, finished) = (folder.join(format!(".{name}.part")), folder.join(format!("{name}.eml")));
     match std::fs::write(&unfinished, message) {
-        // The first mail, or somebody has tidied up.
+        // The first mail, or the folder was removed.
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
             std::fs::create_dir_all(folder)?;
             std::fs::write(&unfinished, message)?;
@@ -256,7 +256,7 @@ fn put(folder: &Path, name: &str, message: &[u8]) -> std::io::Result<()> {
 }
 
 impl TicketMail {
-    /// The booking for the buyer's mail; the friend's has a name of its own.
+    /// The booking's id for the buyer's mail; the holder's has a suffix.
     fn name(&self) -> String {
         if self.addressee.is_buyer() { self.booking.to_string() } else { format!("{}.holder", self.booking) }
     }

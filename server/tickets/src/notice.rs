@@ -1,7 +1,6 @@
-//! The mail that says what became of a booking and of the money: cancelled, on its way back, moved.
+//! The notice mail about a booking and its money: cancelled, refunded, moved.
 //!
-//! As careful with strangers' texts as the ticket's mail. The words are made by `bookings`; here they
-//! become a mail.
+//! Hostile texts are escaped as in the ticket mail. `bookings` writes the texts; this module renders them as a mail.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -14,7 +13,7 @@ use super::MailError;
 use super::mail::one_line;
 use super::qr::escape;
 
-/// Everything a notice says. Texts may hold anything people type.
+/// The content of a notice. Texts may contain any characters.
 #[derive(Clone, Debug)]
 pub struct NoticeMail {
     /// The booking.
@@ -27,9 +26,9 @@ pub struct NoticeMail {
     pub to_name: String,
     /// Their address.
     pub to_email: String,
-    /// What happened, in a few words.
+    /// Headline.
     pub headline: String,
-    /// What happened, why, and what becomes of the money: a paragraph each.
+    /// Event, reason and refund: a paragraph each.
     pub paragraphs: Vec<String>,
     /// The film or concert.
     pub film: String,
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_says_what_happened_why_and_where_the_money_is() {
+    fn a_notice_has_the_event_the_reason_and_the_refund() {
         insta::assert_snapshot!(as_text(&mail()), @r"
         C7 was cancelled
 

@@ -1,4 +1,4 @@
-//! The mail that tells somebody in line that seats are held for them.
+//! The mail about an offer of the waiting list: seats are held for the recipient.
 
 use domain::time::Timestamp;
 use lettre::message::{Mailbox, SinglePart};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::mail::{MailError, Mailer, one_line, sent_at};
 
-/// Everything the mail about an offer says.
+/// The content of an offer mail.
 #[derive(Clone, Debug)]
 pub struct OfferMail {
     /// The hold; also makes the mail's name, so that one sent twice is shown once.
@@ -31,7 +31,7 @@ pub struct OfferMail {
 }
 
 impl Mailer {
-    /// Tells of an offer. Doing it twice shows one mail: same message id, same file.
+    /// Sends an offer. A repetition shows one mail: same message id, same file.
     ///
     /// # Errors
     /// [`MailError`].
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_is_held_until_when_and_where_to_buy_it() {
+    fn an_offer_mail_has_seats_deadline_and_address() {
         insta::assert_snapshot!(as_text(&mail()), @r"
         Your turn has come: these are held for you until Fri 20 Nov, 18:10.
 

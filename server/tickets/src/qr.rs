@@ -4,9 +4,9 @@ use std::fmt::{self, Display, Write};
 
 use qrcode::{Color, EcLevel, QrCode};
 
-/// Empty modules around the code; the standard asks for four.
+/// Empty modules around the code; the standard requires four.
 const QUIET_ZONE: usize = 4;
-/// Longest text we encode, bytes: what a phone still reads from a phone's screen.
+/// Maximum length of the text, bytes: a phone can still scan it from a phone's screen.
 pub const MAX_TEXT_BYTES: usize = 400;
 
 /// The text does not fit a code that phones read.
@@ -48,8 +48,7 @@ pub fn drawing(text: &str) -> Result<Drawing, TooLong> {
     Ok(Drawing { side: width + 2 * QUIET_ZONE, bars })
 }
 
-/// The QR code of `text` as an SVG element. Scales to the box it is put in; `label` says to a screen reader what
-/// it is.
+/// The QR code of `text` as an SVG element. It scales to its box; `label` is its text for screen readers.
 ///
 /// # Errors
 /// [`TooLong`] above [`MAX_TEXT_BYTES`].
@@ -115,7 +114,7 @@ mod tests {
         assert!(svg(&"x".repeat(MAX_TEXT_BYTES + 1), "").is_err());
     }
 
-    /// What a camera makes of it: grey pixels, so many a module, on a lighter ground; and how wide that is.
+    /// A camera's image of the code: grey pixels, `module_px` per module, on a lighter ground; and its width.
     fn photographed(text: &str, module_px: usize) -> (Vec<u8>, usize) {
         let Drawing { side, bars } = drawing(text).expect("it fits");
         let width = side * module_px;
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_doors_own_reader_reads_what_we_draw() {
+    fn the_scanners_decoder_reads_our_codes() {
         let party = ["0123456789ABCDEFGHJKMNPQRS"; 10].join(",");
         for text in
             ["ROWLOCK1|0123456789ABCDEFGHJKMNPQRS|C7|Zoë 山田".to_owned(), format!("ROWLOCK1|{party}|10 tickets|Ana")]

@@ -1,12 +1,11 @@
-//! Signs the codes of tickets, and tells codes of ours from codes that somebody made up.
+//! Signs the codes of tickets, and detects forged ones.
 //!
-//! A code is 26 digits of base 32, 130 bits. The first two say what it is. 00: as tickets were before they were signed,
-//! 128 random bits. 01: 80 random bits, and 48 of HMAC-SHA-256 over them, which only we can make.
-//! Nobody guesses either. What the signature adds: whoever reads a code knows that it was made up without asking
-//! anybody.
+//! A code is 26 digits of base 32, 130 bits. The first two are the version. 00: as tickets were before they were signed, 128
+//! random bits. 01: 80 random bits, and 48 of HMAC-SHA-256 over them, which needs the secret.
+//! Neither can be guessed. The signature lets a reader detect a forged code without a lookup.
 //!
-//! Postgres has the last word. A ticket that is there stays good when the secret it was signed with is not
-//! configured any more: people hold it in their hands.
+//! Postgres decides. An existing ticket stays valid when the secret that signed it is not configured any more: people hold it
+//! in their hands.
 
 use std::sync::OnceLock;
 
@@ -18,30 +17,30 @@ use sha2::Sha256;
 const RANDOM_BYTES: usize = 10;
 /// Bytes of a code that are its signature.
 const SIGNATURE_BYTES: usize = 6;
-/// What is signed begins with it: nothing else that the secret signs does.
+/// Prefix of the signed message: no other message signed with the secret has it.
 const PURPOSE: &[u8] = b"rowlock ticket 1\n";
 
 /// The secrets of this process, the first signs. Set once: tickets are written deep below transactions that many
 /// roads lead to, and none of these roads has a say in how a code is signed.
 static SECRETS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
 
-/// Says with what codes are signed: the first secret signs, all of them are believed. A second call changes nothing.
+/// Sets the secrets that sign codes: the first signs, all verify. A second call changes nothing.
 pub(super) fn sign_with(secrets: &[String]) {
     let _ = SECRETS.set(secrets.iter().map(|secret| secret.as_bytes().to_vec()).collect());
 }
 
-/// What a code's form says of it.
+/// The validity of a code's signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
     /// We signed it.
     ByUs,
     /// It is of the kind that was never signed.
     Never,
-    /// It says that we did, and we did not; or with a secret that is no longer configured.
+    /// The signature is invalid, or made with a secret that is no longer configured.
     Forged,
 }
 
-/// What the form of a code says of it.
+/// Checks the signature of a code.
 #[must_use]
 pub fn judge(code: &Code) -> Signed {
     judge_with(code, SECRETS.get().map(Vec::as_slice).unwrap_or_default())
@@ -50,7 +49,7 @@ pub fn judge(code: &Code) -> Signed {
 /// The 128 bits of a fresh code, signed.
 ///
 /// # Panics
-/// Before [`sign_with`]: nobody writes tickets before the server has its settings.
+/// Before [`sign_with`]: no ticket is made before the server has its settings.
 pub(super) fn signed(random: [u8; 16]) -> [u8; 16] {
     let secret = SECRETS.get().and_then(|secrets| secrets.first()).expect("the settings have a secret");
     signed_with(random, secret)
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_of_ours_is_told_from_every_code_that_is_one_digit_off() {
+    fn a_code_with_one_changed_digit_is_forged() {
         let secrets = [SECRET.to_vec()];
         let ours = code(*b"sixteen numbers!");
         assert_eq!(judge_with(&ours, &secrets), Signed::ByUs);
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn both_secrets_are_believed_and_none_says_nothing() {
+    fn both_secrets_verify_and_without_secrets_nothing_is_known() {
         let ours = code([7; 16]);
         let other = b"another secret, that is the first now".to_vec();
         assert_eq!(judge_with(&ours, &[other.clone(), SECRET.to_vec()]), Signed::ByUs);
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_from_before_signatures_stay_what_they_are() {
+    fn unsigned_codes_of_earlier_versions_stay_unsigned() {
         for bits in [[0; 16], [0xFF; 16], *b"sixteen numbers!"] {
             let old = Code::parse(TicketCode::from_bits(bits).as_str()).expect("a code");
             assert_eq!(judge_with(&old, &[SECRET.to_vec()]), Signed::Never, "{old}");

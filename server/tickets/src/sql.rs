@@ -18,7 +18,7 @@ pub struct Ticket {
     pub label: String,
     /// Its category's name for people.
     pub category: String,
-    /// What opens the door: a [`TicketCode`].
+    /// The code that admits the holder: a [`TicketCode`].
     pub code: String,
 }
 
@@ -26,7 +26,7 @@ pub struct Ticket {
 /// so that a repeated effect never invalidates a code already sent.
 ///
 /// # Errors
-/// Whatever Postgres says.
+/// When the database fails.
 pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) -> sqlx::Result<()> {
     let seats: Vec<i32> = sqlx::query_scalar(
         "SELECT seat_no
@@ -53,11 +53,11 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
     Ok(())
 }
 
-/// Tickets that open no door any more: of these seats, or all of the booking. In the transaction that gives
+/// Revokes tickets, so that they admit no one: those of these seats, or all of the booking. In the transaction that gives
 /// the seats back.
 ///
 /// # Errors
-/// Whatever Postgres says.
+/// When the database fails.
 pub async fn revoke(
     connection: &mut PgConnection,
     booking: Uuid,
@@ -76,11 +76,11 @@ pub async fn revoke(
     Ok(())
 }
 
-/// Whether somebody came in with a ticket of these seats, or of any the booking has, and that stands. The caller has
-/// locked the booking: the door waits for it, and nobody comes in meanwhile.
+/// True if someone was admitted with a valid ticket of these seats, or of any seat of the booking. The caller has locked the
+/// booking: scans wait for it, so no one is admitted meanwhile.
 ///
 /// # Errors
-/// Whatever Postgres says.
+/// When the database fails.
 pub async fn in_use(connection: &mut PgConnection, booking: Uuid, seats: Option<&[i32]>) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (
@@ -134,7 +134,7 @@ pub fn add_issued(cte: &mut CteBatch, sold: &[(Uuid, Vec<i32>)], surely_none: bo
 /// The same for places in areas: a ticket for each of them.
 ///
 /// # Errors
-/// Whatever Postgres says.
+/// When the database fails.
 pub async fn issue_places(
     connection: &mut PgConnection,
     booking: Uuid,
@@ -166,7 +166,7 @@ pub async fn issue_places(
 /// The caller has checked whose booking it is.
 ///
 /// # Errors
-/// Whatever Postgres says.
+/// When the database fails.
 pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>> {
     Ok(of_bookings(pg, &[booking]).await?.remove(&booking).unwrap_or_default())
 }
@@ -174,7 +174,7 @@ pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>>
 /// The tickets of several bookings, by booking; a booking without tickets is left out.
 ///
 /// # Errors
-/// Whatever Postgres says.
+/// When the database fails.
 pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap<Uuid, Vec<Ticket>>> {
     let rows: Vec<(Uuid, String, String, String)> = sqlx::query_as(
         "SELECT booking_id, label, category, code
@@ -204,10 +204,10 @@ pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap
     Ok(tickets)
 }
 
-/// The booking a ticket's code belongs to, if there is such a ticket and the booking stands.
+/// The booking of a ticket's code, if there is such a ticket and the booking is active.
 ///
 /// # Errors
-/// Whatever Postgres says.
+/// When the database fails.
 pub async fn booking_of_code(pg: &PgPool, code: &str) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar(
         "SELECT bookings.id

@@ -1,4 +1,4 @@
-//! Services that are away, hang, or answer what nobody asked.
+//! Services that are down, hang, or send invalid answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,7 +44,7 @@ pub(super) async fn a_wrong_key_means_it_was_turned_away(house: House) {
 }
 
 pub(super) async fn no_answer_means_we_do_not_know(house: House) {
-    // Connections are accepted by the system; nobody ever reads them.
+    // The system accepts connections; nothing reads them.
     let (_listener, base) = port().await;
     let hasty = Patience { one_try: Duration::from_millis(100), in_all: Duration::from_secs(1) };
     let gateway = house.words.gateway(&base, "http://127.0.0.1:9", API_KEY, &[SECRET], hasty);

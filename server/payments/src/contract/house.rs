@@ -19,11 +19,11 @@ use platform::{clock, ids};
 
 pub(super) const API_KEY: &str = "key of the tests";
 pub(super) const SECRET: &str = "secret of the tests";
-/// How long the simulator's bank thinks.
+/// Delay of the simulator's bank.
 const PENDING: Duration = Duration::from_millis(200);
-/// How long anything may take before a test gives up on it.
+/// Deadline of each step of a test.
 pub(super) const DEADLINE: Duration = Duration::from_secs(20);
-/// Of the gateways under test: a lost answer is asked for again after two seconds.
+/// Of the gateways under test: a lost answer is requested again after two seconds.
 pub(super) const PATIENCE: Patience = Patience { one_try: Duration::from_secs(2), in_all: Duration::from_secs(8) };
 
 /// Which of the simulator's two faces.
@@ -62,9 +62,9 @@ pub(super) type Letter = (HeaderMap, Bytes);
 pub(super) struct House {
     pub(super) words: Words,
     pub(super) gateway: Arc<dyn Gateway>,
-    /// Where the simulator is.
+    /// The simulator's address.
     pub(super) base: String,
-    /// What it remembers.
+    /// Its state.
     pub(super) simulator: Simulator,
     inbox: Arc<watch::Sender<Vec<Letter>>>,
 }
@@ -139,7 +139,7 @@ impl House {
         self.gateway.status(payment).await.expect("an answer").expect("a payment").status
     }
 
-    /// Waits until the payment stands like that.
+    /// Waits until the payment has the expected status.
     pub(super) async fn becomes(&self, payment: &Known, expected: &PaymentStatus) {
         let stands = async {
             while self.status(payment).await != *expected {
@@ -147,7 +147,7 @@ impl House {
             }
         };
         let what = format!("{} becomes {expected:?}", payment.booking);
-        tokio::time::timeout(DEADLINE, stands).await.unwrap_or_else(|_| panic!("in vain: {what}"));
+        tokio::time::timeout(DEADLINE, stands).await.unwrap_or_else(|_| panic!("timed out: {what}"));
     }
 
     /// The payer presses a button on the gateway's page.
@@ -169,7 +169,7 @@ impl House {
         arrived.expect("webhooks in time").expect("an open inbox").clone()
     }
 
-    /// What the webhooks say, as soon as there are that many.
+    /// The events of the webhooks, as soon as there are `enough`.
     pub(super) async fn news(&self, enough: usize) -> Vec<PaymentNews> {
         self.letters(enough).await.iter().filter_map(|letter| self.read(letter).expect("believed")).collect()
     }

@@ -1,5 +1,5 @@
-//! What every gateway does for us, tried on each over HTTP: our simulator in its own words and in Stripe's,
-//! and services that misbehave.
+//! The contract of all gateways, tested over HTTP: our simulator with its own protocol and with Stripe's, and services that
+//! misbehave.
 
 mod failures;
 mod house;
@@ -24,7 +24,7 @@ macro_rules! on_every_gateway {
     };
 }
 
-/// What only Stripe does: it forgets keys, and refunds are on their way for days.
+/// Tests for Stripe only: it forgets keys, and a refund can be pending for days.
 mod stripe_alone {
     use super::{House, Words, refunds};
 

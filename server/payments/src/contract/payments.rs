@@ -131,7 +131,7 @@ pub(super) async fn a_voided_payment_is_never_charged(house: House) {
     let known = Known { booking: charge.booking, gateway_ref: Some(answer.gateway_ref) };
     house.gateway.void(&known).await.expect("voided");
     assert_eq!(house.gateway.charge(&charge).await.expect("an answer").status, PaymentStatus::Voided);
-    // Voided before it was charged: either the gateway says that it cannot promise, or the charge is refused.
+    // Voided before it was charged: either the gateway cannot promise it, or the charge is refused.
     let late = house.charge(Some("paid"));
     match house.gateway.void(&unnoted(late.booking)).await.expect("an answer") {
         VoidAnswer::Unknown => assert_eq!(house.words, Words::Own),
@@ -139,7 +139,7 @@ pub(super) async fn a_voided_payment_is_never_charged(house: House) {
             house.gateway.charge(&late).await.expect_err("barred");
             assert_eq!(house.gateway.status(&unnoted(late.booking)).await.expect("an answer"), None);
         }
-        VoidAnswer::AlreadyCharged(_) => panic!("nobody charged it"),
+        VoidAnswer::AlreadyCharged(_) => panic!("it was not charged"),
     }
 }
 
@@ -153,7 +153,7 @@ pub(super) async fn a_changed_charge_answers_how_the_first_one_stands(house: Hou
     let first = house.gateway.charge(&charge).await.expect("opened");
     match house.gateway.charge(&Charge { amount: money(1), ..charge }).await {
         Ok(answer) => assert_eq!(answer, first),
-        // A page nobody has paid on cannot be found by its booking: not known, and not refused.
+        // An unpaid page cannot be found by its booking: unknown, and not refused.
         Err(error) => assert!(matches!(error, GatewayError::Unreachable(_)), "{error}"),
     }
 }

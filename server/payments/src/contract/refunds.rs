@@ -44,7 +44,7 @@ pub(super) async fn what_was_never_charged_cannot_be_sent_back(house: House) {
     refused(&house, &open, 1, &refund_key(open.booking, 0)).await;
 }
 
-/// The refunds that the service knows of, by how they stand, oldest first.
+/// The service's refunds by status, oldest first.
 fn known(house: &House, payment: &Known) -> Vec<RefundStatus> {
     let id = payment.gateway_ref.as_deref().expect("it was noted");
     house.simulator.ledger.get(id).expect("a payment").refunds.iter().map(|refund| refund.status).collect()
@@ -74,7 +74,7 @@ pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(house: 
         assert_eq!(ask(&lost).await, RefundAnswer::Settled);
         assert_eq!(known(&house, &paid).len(), tries + 1);
         house.simulator.refund_becomes(&id, tries, RefundStatus::Failed).expect("it is there");
-        // Nobody has seen that it failed: it is told, as often as it is asked, and no other is made.
+        // The failure is unacknowledged: each retry returns it, and no other refund is made.
         for _ in 0..2 {
             let RefundAnswer::Failed { refund, why } = ask(&lost).await else { panic!("it failed") };
             assert!(!lost.contains(&refund) && !why.is_empty(), "{refund}: {why}");

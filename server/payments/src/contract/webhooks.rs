@@ -1,4 +1,4 @@
-//! What a gateway tells us, and whether we believe it.
+//! Webhooks of a gateway and their verification.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -23,7 +23,7 @@ pub(super) async fn the_end_of_a_payment_is_told_and_believed(house: House) {
     house.press(&page, "card=another_amount&action=pay").await;
     let told = house.news(3).await.remove(2);
     assert_eq!((told.booking, told.kind), (open.booking, NewsKind::Succeeded { amount: money(2_499) }));
-    // The id it tells is good for asking as well.
+    // The id in the event can be used for status calls as well.
     let known = crate::Known { booking: open.booking, gateway_ref: told.gateway_ref };
     assert_eq!(house.status(&known).await, PaymentStatus::Succeeded { amount: money(2_499) });
 }
@@ -32,7 +32,7 @@ pub(super) async fn refunds_are_told(house: House) {
     let paid = house.charged(Some("paid")).await;
     house.gateway.refund(&paid, money(1_000), &refund_key(paid.booking, 0), &[]).await.expect("refunded");
     let kinds: Vec<NewsKind> = house.news(2).await.into_iter().map(|news| news.kind).collect();
-    // Stripe says which; in its own words the simulator has one payment and one refund.
+    // Stripe names the refund; in its own protocol the simulator has one payment and one refund.
     let number = (house.words == Words::Stripes).then_some(0);
     assert!(kinds.contains(&NewsKind::RefundSettled { number }), "{kinds:?}");
     let open = house.charged(None).await;

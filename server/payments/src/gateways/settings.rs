@@ -60,7 +60,7 @@ fn simulator_behind_https(settings: &PaymentSettings, public_url: &str) -> Optio
     (named(stripe::NAME) && !is_stripes).then(|| ("STRIPE_URL", why()))
 }
 
-/// What is wrong with the settings of gateways, and why: to be read after their names.
+/// Checks the settings of gateways. Returns each invalid setting with the reason, to be read after its name.
 #[must_use]
 pub fn wrong_settings(settings: &PaymentSettings, public_url: &str) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! Breakers, lines and the choice between gateways, with a gateway that does as it is told.
+//! Breakers, queues and the choice between gateways, with a scripted gateway.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use tokio::sync::Notify;
 use super::*;
 use crate::{PaymentStatus, RefundAnswer};
 
-/// How long anything may take before a test gives up on it.
+/// Deadline of each step of a test.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// What a gateway does when it is asked.
+/// The behaviour of the scripted gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
     Answers,
@@ -24,7 +24,7 @@ struct Scripted {
     name: &'static str,
     token: &'static str,
     mood: Mutex<Mood>,
-    /// What it was asked, in order.
+    /// The calls it got, in order.
     asked: Mutex<VecDeque<&'static str>>,
     hung: Notify,
 }
@@ -135,13 +135,13 @@ async fn the_first_is_chosen_until_it_fails_too_often_and_then_the_second() {
     assert_eq!(gateways.first_choice(), "second");
     assert!(gateways.available().is_ok());
     exhaust(&gateways, &second).await;
-    assert_eq!(gateways.first_choice(), "first", "somebody must be named");
-    let refused = gateways.available().expect_err("nobody takes money");
+    assert_eq!(gateways.first_choice(), "first", "there is always a first choice");
+    let refused = gateways.available().expect_err("no gateway accepts charges");
     assert_eq!(refused.code(), Code::GatewayUnavailable);
 }
 
 #[tokio::test]
-async fn a_gateway_that_rests_is_not_asked_for_money_and_comes_back_by_a_question_that_costs_nothing() {
+async fn an_open_gateway_gets_no_charges_and_closes_after_a_free_probe() {
     let (first, _, gateways) = both();
     exhaust(&gateways, &first).await;
     let charges = first.times("charge");
@@ -166,7 +166,7 @@ async fn a_gateway_that_rests_is_not_asked_for_money_and_comes_back_by_a_questio
 }
 
 #[tokio::test]
-async fn a_refusal_is_a_sign_of_life() {
+async fn a_refusal_counts_as_a_success_for_the_breaker() {
     let (_, _, gateways) = both();
     let guarded = gateways.named("first").expect("it is one of them");
     for _ in 0..2 * BREAKER.failures_to_open {
@@ -177,7 +177,7 @@ async fn a_refusal_is_a_sign_of_life() {
 }
 
 #[tokio::test]
-async fn lines_are_bounded_and_whoever_waits_in_vain_was_not_asked() {
+async fn the_queue_is_bounded_and_a_call_that_timed_out_in_it_was_not_sent() {
     let (first, _, gateways) = both();
     first.is(Mood::Hangs);
     let gateways = Arc::new(gateways);
@@ -195,7 +195,7 @@ async fn lines_are_bounded_and_whoever_waits_in_vain_was_not_asked() {
     // One more is not even let in to wait.
     let error = gateways.named("first").expect("there").charge(&charge()).await.expect_err("busy");
     assert!(matches!(error, GatewayError::NotTaken(_)), "{error}");
-    // Those who waited for a line in vain were not asked.
+    // Calls that timed out in the queue were not sent.
     let mut not_asked = 0;
     while not_asked < MAX_WAITING {
         let over = tokio::time::timeout(DEADLINE, calls.join_next()).await.expect("in time").expect("some are left");
@@ -214,13 +214,13 @@ fn a_booking_moves_to_an_open_gateway_it_has_not_left() {
 }
 
 #[test]
-fn a_token_goes_to_the_gateway_it_is_of() {
+fn a_token_goes_only_to_its_gateway() {
     let (_, _, gateways) = both();
     let told = |gateway, token: &str| gateways.token_for(gateway, Some(token.to_owned()));
     assert_eq!(told("first", "tok_paid").as_deref(), Some("tok_paid"));
     assert_eq!(told("second", "tok_paid"), None);
     assert_eq!(told("second", "pm_paid").as_deref(), Some("pm_paid"));
-    // Nobody's: the gateway that is asked says so itself.
+    // Unknown tokens: the called gateway refuses them itself.
     assert_eq!(told("second", "nonsense").as_deref(), Some("nonsense"));
     assert_eq!(gateways.token_for("first", None), None);
 }

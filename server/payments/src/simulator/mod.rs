@@ -68,7 +68,7 @@ struct Payment {
     failure: Option<String>,
 }
 
-/// What a token stands for.
+/// The instrument behind a token.
 #[derive(Deserialize)]
 struct Token {
     fingerprint: Option<String>,
@@ -238,7 +238,7 @@ impl Gateway for SimulatorGateway {
         match self.ask::<Payment>(self.request(Method::POST, &format!("{path}/void"))?).await {
             Ok(_) => Ok(VoidAnswer::Voided),
             Err(GatewayError::Refused { status: 409, code, .. }) if code == "already_charged" => {
-                // What was taken, not what was asked for a moment ago.
+                // The charged amount, not the one requested.
                 let charged: Payment = self.ask(self.request(Method::GET, &path)?).await?;
                 Ok(VoidAnswer::AlreadyCharged(Money::new(charged.amount_minor, charged.currency)))
             }

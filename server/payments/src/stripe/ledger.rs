@@ -1,4 +1,4 @@
-//! Stripe's ledger: charges of a window, then refunds of it, the newest first, each with its charge as it stands now.
+//! Stripe's ledger: the charges of a window, then its refunds, newest first, each with the current state of its charge.
 
 use domain::time::SECOND_MS;
 use reqwest::Method;

@@ -1,13 +1,13 @@
-//! Stripe as a [`Gateway`]: PaymentIntents for payment methods that are at hand, Checkout Sessions for its
-//! page. After <https://docs.stripe.com/api>; base address and keys come from the environment.
+//! Stripe as a [`Gateway`]: PaymentIntents for payment methods that the client already has, Checkout Sessions for its page.
+//! See <https://docs.stripe.com/api>; base address and keys come from the environment.
 //!
-//! How a payment is found again: by the id Stripe gave it (`pi_…`, `cs_…`) as soon as we have noted that,
-//! and before, by the booking's id in its metadata. Search lags behind by a minute, so finding nothing proves
-//! nothing; a void therefore *bars* the charge's idempotency key instead ([`StripeGateway::bar`]).
+//! A payment is found by its Stripe id (`pi_…`, `cs_…`) once that is recorded, and before by the booking's id in its metadata.
+//! Search lags by a minute, so an empty result proves nothing; a void therefore *bars* the charge's idempotency key instead
+//! ([`StripeGateway::bar`]).
 //!
-//! Stripe repeats a key's first answer for a day, whatever became of the payment since. So a repeated charge
-//! may answer with old news; what stands now, [`Gateway::status`] and webhooks say.
-
+//! Stripe repeats a key's first answer for a day, whatever happened to the payment since. So a repeated charge may return a
+//! stale status; [`Gateway::status`] and webhooks have the current one.
+/// Intents read in a search for one booking.
 mod ledger;
 mod objects;
 mod refunds;
@@ -43,11 +43,11 @@ const SESSION_OUTLIVES_BOOKING_MS: i64 = 31 * MINUTE_MS;
 const SEARCH_LIMIT: &str = "10";
 /// The type of the error for a key that was used for another request.
 const KEY_REUSED: &str = "idempotency_error";
-/// Metadata that every object of ours carries: the booking.
+/// Metadata key on all our objects: the booking.
 const BOOKING: &str = "booking";
-/// …a refund also the key it is asked under, which Stripe itself forgets.
+/// …on a refund also its idempotency key, which Stripe itself forgets.
 const REFUND: &str = "refund";
-/// …and how it is paid: [`BY_TOKEN`], [`ON_PAGE`] or [`BARRED`].
+/// …and the way of payment: [`BY_TOKEN`], [`ON_PAGE`] or [`BARRED`].
 const WAY: &str = "way";
 const BY_TOKEN: &str = "token";
 const ON_PAGE: &str = "page";
@@ -163,7 +163,7 @@ impl StripeGateway {
         there(self.ask(self.request(Method::GET, &path)?).await)
     }
 
-    /// The intent of a payment, as far as Stripe knows of it and lets us find it.
+    /// The intent of a payment, if Stripe has it and search finds it.
     async fn intent(&self, payment: &Known) -> Result<Option<Intent>, GatewayError> {
         match &payment.gateway_ref {
             Some(id) if is_session(id) => Ok(self.session(id).await?.and_then(Session::into_intent)),
@@ -211,10 +211,10 @@ impl StripeGateway {
         }
     }
 
-    /// Uses up the key of a charge that nobody can find: an intent of our own under it, called off at once.
-    /// From then on Stripe refuses the charge itself, however late it arrives. If the key is used up already,
-    /// the charge did arrive, and search will find it in a minute: until then we do not know. (A page whose
-    /// address we never learned needs no bar. Nobody can pay there.)
+    /// Uses up the idempotency key of a charge that cannot be found: creates an intent under it and cancels it at once. From
+    /// then on Stripe refuses the charge itself, however late it arrives. If the key is used already, the charge did arrive,
+    /// and search will find it in a minute: until then its status is unknown. (A page whose address was never recorded needs
+    /// no bar: it cannot be paid.)
     async fn bar(&self, booking: Uuid) -> Result<VoidAnswer, GatewayError> {
         let mut fields = vec![("amount", "100".to_owned()), ("currency", "eur".to_owned())];
         fields.extend(metadata(booking, BARRED));
@@ -250,7 +250,7 @@ fn is_session(id: &str) -> bool {
     id.starts_with("cs_")
 }
 
-/// What a payment that could not be called off has come to.
+/// The outcome of a payment that could not be cancelled.
 fn settled(status: &PaymentStatus) -> Result<VoidAnswer, GatewayError> {
     match status {
         PaymentStatus::Succeeded { amount } => Ok(VoidAnswer::AlreadyCharged(*amount)),

@@ -57,7 +57,7 @@ pub(super) struct Intent {
     latest_charge: Option<Expandable<LatestCharge>>,
 }
 
-/// An object by its id, or in full where we asked for that.
+/// An object by its id, or in full where it was expanded.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Expandable<T> {
@@ -88,7 +88,7 @@ impl Intent {
         self.metadata.get(BOOKING).map(String::as_str)
     }
 
-    /// How it is paid, as we noted it.
+    /// The way of payment that we recorded.
     pub(super) fn way(&self) -> Option<&str> {
         self.metadata.get(WAY).map(String::as_str)
     }
@@ -99,12 +99,12 @@ impl Intent {
         Some(error.code.clone().unwrap_or_else(|| error.kind.clone()))
     }
 
-    /// What was taken.
+    /// The amount charged.
     pub(super) fn received(&self) -> Result<Money, GatewayError> {
         money(self.amount_received, &self.currency)
     }
 
-    /// How it stands (<https://docs.stripe.com/payments/paymentintents/lifecycle>).
+    /// Its status (<https://docs.stripe.com/payments/paymentintents/lifecycle>).
     pub(super) fn status(&self) -> Result<PaymentStatus, GatewayError> {
         Ok(match self.status.as_str() {
             "succeeded" => PaymentStatus::Succeeded { amount: self.received()? },
@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// Its intent, where it was asked for.
+    /// Its intent, if it was expanded.
     pub(super) fn into_intent(self) -> Option<Intent> {
         match self.payment_intent {
             Some(Expandable::Full(intent)) => Some(*intent),
@@ -169,7 +169,7 @@ impl Session {
         }
     }
 
-    /// How the payment of this page stands. While the page is open its payer may try one card after another.
+    /// The status of the payment of this page. While the page is open its payer may try one card after another.
     pub(super) fn status(&self) -> Result<PaymentStatus, GatewayError> {
         match (self.status.as_deref(), self.payment_status.as_deref()) {
             (Some("open"), _) => Ok(PaymentStatus::Pending { pay_url: self.url.clone() }),
@@ -181,7 +181,7 @@ impl Session {
                 };
                 Ok(PaymentStatus::Succeeded { amount })
             }
-            // The bank is thinking, or has said no after the page was left.
+            // The bank is processing, or has declined after the page was left.
             (Some("complete"), _) => {
                 self.full_intent().map_or(Ok(PaymentStatus::Pending { pay_url: None }), Intent::status)
             }
@@ -219,7 +219,7 @@ pub(super) struct Refund {
 }
 
 impl Refund {
-    /// Whether the money is with us again, or still.
+    /// True if the money has returned to us, or never left.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.status.as_deref(), Some("failed" | "canceled"))
     }
@@ -289,7 +289,7 @@ pub(super) struct ErrorBody {
     pub(super) error: ErrorDetail,
 }
 
-/// What it says. `card_error` carries the intent it is about.
+/// The error. `card_error` contains its intent.
 #[derive(Debug, Deserialize)]
 pub(super) struct ErrorDetail {
     #[serde(rename = "type")]
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_of_an_intent_means_something_to_us() {
+    fn every_status_of_an_intent_is_mapped() {
         let declined = r#", "last_payment_error": {"type": "card_error", "code": "card_declined"}"#;
         let redirect =
             r#", "next_action": {"type": "redirect_to_url", "redirect_to_url": {"url": "https://bank/3ds"}}"#;

@@ -1,7 +1,7 @@
-//! Money that goes back through Stripe, once however often it is asked for.
+//! Refunds through Stripe, once per key.
 //!
-//! Stripe forgets a key after a day, and a person may have a refund tried again after weeks. So every refund carries the
-//! key it is asked under in its metadata, and before one is asked for those of its payment are looked through.
+//! Stripe forgets a key after a day, and a person may retry a refund after weeks. So every refund carries its key in its
+//! metadata, and before a refund is created those of its payment are searched.
 
 use domain::money::Money;
 use reqwest::Method;
@@ -10,14 +10,14 @@ use super::objects::{Intent, Refund, Refunds, minor_units};
 use super::{KEY_REUSED, REFUND, StripeGateway};
 use crate::gateway::{GatewayError, Known};
 
-/// Refunds of one payment that are looked through: more than a booking has seats, and an answer we still read.
+/// Refunds of one payment that are searched: more than a booking has seats, and within the size limit of an answer.
 const MAX_REFUNDS: usize = 50;
-/// The code for a charge of which nothing is left.
+/// The code for a charge that is fully refunded.
 const ALREADY_REFUNDED: &str = "charge_already_refunded";
 
 impl StripeGateway {
-    /// The refund of that key: the one there is, or a new one where there is none, or none but those that are `lost`. One that
-    /// failed and that nobody has seen yet is the answer.
+    /// The refund of that key: the existing one, or a new one if there is none, or only such that are `lost`. A failed one
+    /// that is not acknowledged is returned.
     pub(super) async fn send_back(
         &self,
         payment: &Known,
@@ -41,7 +41,7 @@ impl StripeGateway {
             ("metadata[refund]", key.to_owned()),
         ];
         match self.ask(self.post("v1/refunds", &asked_under, &fields)?).await {
-            // Somebody who asked at the same moment was faster: then it is there now.
+            // A concurrent call was faster: its refund exists now.
             Err(GatewayError::Refused { status, code, message }) if code == ALREADY_REFUNDED || code == KEY_REUSED => {
                 let (alive, _) = self.refunds_under(&intent.id, key).await?;
                 let refund = alive.ok_or(GatewayError::Refused { status, code, message })?;

@@ -1,6 +1,6 @@
 //! Stripe's webhooks: `Stripe-Signature` over the raw body, and the events we subscribe to.
 //!
-//! Events of objects without a booking of ours (another product on the same account) do not concern us.
+//! Events of objects without a booking of ours (another product on the same account) are ignored.
 
 use axum::http::HeaderMap;
 use domain::time::{SECOND_MS, Timestamp};
@@ -33,7 +33,7 @@ struct Data {
     object: Value,
 }
 
-/// What an event says: the booking as it is written there, Stripe's id of the payment, the news.
+/// An event's content: the booking id as text, Stripe's id of the payment, the news.
 type Said = Option<(String, Option<String>, NewsKind)>;
 
 pub(super) fn read(
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn our_own_bar_is_no_news() {
+    fn the_cancelled_intent_of_a_bar_is_ignored() {
         assert_eq!(kind("payment_intent.canceled", intent("canceled", "barred")), None);
         assert_eq!(kind("payment_intent.canceled", intent("canceled", "token")), Some(NewsKind::Voided));
     }
 
     #[test]
-    fn only_a_refund_that_arrived_is_settled_and_one_that_did_not_is_told() {
+    fn only_an_arrived_refund_is_settled_and_a_failed_one_is_reported() {
         let of = |status: &str, metadata: Value| json!({ "id": "re_1", "status": status, "metadata": metadata });
         let refund = |status: &str| of(status, json!({ "booking": BOOKING_ID }));
         assert_eq!(kind("refund.created", refund("pending")), None);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_others_and_other_events_do_not_concern_us() {
+    fn events_of_other_objects_or_types_are_ignored() {
         let foreign = json!({ "id": "pi_1", "status": "succeeded", "currency": "eur", "metadata": {} });
         assert_eq!(kind("payment_intent.succeeded", foreign), None);
         assert_eq!(kind("invoice.paid", json!({})), None);

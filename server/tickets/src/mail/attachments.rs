@@ -30,7 +30,7 @@ impl Attachments {
             all => code::group_qr_text(&all.iter().map(|ticket| ticket.code.as_str()).collect::<Vec<_>>(), holder),
         };
         let drawn = png::of_text(&text);
-        drawn.inspect_err(|cause| tracing::error!(%cause, "a code cannot be drawn for a mail")).ok()
+        drawn.inspect_err(|cause| tracing::error!(%cause, "draw a QR code for a mail failed")).ok()
     }
 
     /// The mail: its text and HTML, the picture inline, and the files attached. For a thread that may block.
@@ -52,7 +52,7 @@ impl Attachments {
                     mail = mail.singlepart(Attachment::new(format!("rowlock-{name}.pdf")).body(file, kind));
                 }
             }
-            Err(cause) => tracing::error!(%cause, "tickets cannot be attached to a mail"),
+            Err(cause) => tracing::error!(%cause, "write the ticket PDF for a mail failed"),
         }
         if let Some(kind) = kind("text/calendar; charset=utf-8; method=PUBLISH") {
             let file = calendar::file(&self.entry);

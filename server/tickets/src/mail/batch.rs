@@ -28,17 +28,17 @@ pub struct Letters {
 pub struct Composed {
     /// The booking.
     pub booking: Uuid,
-    /// For the server: to whom, and the mail as it is sent.
+    /// For the mail server: envelope and message.
     ready: Vec<(Envelope, Vec<u8>)>,
-    /// What became of the mails that are not for the server, or come after the last that is.
+    /// The result of the mails that go to the folder, or that follow the last one for the server.
     others: Result<(), MailError>,
     begin_by: Instant,
     until: Instant,
 }
 
 impl Mailer {
-    /// Composes letters, and puts them into the folder if that is where mails go. What became of each of them,
-    /// [`Mailer::send_composed`] says: one that cannot be composed or written hinders no other.
+    /// Composes mails, and writes them into the folder if that is configured. [`Mailer::send_composed`] returns the result of
+    /// each: a failure of one does not affect the others.
     ///
     /// # Errors
     /// [`MailError`], for all of them: the errand was lost, or lasted until one of them is not waited for any more.
@@ -53,7 +53,7 @@ impl Mailer {
         composed.map_err(not_delivered)
     }
 
-    /// Sends what was composed for the mail server, and says whether all mails of these letters went out.
+    /// Sends the composed mails to the mail server, and returns whether all mails of these letters were sent.
     ///
     /// # Errors
     /// [`MailError`], of the first mail that did not. One that is cut off may arrive nevertheless, as any other.
@@ -78,7 +78,7 @@ impl Mailer {
         let others = if Instant::now() >= begin_by {
             Err(MailError::TooLate)
         } else {
-            // A panic is a bug of ours in one mail; the errand goes on with the others.
+            // A panic is a defect in one mail; the other mails continue.
             let done = catch_unwind(AssertUnwindSafe(|| self.compose_in_order(&mails, &mut ready)));
             done.unwrap_or(Err(MailError::Panicked))
         };

@@ -1,6 +1,5 @@
-//! Mails of one kind on their way, a few side by side: a mail server that hangs keeps nobody waiting but those whose
-//! mails are on their way to it. Which mails are due, and what is noted of each, is the business of whose mails they
-//! are.
+//! A lane: sends mails of one kind, a few concurrently, so that a hanging mail server delays only the mails that are being
+//! sent. The owner of the mails defines which are due, and records the results.
 
 use std::time::Duration;
 
@@ -11,27 +10,27 @@ use tokio_util::sync::CancellationToken;
 
 use platform::background::woken;
 
-/// Looked at this often even if nobody says so: what was postponed, and what another replica left.
+/// Interval of the checks for due mails without a wake-up: postponed ones, and those that another replica left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Mails of a lane on their way at the same time. The next one is taken when one of them is done: none waits, taken,
-/// behind another until its lease is over.
+/// Mails of a lane that are sent concurrently. The next is leased when one is done: no leased mail waits behind another until
+/// its lease expires.
 const SIDE_BY_SIDE: usize = 8;
-/// Writing a mail and handing it over may take so long: a little more than the mailer itself gives a mail server.
+/// Deadline of composing and sending a mail: a little more than the mailer gives a mail server.
 pub const SEND_WITHIN: Duration = Duration::from_secs(25);
 const _: () = assert!(SEND_WITHIN.as_secs() > super::SEND_DEADLINE.as_secs(), "the mailer gives up first");
 /// A mail taken by a replica that died is free for another after this long, milliseconds: longer than sending it and
 /// noting that may take.
 pub const LEASE_MS: i64 = 45 * SECOND_MS;
-const _: () = assert!(LEASE_MS as u128 > SEND_WITHIN.as_millis(), "a mail on its way is nobody else's");
+const _: () = assert!(LEASE_MS as u128 > SEND_WITHIN.as_millis(), "a lease lasts longer than sending");
 
-/// Where mails of one kind go out.
+/// A lane of mails of one kind.
 #[derive(Debug)]
 pub struct MailLane<'a> {
-    /// What they are, for the log.
+    /// Their kind, for the log.
     pub what: &'static str,
     /// Ends it.
     pub stop: &'a CancellationToken,
-    /// Tells it that there is one.
+    /// Wakes the lane when a mail is due.
     pub wake: &'a Notify,
 }
 
@@ -59,7 +58,7 @@ impl MailLane<'_> {
             match take().await {
                 Ok(Some(mail)) => return Some(mail),
                 Ok(None) => {}
-                Err(cause) => tracing::warn!(%cause, "{} could not be looked at", self.what),
+                Err(cause) => tracing::warn!(%cause, "{} could not be read", self.what),
             }
             if !woken(self.stop, self.wake, LOOK_EVERY).await {
                 return None;
@@ -76,28 +75,28 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_more_than_eight_are_taken_while_none_is_done_and_all_are_when_they_are() {
+    async fn at_most_eight_are_leased_at_a_time_and_all_are_sent() {
         let (stop, wake, go_on) = (CancellationToken::new(), Notify::new(), CancellationToken::new());
         let (left, sent) = (Mutex::new((0..20).collect::<Vec<u32>>()), Mutex::new(0));
         let lane = MailLane { what: "mails of a test", stop: &stop, wake: &wake };
-        let take = || async { Ok(left.lock().expect("nobody panicked").pop()) };
+        let take = || async { Ok(left.lock().expect("not poisoned").pop()) };
         let send = |_: u32| async {
             go_on.cancelled().await;
-            let mut sent = sent.lock().expect("nobody panicked");
+            let mut sent = sent.lock().expect("not poisoned");
             *sent += 1;
             if *sent == 20 {
                 stop.cancel();
             }
         };
         let watch = async {
-            while left.lock().expect("nobody panicked").len() > 20 - SIDE_BY_SIDE {
+            while left.lock().expect("not poisoned").len() > 20 - SIDE_BY_SIDE {
                 tokio::task::yield_now().await;
             }
             tokio::task::yield_now().await;
-            assert_eq!(left.lock().expect("nobody panicked").len(), 20 - SIDE_BY_SIDE);
+            assert_eq!(left.lock().expect("not poisoned").len(), 20 - SIDE_BY_SIDE);
             go_on.cancel();
         };
         tokio::join!(lane.send_forever(take, send), watch);
-        assert_eq!(*sent.lock().expect("nobody panicked"), 20);
+        assert_eq!(*sent.lock().expect("not poisoned"), 20);
     }
 }

@@ -1,4 +1,4 @@
-//! What mails say, to whom, and what strangers' names cannot do to them.
+//! Content and recipients of mails, and hostile names in them.
 
 use super::words::Words;
 use super::*;
@@ -176,7 +176,7 @@ fn the_html_has_a_row_for_each_seat_and_one_button_or_a_link_a_ticket() {
     ];
     assert_eq!(as_html(&mail()), [before, &row("C7", ""), &row("C8", ""), &buyers.concat(), after].concat());
 
-    // Somebody has taken back a ticket while the mail was written.
+    // A ticket was revoked while the mail was written.
     let links = vec!["https://rowlock.example/tickets/A?a&b".to_owned()];
     let friends = TicketMail { addressee: Addressee::Holder { from: "Ana <3".to_owned(), links }, ..mail() };
     let link = r#"<td style="padding:4px 0 4px 16px"><a href="https://rowlock.example/tickets/A?a&amp;b">Open the ticket</a></td>"#;
@@ -238,7 +238,7 @@ fn a_name_from_right_to_left_or_in_pictures_reads_on_but_turns_nothing_around() 
 }
 
 #[test]
-fn addresses_that_cannot_be_one_are_refused_before_anything_is_sold() {
+fn an_invalid_address_is_refused_before_the_sale() {
     for good in ["ana@example.org", "a.b+tickets@sub.example.co.uk"] {
         assert!(is_address(good), "{good}");
     }

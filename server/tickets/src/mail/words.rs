@@ -17,10 +17,10 @@ const TEXT_BYTES: usize = 512;
 /// …and for them as HTML.
 const HTML_BYTES: usize = 2_048;
 
-/// The texts of a mail, each one line: cleaned once, said twice.
+/// The texts of a mail, each one line: cleaned once, used in text and HTML.
 pub(super) struct Words<'m> {
     addressee: &'m Addressee,
-    /// Name of whoever paid, where it is told.
+    /// Name of the payer, in a holder's mail.
     from: String,
     film: String,
     starts: String,
@@ -161,7 +161,7 @@ pub(super) fn as_html(words: &Words<'_>) -> String {
     html
 }
 
-/// Styles stand at the elements because mail programs drop everything else.
+/// Styles are inline because mail programs drop everything else.
 fn put_html(html: &mut String, words: &Words<'_>) -> fmt::Result {
     write!(
         html,

@@ -41,7 +41,7 @@ pub(super) fn hsl(hue: u16, saturation: f32, lightness: f32) -> Colour {
     Colour(part(0.0), part(8.0), part(4.0))
 }
 
-/// Where a line stands, and how.
+/// Position and style of a line.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub size: f32,

@@ -9,7 +9,7 @@ use crate::qr::{self, Drawing};
 
 /// Empty margin of the sheet, points.
 const MARGIN: f32 = 40.0;
-/// Where the first card begins.
+/// Top of the first card.
 const FIRST_CARD: f32 = 70.0;
 /// Height of a card, and from card to card.
 const HEIGHT: f32 = 226.0;
@@ -18,17 +18,17 @@ const STEP: f32 = 242.0;
 const BAND: f32 = 62.0;
 /// Width and height of the QR code.
 const CODE: f32 = 140.0;
-/// Between a card's border and what it says.
+/// Space between a card's border and its text.
 const PADDING: f32 = 18.0;
 
-/// Seats of a party named in one line of large letters; more of them stand in lines of small ones.
+/// Seats of a party listed in one line of large letters; more are listed in lines of small ones.
 const MOST_LARGE_SEATS: usize = 3;
 /// Height of the title: down to where the time begins, from above the base line of a title in one line.
 const TITLE_HEIGHT: f32 = 33.0;
 const TITLE_RISE: f32 = 23.0;
 /// Height of the seat: up to the next label.
 const SEAT_HEIGHT: f32 = 25.0;
-/// Height of what else is said: two lines of the smallest letters.
+/// Height of a fact: two lines of the smallest letters.
 const FACT_HEIGHT: f32 = 2.0 * SMALLEST * LEADING;
 /// Lines of a fact begin so far above its base line, parts of its size.
 const FACT_RISE: f32 = 0.9;
@@ -38,7 +38,7 @@ const SEAT_LINES: usize = 3;
 /// Height of each of them, points.
 const SEAT_LINE: f32 = 9.5;
 
-/// A card: what is large on it, what the small print says, and its code.
+/// A card: large text, small print and code.
 pub(super) struct Card {
     label: &'static str,
     /// In lines: several only of a party that no line could name.
@@ -47,7 +47,7 @@ pub(super) struct Card {
     code_in_letters: String,
     foot: String,
     drawing: Drawing,
-    /// Whether the code says the holder's whole name: a very long one is cut there, too.
+    /// True if the code contains the holder's whole name: a very long one is cut there, too.
     pub(super) names_holder: bool,
 }
 

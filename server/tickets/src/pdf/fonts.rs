@@ -1,4 +1,4 @@
-//! The fonts of tickets, one for each script, and the order in which they are asked for a character.
+//! The fonts of tickets, one for each script, in order of lookup.
 
 use std::sync::LazyLock;
 
@@ -77,7 +77,7 @@ impl Typeface {
     }
 }
 
-/// How heavy letters are.
+/// Font weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Regular,
@@ -100,7 +100,7 @@ impl Han {
     }
 }
 
-/// The fonts in the order they are asked for a character.
+/// The fonts in order of lookup.
 pub(super) fn typefaces(weight: Weight, han: Han) -> Vec<&'static Typeface> {
     let [regular, bold] = &*LATIN;
     let latin = match weight {

@@ -2,7 +2,7 @@
 //!
 //! Titles, zones and names come in any script. The fonts in `../fonts` cover those that are written today, shaped as each
 //! script needs; only the letters that are used go into the file. A character that no font has is drawn as a box with its
-//! code point, counted and logged, and the ticket says that the QR code carries the name in full where it does.
+//! code point, counted and logged, and the ticket states that the QR code has the full name if it has.
 
 mod canvas;
 mod card;
@@ -29,12 +29,12 @@ const AT_ONCE: usize = 2;
 
 static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Everything the file says.
+/// The content of the file.
 #[derive(Clone, Debug)]
 pub struct Sheet {
     /// Short name of the booking.
     pub reference: String,
-    /// Who sits there.
+    /// The seat-holder.
     pub holder: String,
     /// The film or concert.
     pub film: String,
@@ -82,7 +82,7 @@ pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
     // Never closed, so there is always a place to wait for; requests have a deadline of their own.
     let place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
     let work = move || {
-        // Work that began goes on when nobody waits for it any more: its place is free when it ends.
+        // The work continues when its caller is gone: its slot is freed when it ends.
         let _place = place;
         write(&sheet)
     };
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_said_to_carry_the_name_only_where_it_does() {
+    fn the_note_about_the_full_name_is_there_only_if_the_code_has_it() {
         let name_it = |holder: &str| -> Vec<bool> {
             card::cards(&sheet(holder, 2)).expect("they fit").iter().map(|card| card.names_holder).collect()
         };

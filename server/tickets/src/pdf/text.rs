@@ -152,7 +152,7 @@ fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> Run {
     let mut starts: Vec<usize> = shaped.glyph_infos().iter().map(|info| info.cluster as usize).collect();
     starts.sort_unstable();
     starts.dedup();
-    // The letters a glyph stands for, so that the file can be searched and read aloud.
+    // The letters of a glyph, so that the file can be searched and read aloud.
     let letters = |start: usize| -> Range<usize> {
         let next = starts.iter().copied().find(|other| *other > start);
         start..next.unwrap_or(text.len())

@@ -111,7 +111,7 @@ fn pieces(part: Part, letters: Letters) -> Vec<Part> {
     divided(&part.text, |before, after| !is_joined(before, after)).into_iter().map(of).collect()
 }
 
-/// The text divided where `is_end` says so of two neighbours.
+/// The text split where `is_end` is true of two neighbours.
 fn divided(text: &str, is_end: impl Fn(char, char) -> bool) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut before) = (0, None);
@@ -178,7 +178,7 @@ fn is_ideographic(letter: char) -> bool {
         | '\u{FF00}'..='\u{FFEF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// The parts in as few lines of at most `width` as possible. A part wider than that has a line of its own.
+/// The parts in as few lines of at most `width` as possible. A wider part has its own line.
 fn wrapped(parts: &[Part], width: f32) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut taken = 0.0;
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_gets_smaller_then_has_more_lines_and_then_is_cut() {
+    fn a_long_text_shrinks_then_wraps_and_then_is_cut() {
         let short = fit("Ana", BOLD, 20.0, BAND);
         assert!((short.size - 20.0).abs() < f32::EPSILON && short.lines.len() == 1 && short.is_complete);
         let smaller = fit("A title of some length, a little smaller than others", BOLD, 20.0, BAND);

@@ -1,4 +1,4 @@
-//! What goes wrong with one mail of many, and a mail server that falls silent.
+//! Failures of one mail of many, and a mail server that stops answering.
 
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn to_nobody() -> TicketMail {
     TicketMail { to_email: "nobody".to_owned(), ..mail() }
 }
 
-/// What became of the letters, in their order.
+/// The results of the letters, in their order.
 async fn send_all(mailer: &Mailer, letters: Vec<Letters>) -> Vec<(Uuid, Result<(), MailError>)> {
     let mut outcomes = Vec::new();
     for composed in mailer.compose(letters).await.expect("the errand is done") {
@@ -52,7 +52,7 @@ fn mails_in(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_mail_that_cannot_be_composed_or_written_hinders_no_other() {
+async fn a_mail_that_fails_does_not_affect_the_others() {
     let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", platform::ids::new_id()));
     let file = |number: u128| format!("{}.eml", Uuid::from_u128(number));
     // Where the mail of the third should be, something is that no file can be put over.
@@ -94,7 +94,7 @@ async fn a_mail_that_cannot_be_composed_or_written_hinders_no_other() {
 }
 
 #[tokio::test]
-async fn what_is_no_longer_fresh_is_not_begun() {
+async fn a_batch_past_its_deadline_is_not_started() {
     let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", platform::ids::new_id()));
     let mailer = Mailer::into_folder(from(), &folder);
     let stale = Letters { begin_by: Instant::now(), ..letters(1, vec![mail()]) };
@@ -111,12 +111,12 @@ async fn what_is_no_longer_fresh_is_not_begun() {
     assert!(matches!(sent, Err(MailError::TooLate)), "composed in time, but sent too late: {sent:?}");
 }
 
-/// What a mail server tells of its connections.
+/// An event at the mail server.
 #[derive(Debug, PartialEq, Eq)]
 enum Heard {
-    /// A mail, whole: to whom.
+    /// A whole mail: its recipient.
     Mail(String),
-    /// It says nothing more, in the middle of a mail…
+    /// It stops answering, in the middle of a mail…
     FellSilent,
     /// …and the connection was closed then…
     WasLeft,
@@ -141,7 +141,7 @@ async fn open_post() -> (String, UnboundedReceiver<Heard>) {
 }
 
 async fn serve(client: TcpStream, falls_silent: bool, telling: UnboundedSender<Heard>) -> std::io::Result<()> {
-    // Nobody listening any more is fine.
+    // The test may have ended.
     let tell = |what| drop(telling.send(what));
     let mut client = BufReader::new(client);
     client.write_all(b"220 post.test\r\n").await?;
@@ -187,7 +187,7 @@ fn by_smtp(url: &str) -> Mailer {
 }
 
 #[tokio::test]
-async fn the_connection_of_a_mail_that_is_cut_off_serves_no_other() {
+async fn the_connection_of_a_cancelled_mail_is_not_reused() {
     let (url, mut heard) = open_post().await;
     let (mailer, cut_off) = (by_smtp(&url), mail());
     tokio::select! {
@@ -197,7 +197,7 @@ async fn the_connection_of_a_mail_that_is_cut_off_serves_no_other() {
     // Cut off in the middle of a command. The next ones are none the worse for it.
     let outcomes = send_all(&mailer, vec![letters(1, vec![mail(), to_friend()])]).await;
     assert!(matches!(outcomes[..], [(_, Ok(()))]), "{outcomes:?}");
-    // Connections that somebody kept would be ended with it, by a word.
+    // Pooled connections would be closed here, with a QUIT.
     drop(mailer);
     let mut told = [heard.recv().await, heard.recv().await, heard.recv().await].map(|what| what.expect("it is told"));
     told.sort_by_key(|what| *what == Heard::WasLeft);
@@ -206,7 +206,7 @@ async fn the_connection_of_a_mail_that_is_cut_off_serves_no_other() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_waited_for_as_long_as_there_is_time() {
+async fn a_silent_server_is_waited_for_until_the_deadline() {
     let (url, _heard) = open_post().await;
     let mailer = by_smtp(&url);
     let mut composed = mailer.compose(vec![letters(1, vec![mail()])]).await.expect("the errand is done");
