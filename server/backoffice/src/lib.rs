@@ -8,12 +8,15 @@
 //! - [`reports`]: sales, occupancy, funnel and takings, as JSON, CSV and a page.
 //! - [`webhooks`]: notifies other systems of events: endpoints, deliveries, replays.
 //!
-//! Dependencies: this crate may use `selling` and every crate below it, through [`BackofficeState`]. It changes
-//! bookings, payments and seat maps only through the functions of `selling` and `seats`, and it records every action of
-//! staff with `identity::audit`. No crate but the server binary depends on it.
+//! Dependencies: this crate may use every server crate except the binary `rowlock`, which alone depends on it. It
+//! changes bookings and payments through `selling::bookings`, and seat maps through the lock store of `seats`. The
+//! exception is [`relocation`], whose SQL renumbers the seats, tickets and claims of a moved show. [`organiser`] and
+//! the demo loader alone write theatres, screens, layouts, films and shows. Each action of staff is recorded with
+//! `identity::audit`.
 //!
 //! To add an endpoint: write the handler in the module's `endpoints`, the rule beside it, and the query in its `sql`;
-//! then add the route to the module's `routes`. To add a setting of webhooks: [`WebhookSettings`].
+//! then add the route to the module's `routes`. To add a setting of webhooks: [`WebhookSettings`]. To add a report
+//! table: `reports::tables`.
 
 pub mod box_office;
 pub mod door;

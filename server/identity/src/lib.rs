@@ -7,14 +7,14 @@
 //! - [`api_keys`]: keys with which other systems read a theatre's data. Table `api_keys`.
 //! - [`audit`]: the actor, action, time and reason of each action of staff. Table `audit_list`.
 //!
-//! Dependencies: this crate may use `catalogue`, `tickets` and the crates below them. The crates above it use
+//! Dependencies: this crate may use `platform`, `http`, `tickets` and `catalogue`. The crates that depend on it use
 //! [`Visitor`], [`accounts::Staff`] and [`api_keys::Caller`] as extractors, and insert audit entries in their own
 //! transactions. It reads bookings for [`api_keys`] and never writes them; `selling` knows which bookings an account
 //! owns.
 //!
 //! To add an endpoint: write the handler in the module's `endpoints`, the rule beside it, and the query in its `sql`.
-//! To add a role: `domain::roles`. To add an audited action in a theatre: its name in [`domain::api::accounts::THEATRE_ACTS`],
-//! and its text on the audit page.
+//! To add a role: `domain::roles`. To add an audited action in a theatre: its name in
+//! `domain::api::accounts::THEATRE_ACTS`, and its text on the audit page (`app/src/staff/pages/team.rs`).
 
 pub mod accounts;
 pub mod api_keys;

@@ -50,7 +50,7 @@ pub(super) async fn take(
     let show = find::show_here(state, counter, show).await?;
     let seats = house_seats::known_seats(&show, &request.seats, MAX_SEATS_PER_HOLD)?;
     let name = name_of(&request.name)?;
-    let length_ms = length(&show, request.minutes, now)?;
+    let length_ms = duration_ms(&show, request.minutes, now)?;
     catalogue::sales_open(&show, now)?;
     if state.waiting.has(show.id) {
         return Err(Problem::new(Code::WaitingListFirst, "Others wait for seats of this show: they come first."));
@@ -65,14 +65,14 @@ pub(super) async fn take(
     }
     // The row lock serialises concurrent requests, so that each counts the other's hold.
     sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR NO KEY UPDATE").bind(show.id).execute(&mut *tx).await?;
-    if open_of(&mut tx, show.id, now).await?.len() as i64 >= MAX_CALLERS {
+    if open_holds(&mut tx, show.id, now).await?.len() as i64 >= MAX_CALLERS {
         return Err(Problem::new(
             Code::WrongState,
             "Seats are held for as many callers as may be. Let some of them go.",
         ));
     }
     let until = now.plus_ms(length_ms);
-    let row = HoldRow { hold_id: hold, name: name.to_owned(), seats: numbers(&seats), until: to_utc(until) };
+    let row = HoldRow { hold_id: hold, name: name.to_owned(), seats: to_sql_numbers(&seats), until: to_utc(until) };
     insert(&mut tx, counter, &show, &owner, &row, now).await?;
     let words = format!("{} for {name}, until {}.", labels(&show, &seats), show.local_time(until));
     let act = Act::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
@@ -89,13 +89,13 @@ pub(super) async fn take(
         Ok(mut granted) => granted.pop(),
         Err(cause) => {
             // The answer may be lost although the lock was granted: without a row no request could release these seats.
-            let _ends_by_itself = state.locks.release(show.id, hold, &owner).await;
+            let _expires_anyway = state.locks.release(show.id, hold, &owner).await;
             return Err(cause.into());
         }
     };
     granted.ok_or_else(|| Problem::internal(&"an attempt without an answer"))?.map_err(|why| refused(&show, &why))?;
     if let Err(cause) = tx.commit().await {
-        let _ends_by_itself = state.locks.release(show.id, hold, &owner).await;
+        let _expires_anyway = state.locks.release(show.id, hold, &owner).await;
         return Err(cause.into());
     }
     Ok(answer)
@@ -113,7 +113,7 @@ fn name_of(text: &str) -> Result<&str, Problem> {
 }
 
 /// Duration of the hold, milliseconds: as requested, but not beyond the end of sales.
-fn length(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem> {
+fn duration_ms(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem> {
     if !MINUTES.contains(&minutes) {
         let detail = format!("Seats are held for {} to {} minutes.", MINUTES.start(), MINUTES.end());
         return Err(Problem::new(Code::Malformed, detail));
@@ -132,7 +132,7 @@ pub(super) async fn list(
     show: Uuid,
 ) -> Result<Vec<CallerHoldView>, Problem> {
     let show = find::show_here(state, counter, show).await?;
-    let rows = open_of(&mut *state.pg.acquire().await?, show.id, state.clock.now()).await?;
+    let rows = open_holds(&mut *state.pg.acquire().await?, show.id, state.clock.now()).await?;
     Ok(rows.iter().map(|row| view(&show, row)).collect())
 }
 
@@ -205,7 +205,7 @@ pub(super) async fn owner_of(
 }
 
 /// Marks a caller's hold as sold; does nothing for any other hold.
-pub(super) async fn note_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn mark_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE caller_holds SET ended_as = 'sold' WHERE hold_id = $1 AND ended_as IS NULL")
         .bind(hold)
         .execute(tx)
@@ -257,7 +257,7 @@ struct HoldRow {
     until: DateTime<Utc>,
 }
 
-async fn open_of(connection: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<Vec<HoldRow>, sqlx::Error> {
+async fn open_holds(connection: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<Vec<HoldRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT hold_id, name, seats, until FROM caller_holds
          WHERE show_id = $1 AND ended_as IS NULL AND until > $2 ORDER BY name, hold_id",
@@ -294,7 +294,7 @@ async fn insert(
     Ok(())
 }
 
-fn numbers(seats: &[SeatIndex]) -> Vec<i32> {
+fn to_sql_numbers(seats: &[SeatIndex]) -> Vec<i32> {
     seats.iter().map(|seat| seat.cast_signed()).collect()
 }
 

@@ -22,7 +22,7 @@ use selling::bookings::{self, CounterSale, Exchanged, Given, Unsold};
 use selling::outbox;
 
 /// An exchange, validated, with its approval.
-struct Wish<'a> {
+struct ExchangeOrder<'a> {
     /// The booking that ends.
     given: Given,
     /// The show of the new seats.
@@ -80,12 +80,12 @@ async fn exchange_once(
     let reason = reason_of(&request.reason)?;
     let show = find::show_here(state, counter, request.show).await?;
     catalogue::sales_open(&show, now)?;
-    let manager = who_stands(state, counter, &found, request).await?;
+    let manager = require_approval(state, counter, &found, request).await?;
     let owner = &counter.staff.session.owner;
     let held = bookings::close_hold(state, &show, owner, request.hold).await?;
     let given = Given { booking, told_minor: request.from_total_minor };
-    let wish = Wish { given, show: &show, held: &held, told_minor: request.total_minor, reason, manager };
-    let exchanged = commit(state, counter, &wish, intent).await;
+    let order = ExchangeOrder { given, show: &show, held: &held, told_minor: request.total_minor, reason, manager };
+    let exchanged = commit(state, counter, &order, intent).await;
     if exchanged.is_err() {
         bookings::open_hold_again(state, &show, owner, &held).await;
     }
@@ -93,7 +93,7 @@ async fn exchange_once(
 }
 
 /// Checks the PIN of the manager who approves a refund; `None` when nothing is refunded.
-async fn who_stands(
+async fn require_approval(
     state: &BackofficeState,
     counter: Counter<'_>,
     found: &CounterBooking,
@@ -113,11 +113,11 @@ async fn who_stands(
 async fn commit(
     state: &BackofficeState,
     counter: Counter<'_>,
-    wish: &Wish<'_>,
+    order: &ExchangeOrder<'_>,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.clock.now();
-    let Wish { given, show, held, told_minor, reason, manager } = *wish;
+    let ExchangeOrder { given, show, held, told_minor, reason, manager } = *order;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
@@ -132,8 +132,8 @@ async fn commit(
             return Err(lost.correct_map(state, show).await);
         }
     };
-    write_difference(&mut tx, counter, till.as_ref(), &exchanged, reason, now).await?;
-    write_act(&mut tx, counter, &exchanged, wish, now).await?;
+    record_difference(&mut tx, counter, till.as_ref(), &exchanged, reason, now).await?;
+    record_exchange(&mut tx, counter, &exchanged, order, now).await?;
     let found = bookings::find_by_id(&mut tx, exchanged.sold.booking).await?;
     let found = found.ok_or_else(|| Problem::internal(&"an exchange without a booking"))?;
     // The difference is part of this answer only; the booking does not store it.
@@ -147,7 +147,7 @@ async fn commit(
 
 /// Adds the difference of a booking paid at the counter to the till's ledger, also when it is zero. A refund in cash
 /// needs that much cash in the till.
-async fn write_difference(
+async fn record_difference(
     tx: &mut PgConnection,
     counter: Counter<'_>,
     till: Option<&sql::TillRecord>,
@@ -162,7 +162,7 @@ async fn write_difference(
         return Err(Problem::new(Code::WrongState, "Your till is in another currency than this booking."));
     }
     if means == Means::Cash && difference.minor < 0 {
-        tills::has_cash(&ledger::one(tx, till).await?, -difference.minor)?;
+        tills::require_cash(&ledger::one(tx, till).await?, -difference.minor)?;
     }
     let line = NewLine {
         till: till.id,
@@ -177,19 +177,19 @@ async fn write_difference(
     Ok(())
 }
 
-async fn write_act(
+async fn record_exchange(
     tx: &mut PgConnection,
     counter: Counter<'_>,
     exchanged: &Exchanged,
-    wish: &Wish<'_>,
+    order: &ExchangeOrder<'_>,
     now: Timestamp,
 ) -> Result<(), Problem> {
     let Exchanged { sold, from, difference, .. } = exchanged;
-    let by = match wish.manager.filter(|_| difference.minor < 0) {
+    let by = match order.manager.filter(|_| difference.minor < 0) {
         Some(manager) => format!(", by the PIN of {}", audit::account(manager)),
         None => String::new(),
     };
-    let words = format!("For {}, difference {difference}{by}: {}", sold.reference, wish.reason);
+    let words = format!("For {}, difference {difference}{by}: {}", sold.reference, order.reason);
     let act = Act::by(counter.account(), "exchanged", format!("booking {from}"), &words).at(counter.theatre);
     audit::record(tx, &act, now).await?;
     Ok(())

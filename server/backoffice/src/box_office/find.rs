@@ -22,13 +22,13 @@ use selling::bookings::{self, CounterFound};
 /// Minimum and maximum length of a searched name or address, characters.
 pub const ASKED_CHARS: (usize, usize) = (2, 100);
 /// Age of the oldest shows that are searched: two months, milliseconds.
-const BACK_MS: i64 = 60 * 24 * 60 * MINUTE_MS;
+const MAX_SHOW_AGE_MS: i64 = 60 * 24 * 60 * MINUTE_MS;
 /// Maximum number of shows whose bookings are searched.
 const MAX_SHOWS: i64 = 10_000;
 /// The timeout bounds the load of a search: sales use the same tables.
 const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = '3s'";
 
-fn nothing() -> Problem {
+fn booking_not_found() -> Problem {
     Problem::not_found("booking")
 }
 
@@ -62,17 +62,17 @@ pub async fn by_id(state: &BackofficeState, counter: Counter<'_>, booking: Uuid)
 pub async fn by_person(
     state: &BackofficeState,
     counter: Counter<'_>,
-    asked: &str,
+    term: &str,
 ) -> Result<Vec<FoundBooking>, Problem> {
     let now = state.clock.now();
     let (least, most) = ASKED_CHARS;
-    let asked = one_line(asked, most).filter(|asked| asked.chars().count() >= least);
-    let asked = asked.ok_or_else(|| {
+    let term = one_line(term, most).filter(|term| term.chars().count() >= least);
+    let term = term.ok_or_else(|| {
         Problem::new(Code::Malformed, format!("Name {least} to {most} characters of a name or an e-mail address."))
     })?;
     let mut tx = state.pg.begin_with(BEGIN).await?;
-    let shows = shows_since(&mut tx, counter.theatre, to_utc(now.plus_ms(-BACK_MS))).await?;
-    let found = bookings::of_person(&mut tx, &shows, &containing(asked), MAX_FOUND as i64).await?;
+    let shows = shows_since(&mut tx, counter.theatre, to_utc(now.plus_ms(-MAX_SHOW_AGE_MS))).await?;
+    let found = bookings::of_person(&mut tx, &shows, &containing(term), MAX_FOUND as i64).await?;
     let shown: Vec<&str> = found.iter().map(|one| one.reference.as_str()).collect();
     let words = if shown.is_empty() { "None found".to_owned() } else { shown.join(", ") };
     let subject = format!("theatre {}", counter.theatre);
@@ -81,13 +81,13 @@ pub async fn by_person(
     tx.commit().await?;
     let ids: Vec<Uuid> = found.iter().map(|one| one.id).collect();
     let summaries = bookings::summaries(state, &ids).await?;
-    let told = found.into_iter().zip(summaries).map(|(one, booking)| FoundBooking {
+    let views = found.into_iter().zip(summaries).map(|(one, booking)| FoundBooking {
         booking,
         holder: Some(one.holder).filter(|holder| !holder.is_empty() && *holder != one.name),
         name: one.name,
         email: one.email,
     });
-    Ok(told.collect())
+    Ok(views.collect())
 }
 
 /// Returns the shows of a theatre that started at `since` or later.
@@ -108,9 +108,9 @@ async fn view(
     counter: Counter<'_>,
     found: Option<CounterFound>,
 ) -> Result<CounterBooking, Problem> {
-    let found = found.ok_or_else(nothing)?;
+    let found = found.ok_or_else(booking_not_found)?;
     let show = show_here(state, counter, found.show).await.map_err(|problem| match problem.code() {
-        Code::NotFound => nothing(),
+        Code::NotFound => booking_not_found(),
         _ => problem,
     })?;
     let mut connection = state.pg.acquire().await?;
@@ -135,7 +135,7 @@ pub(super) async fn show_of(
     counter: Counter<'_>,
     booking: Uuid,
 ) -> Result<Arc<Show>, Problem> {
-    let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?.ok_or_else(nothing)?;
+    let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?.ok_or_else(booking_not_found)?;
     show_here(state, counter, found.show).await
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn take(
     request: &GuestSeats,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let was_lifted = intent.replay(&state.pg, state.clock.now()).await?.is_some();
+    let was_released = intent.replay(&state.pg, state.clock.now()).await?.is_some();
     let show = find::show_here(state, counter, show).await?;
     let seats = known_seats(&show, &request.seats, MAX_SEATS_PER_HOLD)?;
     let reason = reason_of(&request.reason)?;
@@ -47,23 +47,23 @@ pub(super) async fn take(
     let id = ids::derived_id(&["guest", &owner, &show.id.to_string(), intent.key()]);
     let asked = Asked { id, digest: intent.digest() };
     let attempt = Attempt { asked, owner, lot: Lot::of_seats(seats), takes_kept: true };
-    if !was_lifted {
-        may_hold(state, &show, &attempt).await?;
-        lift(state, counter, &show, (&attempt.lot.seats, reason), intent).await?;
+    if !was_released {
+        check_hold(state, &show, &attempt).await?;
+        release_from_house(state, counter, &show, (&attempt.lot.seats, reason), intent).await?;
     }
     match hold(state, &show, &attempt).await {
         Ok(held) => {
-            if !was_lifted {
+            if !was_released {
                 state.hold_tally.granted(show.id);
             }
             Answer::json(StatusCode::CREATED, &holds::view(&show, &held, None))
         }
-        Err(refused) => Err(lifted_in_vain(state, &show, &attempt.lot.seats, refused).await),
+        Err(refused) => Err(explain_failed_hold(state, &show, &attempt.lot.seats, refused).await),
     }
 }
 
 /// Checks the conditions of the hold before the seats are released from the house.
-async fn may_hold(state: &BackofficeState, show: &Show, attempt: &Attempt) -> Result<(), Problem> {
+async fn check_hold(state: &BackofficeState, show: &Show, attempt: &Attempt) -> Result<(), Problem> {
     catalogue::on_sale(show, state.clock.now())?;
     if attempt.lot.seats.len() > show.per_person {
         return Err(holds::refused(show, &Refusal::Limit(show.per_person as u32)));
@@ -77,7 +77,7 @@ async fn may_hold(state: &BackofficeState, show: &Show, attempt: &Attempt) -> Re
 
 /// Releases these seats from the house in Postgres; all or none. The map still shows them as kept, so no other request
 /// can take them yet.
-async fn lift(
+async fn release_from_house(
     state: &BackofficeState,
     counter: Counter<'_>,
     show: &Show,
@@ -113,10 +113,10 @@ async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &Attempt) -> R
     let mut tx = state.pg.begin().await?;
     let (kept_again, _) = kept_among(&mut tx, show.id, &attempt.lot.seats).await?;
     let attempt = Attempt { takes_kept: kept_again.is_empty(), ..attempt.clone() };
-    let told = state.locks.lock(show.id, holds::terms(state, show), std::slice::from_ref(&attempt)).await;
+    let outcome = state.locks.lock(show.id, holds::terms(state, show), std::slice::from_ref(&attempt)).await;
     // The transaction wrote nothing: it only held the row lock.
     let _ends_either_way = tx.rollback().await;
-    let answer = told?.pop().ok_or_else(|| Problem::internal(&"an attempt without an answer"))?;
+    let answer = outcome?.pop().ok_or_else(|| Problem::internal(&"an attempt without an answer"))?;
     answer.map_err(|refusal| match refusal {
         Refusal::Taken(_) if !kept_again.is_empty() => {
             let detail = format!("{}: kept by the house again since.", labels(show, &kept_again));
@@ -127,10 +127,10 @@ async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &Attempt) -> R
 }
 
 /// Corrects the map and adds the state of the seats to the problem.
-async fn lifted_in_vain(state: &BackofficeState, show: &Show, seats: &[SeatIndex], refused: Problem) -> Problem {
+async fn explain_failed_hold(state: &BackofficeState, show: &Show, seats: &[SeatIndex], refused: Problem) -> Problem {
     if let Err(problem) = follow(state, show.id, seats).await {
         let why = problem.detail();
-        tracing::warn!(why, show = %show.id, "the map of {} may show house seats as they are not", show.id);
+        tracing::warn!(why, show = %show.id, "correcting the house seats of {} on the map failed", show.id);
         return refused
             .saying("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
     }

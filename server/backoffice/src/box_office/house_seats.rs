@@ -71,7 +71,7 @@ pub(super) async fn keep(
         && let Err(problem) = follow(state, show.id, &seats).await
     {
         let why = problem.detail();
-        tracing::warn!(why, show = %show.id, "the map of {} may show house seats as they are not", show.id);
+        tracing::warn!(why, show = %show.id, "correcting the house seats of {} on the map failed", show.id);
     }
     done.map(|()| answer)
 }
@@ -104,12 +104,12 @@ pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) ->
         if those.is_empty() {
             continue;
         }
-        let told = state.locks.block(show, &those, is_kept).await?;
-        if let Err(Refusal::Taken(taken)) = told {
+        let outcome = state.locks.block(show, &those, is_kept).await?;
+        if let Err(Refusal::Taken(taken)) = outcome {
             // The call is all or none: retry without the seats that are held or sold, which the house does not keep.
             those.retain(|seat| taken.iter().all(|(other, _)| other != seat));
             if !those.is_empty() {
-                let _as_good_as_it_gets = state.locks.block(show, &those, is_kept).await?;
+                let _best_effort = state.locks.block(show, &those, is_kept).await?;
             }
         }
     }

@@ -30,7 +30,7 @@ pub(super) async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> Resu
     let mut view = one(tx, till).await?;
     let currency = view.float.currency;
     let rows = sql::lines(tx, till.id, MAX_LINES).await?;
-    view.rows = rows.into_iter().map(|row| told(row, currency)).collect::<Result<_, _>>()?;
+    view.rows = rows.into_iter().map(|row| row_view(row, currency)).collect::<Result<_, _>>()?;
     Ok(view)
 }
 
@@ -76,7 +76,7 @@ fn means_of(text: &str) -> Result<Means, Problem> {
     Means::parse(text).ok_or_else(|| corrupt("till_rows.means", text))
 }
 
-fn told(row: LineRow, currency: Currency) -> Result<TillRow, Problem> {
+fn row_view(row: LineRow, currency: Currency) -> Result<TillRow, Problem> {
     Ok(TillRow {
         number: row.number.cast_unsigned(),
         kind: entry_of(&row.kind)?,

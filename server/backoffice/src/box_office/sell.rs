@@ -117,7 +117,7 @@ async fn commit(
         reason,
     };
     sql::insert_line(&mut tx, &line, now).await?;
-    caller_holds::note_sold(&mut tx, request.hold).await?;
+    caller_holds::mark_sold(&mut tx, request.hold).await?;
     let subject = format!("booking {}", sold.reference);
     let act = if request.means == Means::Free { "given_away" } else { "sold" };
     let words = format!("{}: {reason}", sold.total);

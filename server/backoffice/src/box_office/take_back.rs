@@ -31,7 +31,7 @@ pub async fn refund(
     request: &RefundRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    perform(state, counter, booking, Way::Refund(request), &request.reason, intent).await
+    perform(state, counter, booking, ReturnKind::Refund(request), &request.reason, intent).await
 }
 
 /// Undoes a recent sale of the caller, out of the same till.
@@ -46,7 +46,7 @@ pub async fn undo(
     request: &Reason,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    perform(state, counter, booking, Way::Undo, &request.reason, intent).await
+    perform(state, counter, booking, ReturnKind::Undo, &request.reason, intent).await
 }
 
 /// Pays out the waiting refund of a booking whose show was called off.
@@ -60,12 +60,12 @@ pub async fn pay_out(
     request: &Reason,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    perform(state, counter, booking, Way::PayOut, &request.reason, intent).await
+    perform(state, counter, booking, ReturnKind::PayOut, &request.reason, intent).await
 }
 
 /// The kind of a refund.
 #[derive(Clone, Copy)]
-enum Way<'a> {
+enum ReturnKind<'a> {
     Refund(&'a RefundRequest),
     Undo,
     PayOut,
@@ -75,7 +75,7 @@ async fn perform(
     state: &BackofficeState,
     counter: Counter<'_>,
     booking: Uuid,
-    way: Way<'_>,
+    kind: ReturnKind<'_>,
     reason: &str,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
@@ -85,7 +85,7 @@ async fn perform(
     }
     find::show_of(state, counter, booking).await?;
     let reason = reason_of(reason)?;
-    if let Way::Refund(request) = way {
+    if let ReturnKind::Refund(request) = kind {
         accounts::check_pin(state, counter.staff, counter.theatre, request.manager, &request.pin).await?;
     }
     let mut tx = state.pg.begin().await?;
@@ -93,22 +93,24 @@ async fn perform(
         return Ok(answer);
     }
     let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
-    let back = match way {
-        Way::Refund(request) => bookings::take_back(&mut tx, booking, request.seats.as_deref(), reason, now).await?,
-        Way::Undo => undo_own(&mut tx, counter, till.as_ref(), booking, reason, now).await?,
-        Way::PayOut => bookings::pay_out(&mut tx, booking, now).await?,
+    let back = match kind {
+        ReturnKind::Refund(request) => {
+            bookings::take_back(&mut tx, booking, request.seats.as_deref(), reason, now).await?
+        }
+        ReturnKind::Undo => undo_own(&mut tx, counter, till.as_ref(), booking, reason, now).await?,
+        ReturnKind::PayOut => bookings::pay_out(&mut tx, booking, now).await?,
     };
     pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
     let found = bookings::find_by_id(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     // The show was loaded before this transaction began and is cached.
     let show = state.catalogue.known_show(found.show).await?;
     let view = found.view(&mut tx, &show).await?;
-    let (act, words) = match way {
-        Way::Refund(request) => {
+    let (act, words) = match kind {
+        ReturnKind::Refund(request) => {
             ("refunded", format!("{}, by the PIN of {}: {reason}", back.amount, audit::account(request.manager)))
         }
-        Way::Undo => ("sale_undone", format!("{}: {reason}", back.amount)),
-        Way::PayOut => ("paid_out", format!("{}: {reason}", back.amount)),
+        ReturnKind::Undo => ("sale_undone", format!("{}: {reason}", back.amount)),
+        ReturnKind::PayOut => ("paid_out", format!("{}: {reason}", back.amount)),
     };
     let subject = format!("booking {}", view.reference);
     audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
@@ -164,7 +166,7 @@ async fn pay(
         return Err(Problem::new(Code::WrongState, "Your till is in another currency than this booking."));
     }
     if means == Means::Cash {
-        tills::has_cash(&ledger::one(tx, till).await?, back.amount.minor)?;
+        tills::require_cash(&ledger::one(tx, till).await?, back.amount.minor)?;
     }
     let line = NewLine {
         till: till.id,

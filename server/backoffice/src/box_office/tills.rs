@@ -31,7 +31,7 @@ fn subject(till: &TillRecord) -> String {
 }
 
 /// Validates a counted sum.
-fn counted(minor: i64) -> Result<i64, Problem> {
+fn check_counted(minor: i64) -> Result<i64, Problem> {
     if can_be_counted(minor) {
         Ok(minor)
     } else {
@@ -62,7 +62,7 @@ pub async fn open(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.clock.now();
-    let float = counted(request.float_minor)?;
+    let float = check_counted(request.float_minor)?;
     let currency = counter.currency(state).await?;
     let (id, account) = (ids::new_id(), counter.account());
     let mut tx = state.pg.begin().await?;
@@ -106,7 +106,7 @@ pub async fn drop_cash(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.clock.now();
-    let amount = counted(request.amount_minor)?;
+    let amount = check_counted(request.amount_minor)?;
     let reason = reason_of(&request.reason)?;
     if amount == 0 {
         return Err(Problem::new(Code::Malformed, "Nothing is no drop."));
@@ -117,7 +117,7 @@ pub async fn drop_cash(
     }
     let till = lock(&mut tx, counter).await?;
     let before = ledger::one(&mut tx, &till).await?;
-    has_cash(&before, amount)?;
+    require_cash(&before, amount)?;
     let line = NewLine {
         till: till.id,
         entry: Entry::Drop,
@@ -136,7 +136,7 @@ pub async fn drop_cash(
 }
 
 /// Fails when the till holds less cash than `amount`, minor units.
-pub(super) fn has_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
+pub(super) fn require_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
     if till.expected.minor >= amount {
         return Ok(());
     }
@@ -155,7 +155,7 @@ pub async fn cash_up(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.clock.now();
-    let counted = counted(request.counted_minor)?;
+    let counted = check_counted(request.counted_minor)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
@@ -192,7 +192,7 @@ pub async fn cash_up_for(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.clock.now();
-    let counted = counted(request.counted_minor)?;
+    let counted = check_counted(request.counted_minor)?;
     let reason = reason_of(&request.reason)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{list, now, scan, settle, show_at, undo};
+use super::{list, scan, settle, show_at, status, undo};
 use crate::BackofficeState;
 use crate::door::WORKERS;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
@@ -39,7 +39,7 @@ async fn shows(
     ApiPath(theatre): ApiPath<String>,
 ) -> ApiResult<Json<Vec<DoorShow>>> {
     staff.at(&theatre, WORKERS)?;
-    now::shows(&state, &theatre).await.map(Json)
+    status::shows(&state, &theatre).await.map(Json)
 }
 
 /// The state of the door of a show: the number of admissions, and the conflicts. For the box office.
@@ -53,13 +53,13 @@ async fn standing(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
 ) -> ApiResult<Json<DoorView>> {
     let show = show_at(&state, &staff, &theatre, show).await?;
-    now::standing(&state, &show).await.map(Json)
+    status::standing(&state, &show).await.map(Json)
 }
 
 /// Scan a ticket and admit its holder. The key is the scan's id, a UUID that the device makes. For the box office.
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/scans", tag = "door", request_body = ScanRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = Uuid, Header)),
-    responses((status = 200, body = ScanAnswer, description = "Also when nobody comes in: each ticket says why"),
+    responses((status = 200, body = ScanAnswer, description = "Also without an admission: each ticket has its outcome"),
         NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, key_malformed"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
@@ -99,7 +99,7 @@ async fn listed(
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/settlements", tag = "door",
     request_body = SettleRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = Settlement, description = "Also when somebody was let in twice: a `conflict`"),
+    responses((status = 200, body = Settlement, description = "Also with duplicate admissions: each is a `conflict`"),
         NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, list_invalid, key_missing"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),

@@ -4,8 +4,8 @@ use domain::api::door::{DoorList, UsedTicket};
 use domain::door::digest;
 use uuid::Uuid;
 
-use super::scan::open_door;
-use super::seal::{About, seal};
+use super::scan::require_open_door;
+use super::seal::{ListScope, seal};
 use super::sql::tickets;
 use crate::BackofficeState;
 use catalogue::Show;
@@ -18,7 +18,7 @@ const MAX_LISTED: i64 = 100_000;
 /// Builds the current list of the show.
 pub(super) async fn list(state: &BackofficeState, show: &Show, device: Uuid) -> Result<DoorList, Problem> {
     let now = state.clock.now();
-    open_door(show, now)?;
+    require_open_door(show, now)?;
     let rows = tickets::of_show(&state.pg, show.id, MAX_LISTED + 1).await?;
     if rows.len() as i64 > MAX_LISTED {
         let detail = "The show has more tickets than a device can keep. Its door needs a network.";
@@ -35,8 +35,8 @@ pub(super) async fn list(state: &BackofficeState, show: &Show, device: Uuid) -> 
             (false, ..) => not_valid.push(digest),
         }
     }
-    let about = About { theatre: &show.theatre_id, show: show.id };
+    let scope = ListScope { theatre: &show.theatre_id, show: show.id };
     let digests = open.iter().chain(used.iter().map(|ticket| &ticket.digest)).chain(&not_valid).map(String::as_str);
-    let seal = seal(about, device, now, digests, &state.token_secrets);
+    let seal = seal(scope, device, now, digests, &state.token_secrets);
     Ok(DoorList { seal, made_at: show.local_iso(now), open, used, not_valid })
 }

@@ -9,18 +9,18 @@
 //! The module reads tickets, bookings and shows (`sql/tickets.rs`) and never writes them. Elsewhere: the signature of a
 //! code (`tickets`) and roles (`accounts`). The box office and managers may use the door.
 
-mod books;
 mod endpoints;
 mod list;
-mod now;
 mod scan;
 mod seal;
 mod settle;
 mod sql;
+mod status;
+mod ticket_lookup;
 mod undo;
 
 pub use endpoints::routes;
-pub use now::{shows, standing};
+pub use status::{shows, standing};
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub async fn show_at(state: &BackofficeState, staff: &Staff, theatre: &str, show
 }
 
 /// Validates the name of a device.
-fn named(device: &DoorDevice) -> Result<&str, Problem> {
+fn check_device_name(device: &DoorDevice) -> Result<&str, Problem> {
     domain::door::device_name(&device.name).ok_or_else(|| {
         let detail = format!("A device has a name of one line, up to {} characters.", domain::door::MAX_DEVICE_CHARS);
         Problem::new(Code::Malformed, detail)

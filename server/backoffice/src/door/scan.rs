@@ -7,10 +7,10 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::books::{self, Books, Finding};
-use super::named;
-use super::sql::admissions::{self, Admission, Entrance};
-use super::sql::records::{self, Looker};
+use super::check_device_name;
+use super::sql::admissions::{self, Admission, NewAdmission};
+use super::sql::records::{self, Scanner};
+use super::ticket_lookup::{self, Finding, TicketLookup};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::Problem;
@@ -19,7 +19,7 @@ use identity::accounts::Staff;
 use platform::ids;
 
 /// Maximum attempts at a ticket whose admission is concurrently undone and made again.
-const MAX_LOOKS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 /// Checks the tickets of a scan and admits the valid ones. The scan's id is the intent's key.
 pub(super) async fn scan(
@@ -33,11 +33,11 @@ pub(super) async fn scan(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    let scan = id_of(intent)?;
-    let device = named(&request.device)?;
+    let scan = parse_scan_id(intent)?;
+    let device = check_device_name(&request.device)?;
     let codes = door::read(&request.text).map_err(|why| Problem::new(http::Code::Malformed, why.to_string()))?;
-    open_door(show, now)?;
-    let looker = Looker { device: request.device.id, account: staff.session.account, offline: false };
+    require_open_door(show, now)?;
+    let scanner = Scanner { device: request.device.id, account: staff.session.account, offline: false };
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
@@ -46,18 +46,18 @@ pub(super) async fn scan(
     let mut sorted: Vec<&Code> = codes.iter().collect();
     sorted.sort_unstable();
     let texts: Vec<String> = sorted.iter().map(ToString::to_string).collect();
-    let books = Books::open(&mut tx, &show.theatre_id, &texts).await?;
+    let lookup = TicketLookup::open(&mut tx, &show.theatre_id, &texts).await?;
     let mut tickets: Vec<(&Code, TicketAnswer)> = Vec::with_capacity(codes.len());
     for code in sorted {
-        let entrance = Entrance {
+        let new_admission = NewAdmission {
             code: code.as_str(),
             theatre: &show.theatre_id,
             show: show.id,
             device,
             let_in: LetIn { at: now, scan },
         };
-        let answer = look(state, &mut tx, &books, code, show, &entrance, now).await?;
-        records::note(&mut tx, looker, &entrance, answer.outcome, now).await?;
+        let answer = check_ticket(state, &mut tx, &lookup, code, show, &new_admission, now).await?;
+        records::record_scan(&mut tx, scanner, &new_admission, answer.outcome, now).await?;
         tickets.push((code, answer));
     }
     let place = |code: &Code| codes.iter().position(|other| other == code);
@@ -67,31 +67,33 @@ pub(super) async fn scan(
     intent.commit(tx, answer, now).await
 }
 
-async fn look(
+async fn check_ticket(
     state: &BackofficeState,
     tx: &mut PgConnection,
-    books: &Books,
+    lookup: &TicketLookup,
     code: &Code,
     show: &Show,
-    entrance: &Entrance<'_>,
+    new_admission: &NewAdmission<'_>,
     now: Timestamp,
 ) -> Result<TicketAnswer, Problem> {
-    let finding = books.finding(code, show.id);
-    let seat = books.seat(code);
+    let finding = lookup.finding(code, show.id);
+    let seat = lookup.seat(code);
     if finding != Finding::Good {
-        let mut answer = books::plain(code, finding.outcome(), seat);
-        books::explain(state, &mut answer, &finding).await?;
+        let mut answer = ticket_lookup::bare_answer(code, finding.outcome(), seat);
+        ticket_lookup::explain(state, &mut answer, &finding).await?;
         return Ok(answer);
     }
-    Ok(match admit(tx, entrance, now).await? {
-        None => books::plain(code, Outcome::Admitted, seat),
+    Ok(match admit(tx, new_admission, now).await? {
+        None => ticket_lookup::bare_answer(code, Outcome::Admitted, seat),
         // A retry of a scan whose answer was lost and whose key has expired.
-        Some(stands) if stands.let_in().scan == entrance.let_in.scan => books::plain(code, Outcome::Admitted, seat),
-        Some(stands) => TicketAnswer {
-            used_at: Some(show.local_iso(stands.let_in().at)),
-            used_by: Some(stands.let_in().scan),
-            used_where: Some(stands.device),
-            ..books::plain(code, Outcome::AlreadyUsed, seat)
+        Some(current) if current.let_in().scan == new_admission.let_in.scan => {
+            ticket_lookup::bare_answer(code, Outcome::Admitted, seat)
+        }
+        Some(current) => TicketAnswer {
+            used_at: Some(show.local_iso(current.let_in().at)),
+            used_by: Some(current.let_in().scan),
+            used_where: Some(current.device),
+            ..ticket_lookup::bare_answer(code, Outcome::AlreadyUsed, seat)
         },
     })
 }
@@ -99,22 +101,22 @@ async fn look(
 /// Admits a ticket; otherwise returns its active admission, locked.
 pub(super) async fn admit(
     tx: &mut PgConnection,
-    entrance: &Entrance<'_>,
+    new_admission: &NewAdmission<'_>,
     now: Timestamp,
 ) -> Result<Option<Admission>, Problem> {
-    for _ in 0..MAX_LOOKS {
-        if admissions::admit(tx, ids::new_id(), entrance, now).await? {
+    for _ in 0..MAX_ATTEMPTS {
+        if admissions::admit(tx, ids::new_id(), new_admission, now).await? {
             return Ok(None);
         }
-        if let Some(stands) = admissions::standing(tx, entrance.code).await? {
-            return Ok(Some(stands));
+        if let Some(current) = admissions::current(tx, new_admission.code).await? {
+            return Ok(Some(current));
         }
     }
     Err(Problem::new(http::Code::Overloaded, "Others are busy with this very ticket. Please scan it again."))
 }
 
 /// Parses the scan's id from the idempotency key.
-fn id_of(intent: &Intent) -> Result<Uuid, Problem> {
+fn parse_scan_id(intent: &Intent) -> Result<Uuid, Problem> {
     Uuid::parse_str(intent.key()).map_err(|_| {
         Problem::new(
             http::Code::KeyMalformed,
@@ -124,7 +126,7 @@ fn id_of(intent: &Intent) -> Result<Uuid, Problem> {
 }
 
 /// Fails long before and long after a show.
-pub(super) fn open_door(show: &Show, now: Timestamp) -> Result<(), Problem> {
+pub(super) fn require_open_door(show: &Show, now: Timestamp) -> Result<(), Problem> {
     if door::is_open(show.starts_at, now) {
         return Ok(());
     }

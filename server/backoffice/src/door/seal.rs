@@ -14,14 +14,14 @@ const PURPOSE: &[u8] = b"rowlock door list 1\n";
 
 /// The scope of a list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About<'a> {
+pub(super) struct ListScope<'a> {
     pub(super) theatre: &'a str,
     pub(super) show: Uuid,
 }
 
 /// Seals a list of these digests with the first secret.
 pub(super) fn seal<'a>(
-    about: About<'_>,
+    scope: ListScope<'_>,
     device: Uuid,
     now: Timestamp,
     digests: impl Iterator<Item = &'a str>,
@@ -40,7 +40,7 @@ pub(super) fn seal<'a>(
         signature: String::new(),
     };
     let secret = secrets.first().map(String::as_bytes).unwrap_or_default();
-    seal.signature = hex::encode(mac(about, &seal, secret).finalize().into_bytes());
+    seal.signature = hex::encode(mac(scope, &seal, secret).finalize().into_bytes());
     seal
 }
 
@@ -49,9 +49,14 @@ pub(super) fn seal<'a>(
 ///
 /// # Errors
 /// 400 `list_invalid`.
-pub(super) fn check(about: About<'_>, device: Uuid, seal: &ListSeal, secrets: &[String]) -> Result<Timestamp, Problem> {
+pub(super) fn check(
+    scope: ListScope<'_>,
+    device: Uuid,
+    seal: &ListSeal,
+    secrets: &[String],
+) -> Result<Timestamp, Problem> {
     let claimed = hex::decode(&seal.signature).unwrap_or_default();
-    let is_ours = |secret: &String| mac(about, seal, secret.as_bytes()).verify_slice(&claimed).is_ok();
+    let is_ours = |secret: &String| mac(scope, seal, secret.as_bytes()).verify_slice(&claimed).is_ok();
     if seal.device == device && secrets.iter().any(is_ours) {
         return Ok(Timestamp(seal.made_at_ms));
     }
@@ -59,17 +64,17 @@ pub(super) fn check(about: About<'_>, device: Uuid, seal: &ListSeal, secrets: &[
     Err(Problem::new(Code::ListInvalid, detail))
 }
 
-fn mac(about: About<'_>, seal: &ListSeal, secret: &[u8]) -> Hmac<Sha256> {
+fn mac(scope: ListScope<'_>, seal: &ListSeal, secret: &[u8]) -> Hmac<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("any length is a key");
     mac.update(PURPOSE);
     // All fields have a fixed length, except the theatre, which comes last, and the content, which has a length prefix.
-    mac.update(about.show.as_bytes());
+    mac.update(scope.show.as_bytes());
     mac.update(seal.device.as_bytes());
     mac.update(&seal.made_at_ms.to_be_bytes());
     mac.update(&seal.expires_at_ms.to_be_bytes());
     mac.update(&(seal.content.len() as u64).to_be_bytes());
     mac.update(seal.content.as_bytes());
-    mac.update(about.theatre.as_bytes());
+    mac.update(scope.theatre.as_bytes());
     mac
 }
 
@@ -78,22 +83,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seal_is_good_for_its_device_its_show_and_as_it_was_made() {
+    fn a_seal_verifies_only_for_its_device_show_and_content() {
         let secrets = ["a secret of this test; thirty-two bytes or more".to_owned()];
         let (show, device, now) = (Uuid::from_u128(1), Uuid::from_u128(2), Timestamp(1_000));
-        let about = About { theatre: "aurora", show };
-        let seal = seal(about, device, now, ["aa", "bb"].into_iter(), &secrets);
-        let judge = |about, device, seal: &ListSeal, secrets: &[String]| {
-            check(about, device, seal, secrets).map_err(|problem| problem.code())
+        let scope = ListScope { theatre: "aurora", show };
+        let seal = seal(scope, device, now, ["aa", "bb"].into_iter(), &secrets);
+        let judge = |scope, device, seal: &ListSeal, secrets: &[String]| {
+            check(scope, device, seal, secrets).map_err(|problem| problem.code())
         };
-        assert_eq!(judge(about, device, &seal, &secrets), Ok(now));
+        assert_eq!(judge(scope, device, &seal, &secrets), Ok(now));
         let newer = ["another secret, that is the first one now".to_owned(), secrets[0].clone()];
-        assert_eq!(judge(about, device, &seal, &newer), Ok(now), "while a secret is being replaced");
+        assert_eq!(judge(scope, device, &seal, &newer), Ok(now), "while a secret is being replaced");
         let refused = Err(Code::ListInvalid);
-        assert_eq!(judge(about, device, &seal, &newer[..1]), refused);
-        assert_eq!(judge(about, show, &seal, &secrets), refused);
-        assert_eq!(judge(About { theatre: "rialto", ..about }, device, &seal, &secrets), refused);
-        assert_eq!(judge(About { show: device, ..about }, device, &seal, &secrets), refused);
+        assert_eq!(judge(scope, device, &seal, &newer[..1]), refused);
+        assert_eq!(judge(scope, show, &seal, &secrets), refused);
+        assert_eq!(judge(ListScope { theatre: "rialto", ..scope }, device, &seal, &secrets), refused);
+        assert_eq!(judge(ListScope { show: device, ..scope }, device, &seal, &secrets), refused);
         for other in [
             ListSeal { made_at_ms: 0, ..seal.clone() },
             ListSeal { expires_at_ms: i64::MAX, ..seal.clone() },
@@ -101,7 +106,7 @@ mod tests {
             ListSeal { signature: "no hex".to_owned(), ..seal.clone() },
             ListSeal { signature: String::new(), ..seal.clone() },
         ] {
-            assert_eq!(judge(about, device, &other, &secrets), refused, "{other:?}");
+            assert_eq!(judge(scope, device, &other, &secrets), refused, "{other:?}");
         }
     }
 }

@@ -11,12 +11,12 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::books::{self, Books, Finding};
-use super::named;
+use super::check_device_name;
 use super::scan::admit;
-use super::seal::{self, About};
-use super::sql::admissions::{self, Entrance};
-use super::sql::records::{self, Looker, entrance_of};
+use super::seal::{self, ListScope};
+use super::sql::admissions::{self, NewAdmission};
+use super::sql::records::{self, Scanner, recorded_admission};
+use super::ticket_lookup::{self, Finding, TicketLookup};
 use crate::{BackofficeState, door};
 use catalogue::Show;
 use http::Problem;
@@ -25,7 +25,7 @@ use identity::accounts::Staff;
 use identity::audit::{self, Entry};
 
 /// A scanned code and the time of its scan.
-struct Piece {
+struct ScannedCode {
     code: Code,
     let_in: LetIn,
 }
@@ -42,29 +42,29 @@ pub(super) async fn settle(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    let device = named(&request.device)?;
-    let about = About { theatre: &show.theatre_id, show: show.id };
-    let made_at = seal::check(about, request.device.id, &request.seal, &state.token_secrets)?;
-    let pieces = pieces(request, now, made_at)?;
-    let settling = Settling { state, staff, show, device, device_id: request.device.id, now };
+    let device = check_device_name(&request.device)?;
+    let scope = ListScope { theatre: &show.theatre_id, show: show.id };
+    let made_at = seal::check(scope, request.device.id, &request.seal, &state.token_secrets)?;
+    let scanned_codes = scanned_codes(request, now, made_at)?;
+    let settling = SettlementRun { state, staff, show, device, device_id: request.device.id, now };
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let came_to = settling.settle_all(&mut tx, &pieces).await?;
-    let scans = request.scans.iter().map(|scan| answer_of(scan, &came_to)).collect();
+    let answers = settling.settle_all(&mut tx, &scanned_codes).await?;
+    let scans = request.scans.iter().map(|scan| answer_of(scan, &answers)).collect();
     let answer = Answer::json(StatusCode::OK, &Settlement { scans })?;
     intent.commit(tx, answer, now).await
 }
 
 /// Returns the codes of all scans in settling order: by code, so that concurrent calls lock tickets in the same order,
 /// then by time of the scan.
-fn pieces(request: &SettleRequest, now: Timestamp, made_at: Timestamp) -> Result<Vec<Piece>, Problem> {
+fn scanned_codes(request: &SettleRequest, now: Timestamp, made_at: Timestamp) -> Result<Vec<ScannedCode>, Problem> {
     let malformed = |detail: &str| Problem::new(http::Code::Malformed, detail);
     if request.scans.is_empty() || request.scans.len() > MAX_SETTLED_SCANS {
         return Err(malformed(&format!("A call settles 1 to {MAX_SETTLED_SCANS} scans.")));
     }
-    let mut pieces = Vec::new();
+    let mut scanned_codes = Vec::new();
     for scan in &request.scans {
         if scan.codes.is_empty() || scan.codes.len() > MAX_SEATS_PER_HOLD {
             return Err(malformed(&format!("A scan has 1 to {MAX_SEATS_PER_HOLD} codes.")));
@@ -72,24 +72,24 @@ fn pieces(request: &SettleRequest, now: Timestamp, made_at: Timestamp) -> Result
         let at = placed(Timestamp(scan.at_ms), Timestamp(request.sent_at_ms), now, made_at);
         for text in &scan.codes {
             let code = Code::parse(text).ok_or_else(|| malformed("A code is 26 digits of a ticket."))?;
-            pieces.push(Piece { code, let_in: LetIn { at, scan: scan.scan } });
+            scanned_codes.push(ScannedCode { code, let_in: LetIn { at, scan: scan.scan } });
         }
     }
-    pieces.sort_unstable_by(|one, other| (&one.code, one.let_in).cmp(&(&other.code, other.let_in)));
-    Ok(pieces)
+    scanned_codes.sort_unstable_by(|one, other| (&one.code, one.let_in).cmp(&(&other.code, other.let_in)));
+    Ok(scanned_codes)
 }
 
 /// Answers by scan and code.
-type CameTo = HashMap<(Uuid, String), TicketAnswer>;
+type AnswersByCode = HashMap<(Uuid, String), TicketAnswer>;
 
-fn answer_of(scan: &QueuedScan, came_to: &CameTo) -> ScanAnswer {
+fn answer_of(scan: &QueuedScan, answers: &AnswersByCode) -> ScanAnswer {
     let ticket =
-        |text: &String| Code::parse(text).and_then(|code| came_to.get(&(scan.scan, code.to_string())).cloned());
+        |text: &String| Code::parse(text).and_then(|code| answers.get(&(scan.scan, code.to_string())).cloned());
     ScanAnswer { scan: scan.scan, tickets: scan.codes.iter().filter_map(ticket).collect() }
 }
 
 /// The context of a settlement.
-struct Settling<'a> {
+struct SettlementRun<'a> {
     state: &'a BackofficeState,
     staff: &'a Staff,
     show: &'a Show,
@@ -98,73 +98,73 @@ struct Settling<'a> {
     now: Timestamp,
 }
 
-impl Settling<'_> {
-    async fn settle_all(&self, tx: &mut PgConnection, pieces: &[Piece]) -> Result<CameTo, Problem> {
-        let scans: Vec<Uuid> = pieces.iter().map(|piece| piece.let_in.scan).collect();
-        let codes: Vec<String> = pieces.iter().map(|piece| piece.code.to_string()).collect();
-        let known = records::known(tx, &self.show.theatre_id, &scans).await?;
-        let books = Books::open(tx, &self.show.theatre_id, &codes).await?;
-        let looker = Looker { device: self.device_id, account: self.staff.session.account, offline: true };
-        let mut came_to = CameTo::new();
-        for piece in pieces {
-            let key = (piece.let_in.scan, piece.code.to_string());
+impl SettlementRun<'_> {
+    async fn settle_all(&self, tx: &mut PgConnection, scanned_codes: &[ScannedCode]) -> Result<AnswersByCode, Problem> {
+        let scans: Vec<Uuid> = scanned_codes.iter().map(|scanned| scanned.let_in.scan).collect();
+        let codes: Vec<String> = scanned_codes.iter().map(|scanned| scanned.code.to_string()).collect();
+        let known = records::recorded_outcomes(tx, &self.show.theatre_id, &scans).await?;
+        let lookup = TicketLookup::open(tx, &self.show.theatre_id, &codes).await?;
+        let scanner = Scanner { device: self.device_id, account: self.staff.session.account, offline: true };
+        let mut answers = AnswersByCode::new();
+        for scanned in scanned_codes {
+            let key = (scanned.let_in.scan, scanned.code.to_string());
             let answer = if let Some(outcome) = known.get(&key) {
-                books::plain(&piece.code, *outcome, books.seat(&piece.code))
+                ticket_lookup::bare_answer(&scanned.code, *outcome, lookup.seat(&scanned.code))
             } else {
-                let entrance = Entrance {
-                    code: piece.code.as_str(),
+                let new_admission = NewAdmission {
+                    code: scanned.code.as_str(),
                     theatre: &self.show.theatre_id,
                     show: self.show.id,
                     device: self.device,
-                    let_in: piece.let_in,
+                    let_in: scanned.let_in,
                 };
-                let answer = self.one(tx, &books, &piece.code, &entrance).await?;
-                records::note(tx, looker, &entrance, answer.outcome, self.now).await?;
+                let answer = self.settle_one(tx, &lookup, &scanned.code, &new_admission).await?;
+                records::record_scan(tx, scanner, &new_admission, answer.outcome, self.now).await?;
                 answer
             };
-            came_to.insert(key, answer);
+            answers.insert(key, answer);
         }
-        Ok(came_to)
+        Ok(answers)
     }
 
     /// Settles one scanned code: an admission or a conflict.
-    async fn one(
+    async fn settle_one(
         &self,
         tx: &mut PgConnection,
-        books: &Books,
+        lookup: &TicketLookup,
         code: &Code,
-        entrance: &Entrance<'_>,
+        new_admission: &NewAdmission<'_>,
     ) -> Result<TicketAnswer, Problem> {
-        let finding = books.finding(code, self.show.id);
-        let seat = books.seat(code);
+        let finding = lookup.finding(code, self.show.id);
+        let seat = lookup.seat(code);
         if finding != Finding::Good {
-            records::report(tx, entrance, seat, finding.outcome(), self.now).await?;
-            let why = format!("Let in at {}: {}.", self.when(entrance), words(&finding));
-            self.tell_manager(tx, code, &why).await?;
-            let mut answer = books::plain(code, Outcome::Conflict, seat);
-            books::explain(self.state, &mut answer, &finding).await?;
+            records::report(tx, new_admission, seat, finding.outcome(), self.now).await?;
+            let why = format!("Let in at {}: {}.", self.when(new_admission), describe(&finding));
+            self.record_conflict(tx, code, &why).await?;
+            let mut answer = ticket_lookup::bare_answer(code, Outcome::Conflict, seat);
+            ticket_lookup::explain(self.state, &mut answer, &finding).await?;
             return Ok(answer);
         }
-        let admitted = books::plain(code, Outcome::Admitted, seat);
-        let Some(stands) = admit(tx, entrance, self.now).await? else { return Ok(admitted) };
-        let stood = entrance_of(&stands, entrance);
-        Ok(match rule(Some(stands.let_in()), entrance.let_in) {
+        let admitted = ticket_lookup::bare_answer(code, Outcome::Admitted, seat);
+        let Some(current) = admit(tx, new_admission, self.now).await? else { return Ok(admitted) };
+        let recorded = recorded_admission(&current, new_admission);
+        Ok(match rule(Some(current.let_in()), new_admission.let_in) {
             Settled::Admission | Settled::Known => admitted,
             Settled::Earlier { .. } => {
-                if !admissions::take_over(tx, &stands, entrance).await? {
-                    // It is locked: nobody else can have.
+                if !admissions::take_over(tx, &current, new_admission).await? {
+                    // Unreachable: the row is locked, so no other transaction can have replaced it.
                     return Err(Problem::internal(&"an admission moved while it was locked"));
                 }
-                self.report_second(tx, code, entrance, &stood, seat).await?;
+                self.report_second(tx, code, new_admission, &recorded, seat).await?;
                 admitted
             }
             Settled::TooMany { .. } => {
-                self.report_second(tx, code, &stood, entrance, seat).await?;
+                self.report_second(tx, code, &recorded, new_admission, seat).await?;
                 TicketAnswer {
-                    used_at: Some(self.show.local_iso(stood.let_in.at)),
-                    used_where: Some(stood.device.to_owned()),
-                    used_by: Some(stood.let_in.scan),
-                    ..books::plain(code, Outcome::Conflict, seat)
+                    used_at: Some(self.show.local_iso(recorded.let_in.at)),
+                    used_where: Some(recorded.device.to_owned()),
+                    used_by: Some(recorded.let_in.scan),
+                    ..ticket_lookup::bare_answer(code, Outcome::Conflict, seat)
                 }
             }
         })
@@ -174,22 +174,22 @@ impl Settling<'_> {
         &self,
         tx: &mut PgConnection,
         code: &Code,
-        first: &Entrance<'_>,
-        second: &Entrance<'_>,
+        first: &NewAdmission<'_>,
+        second: &NewAdmission<'_>,
         seat: Option<&str>,
     ) -> Result<(), Problem> {
         records::report_second(tx, first, second, seat, self.now).await?;
         let why = format!("Let in twice with one ticket: at {} and at {}.", self.when(first), self.when(second));
-        self.tell_manager(tx, code, &why).await
+        self.record_conflict(tx, code, &why).await
     }
 
-    fn when(&self, entrance: &Entrance<'_>) -> String {
-        format!("{} ({})", self.show.local(entrance.let_in.at), entrance.device)
+    fn when(&self, new_admission: &NewAdmission<'_>) -> String {
+        format!("{} ({})", self.show.local(new_admission.let_in.at), new_admission.device)
     }
 
     /// Records a conflict in the audit list, which managers read.
-    async fn tell_manager(&self, tx: &mut PgConnection, code: &Code, why: &str) -> Result<(), Problem> {
-        let subject = format!("ticket …{} of show {}", books::ends_of(code.as_str()), self.show.id);
+    async fn record_conflict(&self, tx: &mut PgConnection, code: &Code, why: &str) -> Result<(), Problem> {
+        let subject = format!("ticket …{} of show {}", ticket_lookup::code_suffix(code.as_str()), self.show.id);
         let entry = Entry::by(self.staff.session.account, door::CONFLICT, subject, why).at(&self.show.theatre_id);
         audit::record(tx, &entry, self.now).await?;
         // The reason, which contains names of devices, belongs to the audit list only.
@@ -198,7 +198,7 @@ impl Settling<'_> {
     }
 }
 
-const fn words(finding: &Finding) -> &'static str {
+const fn describe(finding: &Finding) -> &'static str {
     match finding {
         Finding::Good => "with a good ticket",
         Finding::OtherShow(_) => "with a ticket for another show",

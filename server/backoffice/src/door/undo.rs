@@ -3,8 +3,8 @@
 use domain::api::door::UndoRequest;
 use domain::door::Code as TicketCode;
 
-use super::books::ends_of;
 use super::sql::admissions;
+use super::ticket_lookup::code_suffix;
 use crate::{BackofficeState, door};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
@@ -45,7 +45,7 @@ pub(super) async fn undo(
         let detail = "Nobody is in by this scan (any more). Look at the list of the door again.";
         return Err(Problem::new(Code::NotAdmitted, detail));
     }
-    let ends: Vec<String> = codes.iter().map(|code| format!("…{}", ends_of(code))).collect();
+    let ends: Vec<String> = codes.iter().map(|code| format!("…{}", code_suffix(code))).collect();
     let subject = format!("tickets {} of show {}", ends.join(", "), show.id);
     let entry = Entry::by(staff.session.account, door::UNDONE, subject, reason).at(&show.theatre_id);
     audit::record(&mut tx, &entry, now).await?;

@@ -45,7 +45,7 @@ pub async fn add(state: &BackofficeState, act: &Act<'_>, request: &FilmRequest) 
     let texts = sql::programme::FilmTexts { tagline, synopsis, rating, genre };
     sql::programme::insert_film(&mut begun.tx, &choice, &texts, hue_of(title)).await?;
     let answer = Answer::json(StatusCode::CREATED, &choice)?;
-    begun.done("film_added", format!("film {}", choice.id), answer).await
+    begun.finish("film_added", format!("film {}", choice.id), answer).await
 }
 
 /// Derives the hue of the generated poster from the title.

@@ -26,7 +26,7 @@ pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
 pub const REASON: &str = "Imported from a file or drawn.";
 /// Limits parsing to one file at a time per replica: a large one takes half a second of a core, and ten times its size
 /// in memory.
-static READING: Semaphore = Semaphore::const_new(1);
+static PARSING: Semaphore = Semaphore::const_new(1);
 /// Maximum wait for the parsing slot.
 const TURN_DEADLINE: Duration = Duration::from_secs(10);
 /// Maximum number of JSON objects and arrays in a file: two per seat, and as many again for rows and zones. Each takes
@@ -37,7 +37,7 @@ const MAX_COMMAS: usize = 20 * MAX_SEATS_PER_SHOW;
 /// Maximum number of unused layouts per theatre; an import deletes the oldest.
 const MAX_UNPUBLISHED: i64 = 50;
 /// Maximum number of findings in a problem's detail; `findings` lists all.
-const MAX_IN_WORDS: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// An uploaded layout file, not parsed yet.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl File {
         }
         match self {
             Self::Request(bytes) => Ok(Json::<LayoutImport>::from_bytes(&bytes)?.0),
-            Self::Form { name, mend, plan } => Ok(LayoutImport { name, mend, plan: take_plan(&plan)? }),
+            Self::Form { name, mend, plan } => Ok(LayoutImport { name, mend, plan: parse_plan(&plan)? }),
         }
     }
 }
@@ -129,15 +129,15 @@ pub async fn import(state: &BackofficeState, act: &Act<'_>, file: File) -> Resul
         Err(answer) => return Ok(answer),
     };
     let (who, now) = (act.staff.session.account, begun.now);
-    sql::layouts::forget_oldest(&mut begun.tx, act.theatre, MAX_UNPUBLISHED - 1).await?;
+    sql::layouts::delete_oldest(&mut begun.tx, act.theatre, MAX_UNPUBLISHED - 1).await?;
     sql::layouts::insert(&mut begun.tx, act.theatre, &view, &stored, who, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
-    begun.done("layout_imported", format!("layout {id}"), answer).await
+    begun.finish("layout_imported", format!("layout {id}"), answer).await
 }
 
 /// Parses a file on a blocking thread, one file at a time.
 async fn read(file: File) -> Result<Imported, Problem> {
-    let turn = tokio::time::timeout(TURN_DEADLINE, READING.acquire()).await;
+    let turn = tokio::time::timeout(TURN_DEADLINE, PARSING.acquire()).await;
     let turn = turn
         .map_err(|_| Problem::new(Code::Overloaded, "Another file is being read. Please try again in a moment."))?
         .map_err(|cause| Problem::internal(&cause))?;
@@ -152,7 +152,7 @@ async fn read(file: File) -> Result<Imported, Problem> {
 }
 
 /// Parses a plan sent as the text of a form.
-fn take_plan(text: &str) -> Result<Value, Problem> {
+fn parse_plan(text: &str) -> Result<Value, Problem> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|cause| {
         let place = format!("it is no JSON (line {} column {})", cause.line(), cause.column());
         let finding = Finding { kind: FindingKind::NotAPlan, place, count: 1 };
@@ -167,10 +167,10 @@ fn refused(mut findings: Vec<Finding>) -> Problem {
             describe_rejection(&finding.place).trim_end_matches('.').clone_into(&mut finding.place);
         }
     }
-    let told = findings.iter().take(MAX_IN_WORDS).map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    let more = findings.len().saturating_sub(MAX_IN_WORDS);
+    let listed = findings.iter().take(MAX_LISTED).map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let more = findings.len().saturating_sub(MAX_LISTED);
     let more = if more > 0 { format!(" And {more} more.") } else { String::new() };
-    Problem::new(Code::LayoutRefused, format!("{told}{more} Nothing was kept.")).with_findings(findings)
+    Problem::new(Code::LayoutRefused, format!("{listed}{more} Nothing was kept.")).with_findings(findings)
 }
 
 fn view_of(id: Uuid, layout: &Layout, remarks: Vec<Finding>, published: bool) -> LayoutView {

@@ -3,8 +3,8 @@
 //! A layout is imported whole or refused (`layouts`; `domain::layout::import` validates it), and never changed. A
 //! screen gets a new layout for future plans; planned shows keep theirs, so no sold seat disappears. Weeks of shows are
 //! planned from a pattern in the theatre's time zone (`shows::pattern`, pure). The lock of the screen prevents
-//! overlapping shows. Changed terms reach every replica within a second (`told`). Standing house seats of a screen are
-//! kept off sale in each show from its planning on (`standing`).
+//! overlapping shows. Changed terms reach every replica within a second (`terms_poller`). Standing house seats of a
+//! screen are kept off sale in each show from its planning on (`standing`).
 //!
 //! Elsewhere: the refunds of a cancelled show (`bookings`), the customers' view of shows (`catalogue`), and prices of
 //! single bookings.
@@ -17,8 +17,8 @@ mod shows;
 mod sql;
 mod standing;
 mod tariffs;
+mod terms_poller;
 mod theatres;
-mod told;
 
 pub use endpoints::routes;
 pub use films::{add as add_film, list as films};
@@ -32,8 +32,8 @@ pub use standing::{
     unknown as unknown_seats,
 };
 pub use tariffs::{PriceGround, current as tariff, price_ground, set as set_tariff};
+pub use terms_poller::follow_forever;
 pub use theatres::{change as change_theatre, create as create_theatre, found as found_theatre, one as theatre};
-pub use told::follow_forever;
 
 use domain::hidden_characters::is_bidi_override;
 use domain::roles::Role;
@@ -68,7 +68,7 @@ pub struct Act<'a> {
 }
 
 /// A running action: its transaction, with the idempotency key claimed in it.
-pub(crate) struct Begun<'a> {
+pub(crate) struct StartedAct<'a> {
     act: &'a Act<'a>,
     reason: &'a str,
     /// All writes of the action use this transaction.
@@ -79,7 +79,7 @@ pub(crate) struct Begun<'a> {
 
 impl<'a> Act<'a> {
     /// Begins the transaction; `Err` is the stored answer of an earlier request with the same key.
-    async fn begin(&'a self, state: &BackofficeState) -> Result<Result<Begun<'a>, Answer>, Problem> {
+    async fn begin(&'a self, state: &BackofficeState) -> Result<Result<StartedAct<'a>, Answer>, Problem> {
         let now = state.clock.now();
         if let Some(answer) = self.intent.replay(&state.pg, now).await? {
             return Ok(Err(answer));
@@ -89,13 +89,13 @@ impl<'a> Act<'a> {
         if let Some(answer) = self.intent.begin(&mut tx, now).await? {
             return Ok(Err(answer));
         }
-        Ok(Ok(Begun { act: self, reason, tx, now }))
+        Ok(Ok(StartedAct { act: self, reason, tx, now }))
     }
 }
 
-impl Begun<'_> {
+impl StartedAct<'_> {
     /// Records the audit entry and the answer, and commits.
-    async fn done(mut self, name: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
+    async fn finish(mut self, name: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
         let entry = Entry::by(self.act.staff.session.account, name, subject, self.reason).at(self.act.theatre);
         audit::record(&mut self.tx, &entry, self.now).await?;
         self.act.intent.commit(self.tx, answer, self.now).await
@@ -159,7 +159,7 @@ mod tests {
     use catalogue::is_slug;
 
     #[test]
-    fn any_name_becomes_one_for_addresses_that_is_nobody_elses() {
+    fn a_slug_is_valid_and_unique_for_any_name() {
         for name in ["Kino 1", "Зал 3", "--", "", "A very long name ".repeat(20).as_str(), "Sala Única"] {
             let (one, other) = (slug_of(name), slug_of(name));
             assert!(is_slug(&one), "{one}");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_there_short_and_readable() {
+    fn a_name_must_be_nonempty_short_and_printable() {
         assert_eq!(name_of("  Kino ", "a name").ok(), Some("Kino"));
         assert!(name_of(" ", "a name").is_err() && name_of("a\u{7}", "a name").is_err());
         assert!(name_of(&"x".repeat(MAX_NAME_CHARS + 1), "a name").is_err());

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use domain::api::organiser::{PublishRequest, ScreenRequest, ScreenView};
 use uuid::Uuid;
 
-use super::{Act, Begun, name_of, slug_of, sql, standing};
+use super::{Act, StartedAct, name_of, slug_of, sql, standing};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
@@ -35,13 +35,13 @@ pub async fn create(state: &BackofficeState, act: &Act<'_>, request: &ScreenRequ
     if sql::screens::count(&mut begun.tx, act.theatre).await? >= MAX_SCREENS {
         return Err(Problem::new(Code::Malformed, format!("A theatre has at most {MAX_SCREENS} screens.")));
     }
-    take_room(&mut begun, act.theatre, request.layout).await?;
+    use_layout(&mut begun, act.theatre, request.layout).await?;
     let id = slug_of(name);
     sql::screens::insert(&mut begun.tx, &id, act.theatre, name, request.layout, begun.now).await?;
     let view = sql::screens::one(&mut begun.tx, act.theatre, &id, begun.now).await?;
     let view = view.ok_or_else(|| Problem::internal(&"a screen that was written is not there"))?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
-    begun.done("screen_created", format!("screen {id} with layout {}", request.layout), answer).await
+    begun.finish("screen_created", format!("screen {id} with layout {}", request.layout), answer).await
 }
 
 /// Gives a screen another layout. Planned shows keep theirs. House seats carry over by label; the answer lists labels
@@ -61,7 +61,7 @@ pub async fn publish(
     };
     let before = sql::screens::lock(&mut begun.tx, act.theatre, screen).await?;
     let before = before.ok_or_else(|| Problem::not_found("screen"))?;
-    take_room(&mut begun, act.theatre, request.layout).await?;
+    use_layout(&mut begun, act.theatre, request.layout).await?;
     if before != request.layout {
         sql::screens::change_room(&mut begun.tx, screen, before, request.layout, begun.now).await?;
         standing::carry_over(&mut begun.tx, (act.theatre, screen), before, request.layout).await?;
@@ -69,14 +69,14 @@ pub async fn publish(
     let view = sql::screens::one(&mut begun.tx, act.theatre, screen, begun.now).await?;
     let view = view.ok_or_else(|| Problem::not_found("screen"))?;
     let answer = Answer::json(StatusCode::OK, &view)?;
-    begun.done("layout_published", format!("screen {screen} with layout {}", request.layout), answer).await
+    begun.finish("layout_published", format!("screen {screen} with layout {}", request.layout), answer).await
 }
 
 /// Locks a layout of this theatre and marks it as used.
-async fn take_room(begun: &mut Begun<'_>, theatre: &str, layout: Uuid) -> Result<(), Problem> {
+async fn use_layout(begun: &mut StartedAct<'_>, theatre: &str, layout: Uuid) -> Result<(), Problem> {
     if !sql::layouts::lock(&mut begun.tx, theatre, layout).await? {
         return Err(Problem::not_found("layout"));
     }
     let now = begun.now;
-    Ok(sql::layouts::published(&mut begun.tx, layout, now).await?)
+    Ok(sql::layouts::mark_published(&mut begun.tx, layout, now).await?)
 }

@@ -72,7 +72,7 @@ pub async fn keep(
     let place = queries::shows::screen(&mut *state.pg.acquire().await?, act.theatre, screen).await?;
     let place = place.ok_or_else(|| Problem::not_found("screen"))?;
     if place.layout_id != request.layout {
-        return Err(another_room());
+        return Err(layout_changed());
     }
     let room = layouts::room(state, act.theatre, request.layout).await?.layout;
     let known = numbers(room, wanted.clone()).await?;
@@ -84,7 +84,7 @@ pub async fn keep(
     let layout = queries::screens::lock(&mut begun.tx, act.theatre, screen).await?;
     let layout = layout.ok_or_else(|| Problem::not_found("screen"))?;
     if layout != request.layout {
-        return Err(another_room());
+        return Err(layout_changed());
     }
     let place = (screen, layout);
     let before = sql::of_room(&mut begun.tx, screen, layout).await?;
@@ -113,10 +113,10 @@ pub async fn keep(
     let rows = sql::of_room(&mut begun.tx, screen, layout).await?;
     let answer = Answer::json(StatusCode::OK, &view_of(screen, named.name, layout, rows))?;
     let name = if request.kept { "standing_seats_kept" } else { "standing_seats_put_back" };
-    begun.done(name, format!("screen {screen}: {}", labels.join(", ")), answer).await
+    begun.finish(name, format!("screen {screen}: {}", labels.join(", ")), answer).await
 }
 
-fn another_room() -> Problem {
+fn layout_changed() -> Problem {
     let detail = "The screen was given another room meanwhile. Look at it again, then choose its seats.";
     Problem::new(Code::WrongState, detail)
 }
@@ -160,13 +160,13 @@ pub(super) async fn carry_over(
 }
 
 /// Formats standing seats and reasons for the audit list: `A1, A2: Press; B1: House`.
-pub(super) fn in_words(standing: &[ScreenHouseSeat]) -> String {
+pub(super) fn format_reasons(standing: &[ScreenHouseSeat]) -> String {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for kept in standing {
         by_reason.entry(&kept.reason).or_default().push(&kept.label);
     }
-    let told = by_reason.iter().map(|(reason, labels)| format!("{}: {reason}", labels.join(", ")));
-    told.collect::<Vec<_>>().join("; ")
+    let entries = by_reason.iter().map(|(reason, labels)| format!("{}: {reason}", labels.join(", ")));
+    entries.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the labels that the layout lacks.
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seats_are_named_one_to_two_hundred_and_each_once() {
+    fn one_to_two_hundred_distinct_seats_are_accepted() {
         let named = |labels: &[&str]| wanted(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
         assert_eq!(named(&["B2", " A1 "]).ok(), Some(BTreeSet::from(["A1".to_owned(), "B2".to_owned()])));
         assert!(named(&[]).is_err() && named(&["A1", "A1 "]).is_err());
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_audit_list_has_every_seat_with_its_reason() {
+    fn seats_are_grouped_by_reason_in_audit_entries() {
         let kept = |seat, label: &str, reason: &str| ScreenHouseSeat {
             seat,
             label: label.to_owned(),
@@ -240,6 +240,6 @@ mod tests {
             by: Uuid::nil(),
         };
         let all = [kept(0, "A1", "Press"), kept(1, "A2", "House"), kept(2, "A3", "Press")];
-        assert_eq!(in_words(&all), "A2: House; A1, A3: Press");
+        assert_eq!(format_reasons(&all), "A2: House; A1, A3: Press");
     }
 }

@@ -20,7 +20,7 @@ const MAX_CATEGORIES: usize = 500;
 /// When the database fails.
 pub async fn current(state: &BackofficeState, theatre: &str) -> Result<TariffView, Problem> {
     let found = sql::programme::tariff(&mut *state.pg.acquire().await?, theatre).await?;
-    Ok(found.map_or_else(nothing_yet, |(tariff, version)| view_of(&tariff, version)))
+    Ok(found.map_or_else(empty_tariff, |(tariff, version)| view_of(&tariff, version)))
 }
 
 /// The currency and categories of a theatre's prices.
@@ -54,7 +54,7 @@ pub async fn price_ground(state: &BackofficeState, theatre: &str) -> Result<Pric
     Ok(PriceGround { currency, categories: categories.into_iter().collect() })
 }
 
-fn nothing_yet() -> TariffView {
+fn empty_tariff() -> TariffView {
     TariffView {
         base: BTreeMap::new(),
         weekend_percent: 100,
@@ -93,7 +93,7 @@ pub async fn set(state: &BackofficeState, act: &Act<'_>, request: &TariffRequest
     }
     let view = view_of(&tariff, before + 1);
     let answer = Answer::json(StatusCode::OK, &view)?;
-    begun.done("tariff_set", format!("tariff, version {}", before + 1), answer).await
+    begun.finish("tariff_set", format!("tariff, version {}", before + 1), answer).await
 }
 
 /// Validates prices; the only validator.
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn negative_and_overflowing_prices_are_refused_by_name() {
         let with = |minor: i64| {
-            let view = TariffView { base: [("gold".to_owned(), minor)].into(), ..nothing_yet() };
+            let view = TariffView { base: [("gold".to_owned(), minor)].into(), ..empty_tariff() };
             checked(&view).map_err(|problem| (problem.code(), problem.detail().contains("gold")))
         };
         assert!(with(0).is_ok() && with(1_250).is_ok() && with(MAX_AMOUNT_MINOR.cast_signed()).is_ok());
@@ -140,7 +140,7 @@ mod tests {
             assert_eq!(with(wrong).err(), Some((Code::PriceInvalid, true)), "{wrong}");
         }
         for percent in [-1, 1_001, 70_000, i64::MAX] {
-            assert!(checked(&TariffView { matinee_percent: percent, ..nothing_yet() }).is_err(), "{percent}");
+            assert!(checked(&TariffView { matinee_percent: percent, ..empty_tariff() }).is_err(), "{percent}");
         }
     }
 }

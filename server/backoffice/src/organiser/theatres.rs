@@ -40,7 +40,7 @@ pub async fn create(
     request: &TheatreRequest,
 ) -> Result<Answer, Problem> {
     accounts::manages_all(state, staff).await?;
-    let new = Checked::of(request)?;
+    let new = ValidTheatre::of(request)?;
     let act = Act { staff, theatre: &new.id, intent, reason: &request.reason };
     let mut begun = match act.begin(state).await? {
         Ok(begun) => begun,
@@ -49,7 +49,7 @@ pub async fn create(
     let view = new.write(&mut begun.tx).await?;
     accounts::make_manager(&mut begun.tx, staff, &view.id, begun.now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
-    begun.done(CREATED, format!("theatre {} in {}", view.id, view.city), answer).await
+    begun.finish(CREATED, format!("theatre {} in {}", view.id, view.city), answer).await
 }
 
 /// Creates a theatre from the server's command line: the first theatre has no manager who could create it.
@@ -57,7 +57,7 @@ pub async fn create(
 /// # Errors
 /// As [`create`], without the check of the role.
 pub async fn found(pg: &PgPool, request: &TheatreRequest, now: Timestamp) -> Result<ManagedTheatre, Problem> {
-    let new = Checked::of(request)?;
+    let new = ValidTheatre::of(request)?;
     let reason = accounts::reason_of(&request.reason)?;
     let mut tx = pg.begin().await?;
     let view = new.write(&mut tx).await?;
@@ -69,7 +69,7 @@ pub async fn found(pg: &PgPool, request: &TheatreRequest, now: Timestamp) -> Res
 }
 
 /// A validated request, with the slug of the new theatre.
-struct Checked<'a> {
+struct ValidTheatre<'a> {
     id: String,
     name: &'a str,
     address: &'a str,
@@ -78,7 +78,7 @@ struct Checked<'a> {
     new_city: Option<NewCity>,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> ValidTheatre<'a> {
     fn of(request: &'a TheatreRequest) -> Result<Self, Problem> {
         let name = name_of(&request.name, "the theatre's name")?;
         Ok(Self {
@@ -138,7 +138,7 @@ pub async fn change(state: &BackofficeState, act: &Act<'_>, request: &TheatreCha
     }
     let view = sql::one(&mut begun.tx, act.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let answer = Answer::json(StatusCode::OK, &view)?;
-    begun.done("theatre_changed", format!("theatre {}, version {}", act.theatre, view.version), answer).await
+    begun.finish("theatre_changed", format!("theatre {}, version {}", act.theatre, view.version), answer).await
 }
 
 fn address_of(text: &str) -> Result<&str, Problem> {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_city_has_a_name_a_country_and_clocks() {
+    fn a_city_needs_a_name_a_country_and_a_time_zone() {
         let city = |name: &str, country: &str, zone: &str| {
             let (name, country, time_zone) = (name.to_owned(), country.to_owned(), zone.to_owned());
             checked_city(&NewCity { name, country, time_zone }).map_err(|problem| problem.code())

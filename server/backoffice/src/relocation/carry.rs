@@ -8,9 +8,9 @@ use domain::relocation::answer_until;
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 
-use super::ground::{self, Ground, Rooms};
 use super::lines::{self, Mover};
-use super::sql::{self, Meant, MoveRow, Outcome, ShowNow};
+use super::placement::{self, LayoutPair, MovePlacement};
+use super::sql::{self, MoveRow, MovedBooking, Outcome, ShowNow};
 use crate::{BackofficeState, box_office};
 use domain::time::Timestamp;
 use http::Problem;
@@ -20,7 +20,7 @@ use sqlx::PgConnection;
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carried {
+pub(super) enum MoveAttempt {
     /// All bookings have moved.
     Done,
     /// A payment or an outbox effect that names seats by number is still pending.
@@ -32,69 +32,77 @@ pub(super) enum Carried {
 }
 
 /// Carries a move out if nothing is pending. A crash rolls back the transaction, and a later round retries.
-pub(super) async fn carry(state: &BackofficeState, open: &MoveRow) -> Result<Carried, Problem> {
-    let rooms = Rooms::load(state, open.from_layout, open.to_layout).await?;
+pub(super) async fn carry(state: &BackofficeState, open: &MoveRow) -> Result<MoveAttempt, Problem> {
+    let rooms = LayoutPair::load(state, open.from_layout, open.to_layout).await?;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
-    let Some(row) = sql::lock_move(&mut tx, open.id, "closing").await? else { return Ok(Carried::Busy) };
+    let Some(row) = sql::lock_move(&mut tx, open.id, "closing").await? else { return Ok(MoveAttempt::Busy) };
     sql::lock_sold(&mut tx, row.show_id).await?;
     let show = sql::lock_show(&mut tx, row.show_id).await?.ok_or_else(|| Problem::not_found("show"))?;
     if show.called_off {
         sql::drop_move(&mut tx, &row, now).await?;
         tx.commit().await?;
-        return Ok(Carried::Dropped);
+        return Ok(MoveAttempt::Dropped);
     }
     // Bookings sold while waiting for the lock.
     sql::lock_sold(&mut tx, row.show_id).await?;
     if sql::is_unsettled(&mut tx, row.show_id).await? {
-        return Ok(Carried::NotYet);
+        return Ok(MoveAttempt::NotYet);
     }
-    let ground =
-        ground::survey(&mut tx, row.show_id, &show, &rooms, (&row.to_screen, row.to_layout), &row.prices.0).await?;
-    let outcome = write(&mut tx, &row, &show, &rooms, &ground, now).await?;
+    let placement = placement::compute_placement(
+        &mut tx,
+        row.show_id,
+        &show,
+        &rooms,
+        (&row.to_screen, row.to_layout),
+        &row.prices.0,
+    )
+    .await?;
+    let outcome = write(&mut tx, &row, &show, &rooms, &placement, now).await?;
     tx.commit().await?;
     tracing::info!(show = %row.show_id, ?outcome, "show {} moved to screen {}", row.show_id, row.to_screen);
-    Ok(Carried::Done)
+    Ok(MoveAttempt::Done)
 }
 
 async fn write(
     tx: &mut PgConnection,
     row: &MoveRow,
     show: &ShowNow,
-    rooms: &Rooms,
-    ground: &Ground,
+    rooms: &LayoutPair,
+    placement: &MovePlacement,
     now: Timestamp,
 ) -> Result<Outcome, Problem> {
     let id = row.show_id;
-    let (movers, nowhere) = lines::divide(ground);
+    let (movers, unplaced) = lines::divide(placement);
     let until = answer_until(now, from_utc(show.starts_at));
-    for booking in &nowhere {
-        give_back(tx, row, booking.id, now).await?;
+    for booking in &unplaced {
+        refund_in_full(tx, row, booking.id, now).await?;
     }
-    sql::set_aside(tx, id).await?;
+    sql::archive_returned(tx, id).await?;
     sql::take_out_claims(tx, id).await?;
-    let standing = ground.standing.iter().map(|kept| kept.seat);
-    let mut kept: Vec<SeatIndex> = ground.kept.iter().map(|(_, seat)| *seat).chain(standing).collect();
+    let standing = placement.standing.iter().map(|kept| kept.seat);
+    let mut kept: Vec<SeatIndex> = placement.kept.iter().map(|(_, seat)| *seat).chain(standing).collect();
     kept.sort_unstable();
     let kept: Vec<i32> = kept.into_iter().map(SeatIndex::cast_signed).collect();
     sql::open_room(tx, row, &rooms.after, &kept, now).await?;
     sql::carry_seats(tx, id, &lines::seats(&movers, &rooms.after), now).await?;
     sql::carry_places(tx, id, &lines::places(&movers, &rooms.after), now).await?;
-    tell_stories(tx, row, rooms, &movers, until, now).await?;
-    let house: Vec<(i32, i32)> = ground.kept.iter().map(|(from, to)| (from.cast_signed(), to.cast_signed())).collect();
+    record_moves(tx, row, rooms, &movers, until, now).await?;
+    let house: Vec<(i32, i32)> =
+        placement.kept.iter().map(|(from, to)| (from.cast_signed(), to.cast_signed())).collect();
     sql::keep_house_seats(tx, id, &house).await?;
-    box_office::keep_from_start(tx, &[id], &ground.standing, now).await?;
+    box_office::keep_from_start(tx, &[id], &placement.standing, now).await?;
     sql::end_caller_holds(tx, id).await?;
-    sql::put_back_in_line(tx, id, now).await?;
+    sql::requeue_offers(tx, id, now).await?;
     let count = |rows: usize| i32::try_from(rows).unwrap_or(i32::MAX);
     let same = movers.iter().filter(|mover| mover.is_same).count();
-    let outcome = Outcome { same: count(same), offered: count(movers.len() - same), refunded: count(nowhere.len()) };
+    let outcome = Outcome { same: count(same), offered: count(movers.len() - same), refunded: count(unplaced.len()) };
     sql::carried(tx, row.id, outcome, until, now).await?;
     Ok(outcome)
 }
 
 /// Refunds a booking in full for which the other layout has no places.
-async fn give_back(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn refund_in_full(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
     let Some(sold) = bookings::lock(tx, booking).await? else { return Ok(()) };
     let reason = format!(
         "The show moves from {} to {}, where there are no seats like yours. {}",
@@ -105,33 +113,33 @@ async fn give_back(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Tim
 }
 
 /// Records the move in the history of every moved booking, with its outcome.
-async fn tell_stories(
+async fn record_moves(
     tx: &mut PgConnection,
     row: &MoveRow,
-    rooms: &Rooms,
+    rooms: &LayoutPair,
     movers: &[Mover<'_>],
     until: Timestamp,
     now: Timestamp,
 ) -> Result<(), Problem> {
-    let meant: Vec<Meant> = movers
+    let moved: Vec<MovedBooking> = movers
         .iter()
-        .map(|mover| Meant {
+        .map(|mover| MovedBooking {
             booking: mover.row.id,
             is_same: mover.is_same,
             before: mover.before(),
             after: mover.after(&rooms.after),
         })
         .collect();
-    let reasons: Vec<String> = meant
+    let reasons: Vec<String> = moved
         .iter()
-        .map(|meant| {
-            let (before, after) = (meant.before.join(", "), meant.after.join(", "));
+        .map(|moved| {
+            let (before, after) = (moved.before.join(", "), moved.after.join(", "));
             format!("{}: {before} → {}: {after}. {}", row.from_name, row.to_name, row.reason)
         })
         .collect();
     let steps: Vec<(Uuid, i32)> = movers.iter().map(|mover| (mover.row.id, mover.row.version)).collect();
     sql::step_all(tx, Event::Relocated.name(), &steps, &reasons, now).await?;
-    sql::put_all(tx, row.id, &meant, until, now).await?;
+    sql::put_all(tx, row.id, &moved, until, now).await?;
     Ok(())
 }
 
@@ -144,7 +152,7 @@ mod tests {
 
     /// [`sql::step_all`] writes in a batch the step that the state machine defines for one booking.
     #[test]
-    fn the_machine_moves_sold_bookings_and_no_others_and_asks_for_nothing() {
+    fn only_confirmed_bookings_can_be_relocated_and_no_effects_follow() {
         for state in ALL_STATES {
             let total = Money::new(1, Currency::parse("EUR").expect("a code"));
             let booking = Booking { state, money: MoneyState::Paid, total, expires_at: Timestamp(0) };

@@ -4,7 +4,7 @@ use domain::layout::Layout;
 use domain::relocation::{Carried, Fate};
 use uuid::Uuid;
 
-use super::ground::Ground;
+use super::placement::MovePlacement;
 use super::sql::SoldRow;
 
 /// A booking that moves with the show.
@@ -16,9 +16,9 @@ pub(super) struct Mover<'a> {
 }
 
 /// Splits the bookings into those that move and those without a place.
-pub(super) fn divide(ground: &Ground) -> (Vec<Mover<'_>>, Vec<&SoldRow>) {
+pub(super) fn divide(placement: &MovePlacement) -> (Vec<Mover<'_>>, Vec<&SoldRow>) {
     let (mut movers, mut others) = (Vec::new(), Vec::new());
-    for (row, fate) in ground.sold.iter().zip(&ground.fates) {
+    for (row, fate) in placement.sold.iter().zip(&placement.fates) {
         match fate {
             Fate::Same(carried) => movers.push(Mover { row, is_same: true, carried }),
             Fate::Other(carried) => movers.push(Mover { row, is_same: false, carried }),

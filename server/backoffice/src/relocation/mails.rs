@@ -26,8 +26,8 @@ const FIRST_NUMBER: u32 = 10_000;
 pub async fn send_forever(state: BackofficeState) {
     let state = &state;
     // The worker polls: no code wakes it, because mails about a move are not urgent.
-    let nobody_tells = Notify::new();
-    let lane = MailLane { what: "mails about moves", stop: &state.stop, wake: &nobody_tells };
+    let never_notified = Notify::new();
+    let lane = MailLane { what: "mails about moves", stop: &state.stop, wake: &never_notified };
     lane.send_forever(move || take(state), move |due| send(state, due)).await;
 }
 
@@ -38,7 +38,7 @@ async fn take(state: &BackofficeState) -> Result<Option<DueMail>, sqlx::Error> {
 
 async fn send(state: &BackofficeState, due: DueMail) {
     let booking = due.booking_id;
-    let sent = match timeout(SEND_WITHIN, hand_over(state, &due)).await {
+    let sent = match timeout(SEND_WITHIN, build_and_send(state, &due)).await {
         Ok(Ok(sent)) => sent,
         Ok(Err(problem)) => {
             // The lease expires, and the mail is retried.
@@ -48,7 +48,7 @@ async fn send(state: &BackofficeState, due: DueMail) {
         Err(_) => Err(MailError::TooLate),
     };
     let noted = match sent {
-        Ok(()) => sql::note_mailed(&state.pg, &due, state.clock.now()).await,
+        Ok(()) => sql::mark_mailed(&state.pg, &due, state.clock.now()).await,
         Err(cause) => {
             tracing::warn!(%booking, %cause, "sending the mail about the move of {booking} failed; it is retried");
             let pause = ids::jitter(PAUSE_MS).cast_signed();
@@ -60,7 +60,7 @@ async fn send(state: &BackofficeState, due: DueMail) {
     }
 }
 
-async fn hand_over(state: &BackofficeState, due: &DueMail) -> Result<Result<(), MailError>, Problem> {
+async fn build_and_send(state: &BackofficeState, due: &DueMail) -> Result<Result<(), MailError>, Problem> {
     Ok(match mail(state, due).await? {
         Some(mail) => state.mailer.send_notice(&mail).await,
         None => Ok(()),
@@ -81,7 +81,7 @@ async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMai
         to_name: row.buyer.0.clone(),
         to_email: row.buyer.1.clone(),
         headline: format!("Your show moves to {}", due.to_name),
-        paragraphs: words(due, until.as_deref()),
+        paragraphs: paragraphs(due, until.as_deref()),
         film: show.film.clone(),
         show: format!("{}, {}, {}", show.starts_local, show.theatre, show.screen),
         booking_url: bookings::page_url(&state.site.public_url, row.id, state.clock.now()),
@@ -90,7 +90,7 @@ async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMai
 }
 
 /// Returns the paragraphs of the mail; `until` is the deadline of an offer.
-fn words(due: &DueMail, until: Option<&str>) -> Vec<String> {
+fn paragraphs(due: &DueMail, until: Option<&str>) -> Vec<String> {
     let (before, after) = (due.before.join(", "), due.after.join(", "));
     let moved = format!("The show moves from {} to {}. {}", due.from_name, due.to_name, due.reason);
     let rest = match until.filter(|_| due.state == "offered") {
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn whoever_keeps_a_place_is_told_which_and_whoever_may_choose_until_when() {
-        let same = words(&due("same"), None).join(" ");
+    fn kept_places_are_named_and_offers_state_their_deadline() {
+        let same = paragraphs(&due("same"), None).join(" ");
         assert!(same.contains("D1, D2") && same.contains("stay good") && same.contains("projector"), "{same}");
-        let offered = words(&due("offered"), Some("Sat 21 Nov, 20:15")).join(" ");
-        for told in ["C7, C8", "D1, D2", "Sat 21 Nov, 20:15", "money back", "Screen 2"] {
-            assert!(offered.contains(told), "{told}: {offered}");
+        let offered = paragraphs(&due("offered"), Some("Sat 21 Nov, 20:15")).join(" ");
+        for part in ["C7, C8", "D1, D2", "Sat 21 Nov, 20:15", "money back", "Screen 2"] {
+            assert!(offered.contains(part), "{part}: {offered}");
         }
         // The offer was answered before the mail was sent.
-        assert!(!words(&due("taken"), Some("Sat 21 Nov, 20:15")).join(" ").contains("money"));
+        assert!(!paragraphs(&due("taken"), Some("Sat 21 Nov, 20:15")).join(" ").contains("money"));
     }
 }

@@ -12,9 +12,9 @@
 //! (`organiser`).
 
 mod carry;
-mod ground;
 mod lines;
 mod mails;
+mod placement;
 mod preview;
 mod rounds;
 mod sql;
@@ -39,7 +39,7 @@ pub const MAX_MOVES: i16 = 20;
 
 /// A requested move, validated: the screen is free, and every category has a price.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct RequestedMove {
     /// The show.
     pub show: Uuid,
     /// The new screen.
@@ -59,9 +59,9 @@ pub struct Wish {
 /// # Errors
 /// 409 when the show has begun, was called off, is being moved, was moved too often, or has unanswered offers of the
 /// last move.
-pub async fn begin_in(tx: &mut PgConnection, wish: &Wish, now: Timestamp) -> Result<(), Problem> {
-    selling::bookings::lock_show_before_mark(tx, wish.show).await?;
-    let show = sql::show(tx, wish.show).await?.ok_or_else(|| Problem::not_found("show"))?;
+pub async fn begin_in(tx: &mut PgConnection, requested: &RequestedMove, now: Timestamp) -> Result<(), Problem> {
+    selling::bookings::lock_show_before_mark(tx, requested.show).await?;
+    let show = sql::show(tx, requested.show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let refuse = |words: &str| Err(Problem::new(Code::WrongState, words));
     if show.called_off || from_utc(show.starts_at) <= now {
         return Err(Problem::new(Code::SalesClosed, "This show is over, or will not take place."));
@@ -69,16 +69,16 @@ pub async fn begin_in(tx: &mut PgConnection, wish: &Wish, now: Timestamp) -> Res
     if show.is_moving {
         return refuse("This show is being moved already. Its page says how far that is.");
     }
-    if show.screen_id == wish.screen {
+    if show.screen_id == requested.screen {
         return refuse("This show is on that screen already.");
     }
     if show.times_moved >= MAX_MOVES {
         return refuse("This show was moved too often. Cancel it, and plan another.");
     }
-    if sql::has_open_offers(tx, wish.show).await? {
+    if sql::has_open_offers(tx, requested.show).await? {
         return refuse("Buyers may still say whether they take the seats of the last move. Move it again after that.");
     }
-    sql::begin(tx, ids::new_id(), wish, &show, now).await?;
+    sql::begin(tx, ids::new_id(), requested, &show, now).await?;
     Ok(())
 }
 

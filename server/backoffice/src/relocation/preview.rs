@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use domain::api::moving::{MoveCount, MoveLine};
 use uuid::Uuid;
 
-use super::ground::{self, Rooms};
 use super::lines::{self, Mover};
+use super::placement::{self, LayoutPair};
 use super::sql::{self, SoldRow};
 use crate::BackofficeState;
 use http::Problem;
@@ -16,7 +16,7 @@ const MAX_LINES: usize = 100;
 
 /// The outcome of a move for its buyers.
 #[derive(Debug)]
-pub struct Meaning {
+pub struct MoveForecast {
     /// Bookings that keep their places.
     pub same: MoveCount,
     /// Bookings that are offered other places.
@@ -44,36 +44,37 @@ pub async fn preview(
     show: Uuid,
     (screen, layout): (&str, Uuid),
     prices: &BTreeMap<String, i64>,
-) -> Result<Meaning, Problem> {
+) -> Result<MoveForecast, Problem> {
     let known = sql::show(&mut *state.pg.acquire().await?, show).await?;
     let known = known.ok_or_else(|| Problem::not_found("show"))?;
-    let rooms = Rooms::load(state, known.layout_id, layout).await?;
+    let rooms = LayoutPair::load(state, known.layout_id, layout).await?;
     let mut connection = state.pg.acquire().await?;
     let open = sql::count_open(&mut connection, show).await?;
-    let ground = ground::survey(&mut connection, show, &known, &rooms, (screen, layout), prices).await?;
+    let placement =
+        placement::compute_placement(&mut connection, show, &known, &rooms, (screen, layout), prices).await?;
     drop(connection);
-    let (movers, nowhere) = lines::divide(&ground);
+    let (movers, unplaced) = lines::divide(&placement);
     let (same, others): (Vec<&Mover<'_>>, Vec<&Mover<'_>>) = movers.iter().partition(|mover| mover.is_same);
     let offered = others.iter().map(|mover| MoveLine {
         reference: mover.row.reference.clone(),
         before: mover.before(),
         after: mover.after(&rooms.after),
     });
-    let refunded = nowhere.iter().map(|row| MoveLine {
+    let refunded = unplaced.iter().map(|row| MoveLine {
         reference: row.reference.clone(),
         before: lines::before(row),
         after: Vec::new(),
     });
     let places: u32 = rooms.after.areas().iter().map(|area| area.capacity).sum();
-    Ok(Meaning {
+    Ok(MoveForecast {
         same: count(same.iter().map(|mover| mover.row)),
         offered: count(others.iter().map(|mover| mover.row)),
-        refunded: count(nowhere.iter().copied()),
+        refunded: count(unplaced.iter().copied()),
         open: u32::try_from(open).unwrap_or(u32::MAX),
-        house_seats_lost: u32::try_from(ground.lost).unwrap_or(u32::MAX),
+        house_seats_lost: u32::try_from(placement.lost).unwrap_or(u32::MAX),
         seats: rooms.after.seat_count() + places,
         lines: refunded.chain(offered).take(MAX_LINES).collect(),
-        more: u32::try_from((others.len() + nowhere.len()).saturating_sub(MAX_LINES)).unwrap_or(u32::MAX),
+        more: u32::try_from((others.len() + unplaced.len()).saturating_sub(MAX_LINES)).unwrap_or(u32::MAX),
     })
 }
 

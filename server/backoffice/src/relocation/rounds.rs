@@ -10,7 +10,7 @@ use std::time::Duration;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
-use super::carry::{Carried, carry};
+use super::carry::{MoveAttempt, carry};
 use super::sql::{self, MoveRow};
 use crate::BackofficeState;
 use http::Problem;
@@ -21,11 +21,11 @@ use selling::bookings::{self, Cause, undo_in_full};
 use selling::outbox;
 
 /// Interval of the rounds.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const ROUND_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum time for a running payment before it is stopped, milliseconds: as long as its hold was extended.
 const SETTLE_MS: i64 = 2 * MINUTE_MS;
 /// Delay between the move and the restart of sales, milliseconds: replicas poll for changes every second.
-const HEARD_MS: i64 = 3 * SECOND_MS;
+const REOPEN_DELAY_MS: i64 = 3 * SECOND_MS;
 /// Maximum number of moves per round.
 const MAX_MOVES: i64 = 100;
 /// Bookings stopped per transaction.
@@ -33,7 +33,7 @@ const MAX_PER_BATCH: i64 = 64;
 
 /// Runs until the server stops.
 pub async fn work_forever(state: BackofficeState) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    let mut rounds = Rounds::every(&state.stop, ROUND_INTERVAL);
     while rounds.go_on().await {
         if let Err(problem) = round(&state).await {
             tracing::warn!(?problem, "a round of show moves failed");
@@ -47,7 +47,7 @@ pub async fn work_forever(state: BackofficeState) {
 /// When the database fails. Errors of single moves are logged; the next round retries them.
 pub async fn round(state: &BackofficeState) -> Result<(), Problem> {
     for row in sql::open_moves(&state.pg, MAX_MOVES).await? {
-        if let Err(problem) = look_after(state, row.clone()).await {
+        if let Err(problem) = advance_move(state, row.clone()).await {
             tracing::warn!(?problem, show = %row.show_id, "moving show {} failed; the next round retries", row.show_id);
         }
     }
@@ -55,24 +55,24 @@ pub async fn round(state: &BackofficeState) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn look_after(state: &BackofficeState, row: MoveRow) -> Result<(), Problem> {
+async fn advance_move(state: &BackofficeState, row: MoveRow) -> Result<(), Problem> {
     if row.state == "closing" {
-        let_go(state, row.show_id).await;
+        release_holds(state, row.show_id).await;
         stop_unpaid(state, &row, state.clock.now()).await?;
         match carry(state, &row).await? {
-            Carried::Done => outbox::wake(state),
-            Carried::NotYet | Carried::Busy => return Ok(()),
-            Carried::Dropped => {
+            MoveAttempt::Done => outbox::wake(state),
+            MoveAttempt::NotYet | MoveAttempt::Busy => return Ok(()),
+            MoveAttempt::Dropped => {
                 state.catalogue.forget(row.show_id).await;
                 return Ok(());
             }
         }
     }
-    open_again(state, &row).await
+    rebuild_map(state, &row).await
 }
 
 /// Releases the holds of a show. Holds in payment stay until the payment has ended.
-async fn let_go(state: &BackofficeState, show: Uuid) {
+async fn release_holds(state: &BackofficeState, show: Uuid) {
     match state.locks.release_all(show).await {
         Ok(_) | Err(StoreError::NoMap(_)) => {}
         // The map is rebuilt later in any case, which ends the holds.
@@ -82,11 +82,11 @@ async fn let_go(state: &BackofficeState, show: Uuid) {
 
 /// Cancels unpaid bookings: checkouts at once, payments after [`SETTLE_MS`].
 async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> Result<(), Problem> {
-    let is_patience_over = now.since(from_utc(row.requested_at)) > SETTLE_MS;
+    let is_settle_time_over = now.since(from_utc(row.requested_at)) > SETTLE_MS;
     let reason = format!("The show moves to {}. Nothing is lost: please choose again. {}", row.to_name, row.reason);
     loop {
         let mut tx = state.pg.begin().await?;
-        let ids = sql::take_unpaid(&mut tx, row.show_id, is_patience_over, MAX_PER_BATCH).await?;
+        let ids = sql::take_unpaid(&mut tx, row.show_id, is_settle_time_over, MAX_PER_BATCH).await?;
         for id in &ids {
             if let Some(booking) = bookings::lock(&mut tx, *id).await? {
                 undo_in_full(&mut tx, &booking, Cause::of("staff", &reason), now).await?;
@@ -101,7 +101,7 @@ async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> 
 }
 
 /// Rebuilds the map for the new layout, and resumes sales once every replica has loaded it.
-async fn open_again(state: &BackofficeState, row: &MoveRow) -> Result<(), Problem> {
+async fn rebuild_map(state: &BackofficeState, row: &MoveRow) -> Result<(), Problem> {
     let show = row.show_id;
     state.catalogue.forget(show).await;
     let now = state.clock.now();
@@ -109,13 +109,13 @@ async fn open_again(state: &BackofficeState, row: &MoveRow) -> Result<(), Proble
     // Under the lock: a slow replica must not delete holds that were made after the restart of sales.
     let Some(row) = sql::lock_move(&mut tx, row.id, "carried").await? else { return Ok(()) };
     state.locks.forget(show).await?;
-    let is_heard = row.carried_at.is_some_and(|at| now.since(from_utc(at)) >= HEARD_MS);
-    if is_heard {
-        sql::put_back_in_line(&mut tx, show, now).await?;
+    let is_known_everywhere = row.carried_at.is_some_and(|at| now.since(from_utc(at)) >= REOPEN_DELAY_MS);
+    if is_known_everywhere {
+        sql::requeue_offers(&mut tx, show, now).await?;
         sql::finish(&mut tx, &row, now).await?;
     }
     tx.commit().await?;
-    if is_heard {
+    if is_known_everywhere {
         state.catalogue.forget(show).await;
     }
     // Publishes the new map to all subscribers of the show.

@@ -34,7 +34,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
 }
 
 /// The validated parameters of a report request.
-struct Asked {
+struct ReportParams {
     theatre: String,
     range: Range,
     /// One screen; `None` for all screens.
@@ -47,7 +47,7 @@ struct AtTheatre {
     theatre: String,
 }
 
-impl FromRequestParts<BackofficeState> for Asked {
+impl FromRequestParts<BackofficeState> for ReportParams {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &BackofficeState) -> Result<Self, Problem> {
@@ -67,8 +67,8 @@ impl FromRequestParts<BackofficeState> for Asked {
     responses((status = 200, body = SalesReport), NotStaffNorProgram, OtherTheatre,
         (status = 400, body = ProblemView, description = "malformed: also more than 92 days"),
         (status = 503, body = ProblemView, description = "overloaded")))]
-async fn sales(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<Json<SalesReport>> {
-    super::sales(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
+async fn sales(State(state): State<BackofficeState>, params: ReportParams) -> ApiResult<Json<SalesReport>> {
+    super::sales(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
 /// The funnel from the first hold to the ticket, with the losses at each step. For managers and organisers.
@@ -77,8 +77,8 @@ async fn sales(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<
     responses((status = 200, body = FunnelReport), NotStaffNorProgram, OtherTheatre,
         (status = 400, body = ProblemView, description = "malformed"),
         (status = 503, body = ProblemView, description = "overloaded")))]
-async fn funnel(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<Json<FunnelReport>> {
-    super::funnel(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
+async fn funnel(State(state): State<BackofficeState>, params: ReportParams) -> ApiResult<Json<FunnelReport>> {
+    super::funnel(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
 /// Payments and refunds of your theatre, by the day of the money's movement. For managers and organisers.
@@ -87,8 +87,8 @@ async fn funnel(State(state): State<BackofficeState>, asked: Asked) -> ApiResult
     responses((status = 200, body = TakingsReport), NotStaffNorProgram, OtherTheatre,
         (status = 400, body = ProblemView, description = "malformed"),
         (status = 503, body = ProblemView, description = "overloaded")))]
-async fn takings(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<Json<TakingsReport>> {
-    super::takings(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
+async fn takings(State(state): State<BackofficeState>, params: ReportParams) -> ApiResult<Json<TakingsReport>> {
+    super::takings(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
 /// Number of sales per seat of a screen. For managers and organisers.
@@ -98,8 +98,8 @@ async fn takings(State(state): State<BackofficeState>, asked: Asked) -> ApiResul
         (status = 400, body = ProblemView, description = "malformed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's staff, and for its screens"),
         (status = 503, body = ProblemView, description = "overloaded")))]
-async fn occupancy(State(state): State<BackofficeState>, asked: Asked) -> ApiResult<Json<OccupancyReport>> {
-    super::occupancy(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
+async fn occupancy(State(state): State<BackofficeState>, params: ReportParams) -> ApiResult<Json<OccupancyReport>> {
+    super::occupancy(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
 /// A report as a CSV file: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or `seats`. For
@@ -112,10 +112,10 @@ async fn occupancy(State(state): State<BackofficeState>, asked: Asked) -> ApiRes
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn file(
     State(state): State<BackofficeState>,
-    asked: Asked,
+    params: ReportParams,
     ApiPath((_theatre, table)): ApiPath<(String, String)>,
 ) -> ApiResult<Response> {
-    let Asked { theatre, range, screen } = asked;
+    let ReportParams { theatre, range, screen } = params;
     let table = Table::parse(&table)?;
     let body = tables::file(&state, &theatre, table, &range, screen.as_deref()).await?;
     let disposition = format!("attachment; filename=\"{}\"", table.file_name(&theatre, &range));

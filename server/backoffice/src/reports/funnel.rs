@@ -6,7 +6,7 @@
 use domain::api::reports::FunnelReport;
 
 use super::range::Range;
-use super::reading::{LATE_DAYS, Reading, unread};
+use super::reading::{LATE_DAYS, Reading, query_error};
 use super::screens;
 use crate::BackofficeState;
 use http::Problem;
@@ -56,7 +56,7 @@ const HOLDS: &str = "
     WHERE screen.theatre_id = $1 AND ($6::text IS NULL OR screen.id = $6)";
 
 #[derive(sqlx::FromRow)]
-struct Counted {
+struct FunnelRow {
     checked_out: i64,
     submitted: i64,
     paid: i64,
@@ -78,8 +78,8 @@ pub async fn funnel(
     screen: Option<&str>,
 ) -> Result<FunnelReport, Problem> {
     let mut reading = Reading::begin(state).await?;
-    let screen = screens::asked(&mut reading.tx, theatre, screen).await?;
-    let counted: Counted = sqlx::query_as(FUNNEL)
+    let screen = screens::check_screen(&mut reading.tx, theatre, screen).await?;
+    let counted: FunnelRow = sqlx::query_as(FUNNEL)
         .bind(theatre)
         .bind(range.begins)
         .bind(range.ends)
@@ -87,7 +87,7 @@ pub async fn funnel(
         .bind(screen)
         .fetch_one(&mut *reading.tx)
         .await
-        .map_err(unread)?;
+        .map_err(query_error)?;
     let holds: i64 = sqlx::query_scalar(HOLDS)
         .bind(theatre)
         .bind(range.begins)
@@ -97,8 +97,8 @@ pub async fn funnel(
         .bind(screen)
         .fetch_one(&mut *reading.tx)
         .await
-        .map_err(unread)?;
-    let Counted { checked_out, submitted, paid, ticketed, ran_out, declined, let_go, open } = counted;
+        .map_err(query_error)?;
+    let FunnelRow { checked_out, submitted, paid, ticketed, ran_out, declined, let_go, open } = counted;
     let days = range.view();
     Ok(FunnelReport { days, holds, checked_out, submitted, paid, ticketed, ran_out, declined, let_go, open })
 }

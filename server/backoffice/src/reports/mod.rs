@@ -26,15 +26,15 @@ pub use takings::takings;
 use tokio::sync::Semaphore;
 
 /// Maximum number of concurrent reports per replica; the other connections serve sales.
-const READ_TOGETHER: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 
 /// The state of reports on a replica.
 pub struct Reports {
-    together: Semaphore,
+    slots: Semaphore,
 }
 
 impl Default for Reports {
     fn default() -> Self {
-        Self { together: Semaphore::new(READ_TOGETHER) }
+        Self { slots: Semaphore::new(MAX_CONCURRENT) }
     }
 }

@@ -7,7 +7,7 @@ use domain::api::reports::OccupancyReport;
 use uuid::Uuid;
 
 use super::range::Range;
-use super::reading::{Reading, unread};
+use super::reading::{Reading, query_error};
 use super::screens;
 use crate::BackofficeState;
 use http::{Code, Problem};
@@ -60,7 +60,7 @@ pub async fn occupancy(
         .bind(MAX_SHOWS)
         .fetch_all(&mut *reading.tx)
         .await
-        .map_err(unread)?;
+        .map_err(query_error)?;
     let Some((last, layout)) = shows.first().copied() else { return Ok(report) };
     if shows.len() as i64 == MAX_SHOWS {
         return Err(Problem::new(Code::Overloaded, "There are too many shows to count. Please ask for fewer days."));
@@ -70,7 +70,7 @@ pub async fn occupancy(
     report.shows_in_other_rooms = (shows.len() - counted.len()) as i64;
     report.show = Some(last);
     let sold: Vec<(i32, i64)> =
-        sqlx::query_as(SOLD).bind(&counted).fetch_all(&mut *reading.tx).await.map_err(unread)?;
+        sqlx::query_as(SOLD).bind(&counted).fetch_all(&mut *reading.tx).await.map_err(query_error)?;
     // Frees the slot before the layout is loaded, which may take long.
     drop(reading);
     let room = state.catalogue.known_show(last).await?;

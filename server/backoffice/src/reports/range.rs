@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_asked_for_days_so_they_are_the_last_four_weeks_of_the_theatre() {
+    fn the_default_range_is_four_weeks_in_the_theatres_time_zone() {
         let range = read("", "", "Asia/Kolkata").expect("days");
         assert_eq!((range.from.to_string(), range.to.to_string()), ("2026-10-26".into(), "2026-11-22".into()));
         assert_eq!(range.begins.to_rfc3339(), "2026-10-25T18:30:00+00:00");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_with_a_change_of_clocks_is_as_long_as_it_is() {
+    fn a_day_with_a_clock_change_has_its_real_length() {
         let hours = |day: &str, zone: &str| {
             let range = read(day, day, zone).expect("a day");
             (range.ends - range.begins).num_hours()
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn days_that_cannot_be_meant_are_refused_with_a_reason() {
+    fn invalid_ranges_are_refused() {
         for (from, to) in [
             ("2026-11-22", "2026-11-21"),
             ("2026-08-21", "2026-11-21"),

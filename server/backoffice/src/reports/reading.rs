@@ -10,9 +10,10 @@ use http::{Code, Problem};
 
 /// Maximum wait for a report slot.
 const TURN_DEADLINE: Duration = Duration::from_secs(5);
-/// A read-only snapshot with a statement timeout. Scans and hash joins are off, so that tables are read by keys,
-/// starting at the theatre's shows: the cost depends on this theatre's sales, not on all sales. By default the planner
-/// of a small chain scans whole tables, and continues to do so for a while after it has grown.
+/// A read-only snapshot with a statement timeout. Sequential and bitmap scans and hash and merge joins are off, so that
+/// tables are read by keys, starting at the theatre's shows: the cost depends on this theatre's sales, not on all
+/// sales. By default the planner of a small chain scans whole tables, and continues to do so for a while after it has
+/// grown.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '5s'; \
                      SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
                      SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
@@ -33,7 +34,7 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// 503 when no slot is free in time.
     pub(super) async fn begin(state: &'a BackofficeState) -> Result<Self, Problem> {
-        let turn = tokio::time::timeout(TURN_DEADLINE, state.reports.together.acquire()).await;
+        let turn = tokio::time::timeout(TURN_DEADLINE, state.reports.slots.acquire()).await;
         let Ok(Ok(turn)) = turn else {
             return Err(Problem::new(Code::Overloaded, "Others are reading reports. Please try again in a moment."));
         };
@@ -42,7 +43,7 @@ impl<'a> Reading<'a> {
 }
 
 /// Converts an error; a statement timeout becomes 503 with advice.
-pub(super) fn unread(cause: sqlx::Error) -> Problem {
+pub(super) fn query_error(cause: sqlx::Error) -> Problem {
     match &cause {
         sqlx::Error::Database(error) if error.code().as_deref() == Some("57014") => {
             tracing::warn!(%cause, "a report query exceeded its statement timeout");

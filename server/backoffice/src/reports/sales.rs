@@ -10,7 +10,7 @@ use domain::api::reports::{SalesReport, Sold, SoldLine, SoldShow};
 use uuid::Uuid;
 
 use super::range::Range;
-use super::reading::{LATE_DAYS, Reading, unread};
+use super::reading::{LATE_DAYS, Reading, query_error};
 use super::screens;
 use crate::BackofficeState;
 use http::{Code, Problem};
@@ -57,7 +57,7 @@ const SHOWS: &str = "
     WHERE show.id = ANY($1)";
 
 #[derive(sqlx::FromRow)]
-struct Group {
+struct SalesRow {
     day: Option<NaiveDate>,
     channel: Option<String>,
     category: Option<String>,
@@ -88,8 +88,8 @@ pub async fn sales(
     screen: Option<&str>,
 ) -> Result<SalesReport, Problem> {
     let mut reading = Reading::begin(state).await?;
-    let screen = screens::asked(&mut reading.tx, theatre, screen).await?;
-    let groups: Vec<Group> = sqlx::query_as(SALES)
+    let screen = screens::check_screen(&mut reading.tx, theatre, screen).await?;
+    let groups: Vec<SalesRow> = sqlx::query_as(SALES)
         .bind(theatre)
         .bind(range.begins)
         .bind(range.ends)
@@ -99,16 +99,17 @@ pub async fn sales(
         .bind(screen)
         .fetch_all(&mut *reading.tx)
         .await
-        .map_err(unread)?;
+        .map_err(query_error)?;
     if groups.len() >= MAX_LINES {
         return Err(Problem::new(Code::Overloaded, "There is too much to tell at once. Please ask for fewer days."));
     }
     let shows: Vec<Uuid> = groups.iter().filter_map(|group| group.show_id).collect();
-    let shows: Vec<ShowRow> = sqlx::query_as(SHOWS).bind(shows).fetch_all(&mut *reading.tx).await.map_err(unread)?;
-    Ok(told(groups, shows, range))
+    let shows: Vec<ShowRow> =
+        sqlx::query_as(SHOWS).bind(shows).fetch_all(&mut *reading.tx).await.map_err(query_error)?;
+    Ok(build_report(groups, shows, range))
 }
 
-fn told(groups: Vec<Group>, shows: Vec<ShowRow>, range: &Range) -> SalesReport {
+fn build_report(groups: Vec<SalesRow>, shows: Vec<ShowRow>, range: &Range) -> SalesReport {
     let mut report = SalesReport {
         days: range.view(),
         totals: Vec::new(),
@@ -122,7 +123,7 @@ fn told(groups: Vec<Group>, shows: Vec<ShowRow>, range: &Range) -> SalesReport {
     let mut films: BTreeMap<(String, String), Sold> = BTreeMap::new();
     let mut starts: Vec<(DateTime<Utc>, SoldShow)> = Vec::new();
     for group in groups {
-        let Group { day, channel, category, show_id, currency, bookings, tickets, gross_minor, given_back } = group;
+        let SalesRow { day, channel, category, show_id, currency, bookings, tickets, gross_minor, given_back } = group;
         let sold = Sold { currency, bookings, tickets, gross_minor, given_back };
         let line = |name: String, sold| SoldLine { name, sold };
         match (day, channel, category, show_id) {

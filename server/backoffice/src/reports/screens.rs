@@ -3,7 +3,7 @@
 use domain::api::reports::ReportScreen;
 use sqlx::PgConnection;
 
-use super::reading::unread;
+use super::reading::query_error;
 use crate::BackofficeState;
 use http::Problem;
 
@@ -21,7 +21,7 @@ pub async fn screens(state: &BackofficeState, theatre: &str) -> Result<Vec<Repor
 /// As [`screens`], on a given connection.
 pub(super) async fn of_theatre(connection: &mut PgConnection, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
     let rows: Vec<(String, String)> =
-        sqlx::query_as(SCREENS).bind(theatre).fetch_all(connection).await.map_err(unread)?;
+        sqlx::query_as(SCREENS).bind(theatre).fetch_all(connection).await.map_err(query_error)?;
     Ok(rows.into_iter().map(|(id, name)| ReportScreen { id, name }).collect())
 }
 
@@ -29,13 +29,13 @@ pub(super) async fn of_theatre(connection: &mut PgConnection, theatre: &str) -> 
 ///
 /// # Errors
 /// 404 for an unknown screen.
-pub(super) async fn asked<'a>(
+pub(super) async fn check_screen<'a>(
     connection: &mut PgConnection,
     theatre: &str,
     screen: Option<&'a str>,
 ) -> Result<Option<&'a str>, Problem> {
     let Some(id) = screen.filter(|id| !id.is_empty()) else { return Ok(None) };
     let is_there: bool =
-        sqlx::query_scalar(IS_THERE).bind(theatre).bind(id).fetch_one(connection).await.map_err(unread)?;
+        sqlx::query_scalar(IS_THERE).bind(theatre).bind(id).fetch_one(connection).await.map_err(query_error)?;
     if is_there { Ok(Some(id)) } else { Err(Problem::not_found("screen")) }
 }

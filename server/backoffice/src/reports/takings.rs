@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 use domain::api::reports::{TakingsLine, TakingsReport, TakingsTotal};
 
 use super::range::Range;
-use super::reading::{LATE_DAYS, Reading, unread};
+use super::reading::{LATE_DAYS, Reading, query_error};
 use super::screens;
 use crate::BackofficeState;
 use http::Problem;
@@ -67,7 +67,7 @@ const UNDER_WAY: &str = "
     GROUP BY 1";
 
 #[derive(sqlx::FromRow)]
-struct Moved {
+struct MoneyRow {
     day: NaiveDate,
     way: String,
     currency: String,
@@ -88,8 +88,8 @@ pub async fn takings(
     screen: Option<&str>,
 ) -> Result<TakingsReport, Problem> {
     let mut reading = Reading::begin(state).await?;
-    let screen = screens::asked(&mut reading.tx, theatre, screen).await?;
-    let payments: Vec<Moved> = sqlx::query_as(PAYMENTS)
+    let screen = screens::check_screen(&mut reading.tx, theatre, screen).await?;
+    let payments: Vec<MoneyRow> = sqlx::query_as(PAYMENTS)
         .bind(theatre)
         .bind(range.begins)
         .bind(range.ends)
@@ -98,8 +98,8 @@ pub async fn takings(
         .bind(screen)
         .fetch_all(&mut *reading.tx)
         .await
-        .map_err(unread)?;
-    let refunds: Vec<Moved> = sqlx::query_as(REFUNDS)
+        .map_err(query_error)?;
+    let refunds: Vec<MoneyRow> = sqlx::query_as(REFUNDS)
         .bind(theatre)
         .bind(range.begins)
         .bind(range.ends)
@@ -107,15 +107,20 @@ pub async fn takings(
         .bind(screen)
         .fetch_all(&mut *reading.tx)
         .await
-        .map_err(unread)?;
+        .map_err(query_error)?;
     let under_way: Vec<(String, i64)> =
-        sqlx::query_as(UNDER_WAY).bind(theatre).bind(screen).fetch_all(&mut *reading.tx).await.map_err(unread)?;
-    Ok(told(payments, refunds, &under_way, range))
+        sqlx::query_as(UNDER_WAY).bind(theatre).bind(screen).fetch_all(&mut *reading.tx).await.map_err(query_error)?;
+    Ok(build_report(payments, refunds, &under_way, range))
 }
 
-fn told(payments: Vec<Moved>, refunds: Vec<Moved>, under_way: &[(String, i64)], range: &Range) -> TakingsReport {
+fn build_report(
+    payments: Vec<MoneyRow>,
+    refunds: Vec<MoneyRow>,
+    under_way: &[(String, i64)],
+    range: &Range,
+) -> TakingsReport {
     let mut lines: BTreeMap<(NaiveDate, String, String), TakingsLine> = BTreeMap::new();
-    let mut line_of = |moved: Moved, is_refund: bool| {
+    let mut line_of = |moved: MoneyRow, is_refund: bool| {
         let key = (moved.day, moved.way.clone(), moved.currency.clone());
         let line = lines.entry(key).or_insert_with(|| TakingsLine {
             date: moved.day.to_string(),

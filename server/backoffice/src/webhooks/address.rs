@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_network_is_never_called_however_it_is_written() {
+    fn private_addresses_are_refused_in_any_notation() {
         for inside in [
             "https://localhost/",
             "https://localhost./",
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_address_to_call_is_refused() {
+    fn invalid_urls_are_refused() {
         let long = format!("https://example.com/{}", "a".repeat(MAX_URL_BYTES));
         for wrong in [
             "",
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_of_the_world_are_called() {
+    fn public_addresses_are_accepted() {
         for public in
             ["https://example.com/hooks?tenant=4", "https://93.184.215.14:8443/", "https://[2606:2800:21f::1]/"]
         {

@@ -15,36 +15,36 @@ use reqwest::{StatusCode, Url};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-use super::sql::{self, Due, Share};
+use super::sql::{self, DeliveryLimits, DueDelivery};
 use super::{address, signature};
 use crate::BackofficeState;
 use identity::audit::{self, Entry};
 use platform::ids;
 
 /// Maximum number of concurrent deliveries of this replica.
-const SIDE_BY_SIDE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 /// Maximum per endpoint.
-const TO_ONE: i64 = 4;
+const MAX_PER_ENDPOINT: i64 = 4;
 /// Maximum per failing endpoint: one message shows whether it has recovered.
-const TO_ONE_FAILING: i64 = 1;
+const MAX_PER_FAILING_ENDPOINT: i64 = 1;
 /// Maximum for the endpoints of one theatre together.
-const TO_ONE_THEATRE: i64 = 8;
+const MAX_PER_THEATRE: i64 = 8;
 /// Maximum for all failing endpoints together, across theatres.
-const TO_ALL_FAILING: i64 = 8;
+const MAX_FAILING: i64 = 8;
 /// Polling interval for due deliveries.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Delay before a poll for a freed slot: limits the rate of polls after deliveries.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const FREED_SLOT_DELAY: Duration = Duration::from_millis(50);
 /// Lease of a delivery, milliseconds: longer than any timeout.
 const LEASE_MS: i64 = 2 * MINUTE_MS;
 /// Maximum number of attempts: with a back-off from five seconds to an hour, two to three hours.
 const MAX_TRIES: i32 = 12;
 /// Maximum back-off, milliseconds.
-const LONGEST_PAUSE_MS: u64 = 60 * 60 * SECOND_MS.unsigned_abs();
+const MAX_BACKOFF_MS: u64 = 60 * 60 * SECOND_MS.unsigned_abs();
 /// Maximum number of consecutive failures before an endpoint is switched off; its managers see the reason.
 const MAX_FAILURES: i32 = 40;
 /// Maximum length of a stored error, characters.
-const MAX_TROUBLE_CHARS: usize = 200;
+const MAX_ERROR_CHARS: usize = 200;
 
 /// The outcome of an attempt.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,77 +57,77 @@ enum Outcome {
 
 /// Delivers until the server stops; unfinished deliveries are retried after their lease.
 pub async fn deliver_forever(state: BackofficeState) {
-    let slots = Arc::new(Semaphore::new(SIDE_BY_SIDE));
-    let busy = Busy::default();
-    let mut look = tokio::time::interval(LOOK_EVERY);
+    let slots = Arc::new(Semaphore::new(MAX_CONCURRENT));
+    let running = RunningDeliveries::default();
+    let mut look = tokio::time::interval(POLL_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         // Not the shared loop of `background`: this one polls on schedule, and shortly after a slot is freed.
         tokio::select! {
             () = state.stop.cancelled() => return,
             _ = look.tick() => {}
-            () = busy.some_left() => {}
+            () = running.wait_for_freed_slot() => {}
         }
         let free = slots.available_permits();
         if free == 0 {
             continue;
         }
-        let share = Share {
-            of_endpoint: TO_ONE,
-            of_failing: TO_ONE_FAILING,
-            of_theatre: TO_ONE_THEATRE,
-            of_all_failing: TO_ALL_FAILING,
+        let share = DeliveryLimits {
+            of_endpoint: MAX_PER_ENDPOINT,
+            of_failing: MAX_PER_FAILING_ENDPOINT,
+            of_theatre: MAX_PER_THEATRE,
+            of_all_failing: MAX_FAILING,
             now: free as i64,
         };
         let now = state.clock.now();
-        let taken = sql::take(&state.pg, &busy.all(), (now, now.plus_ms(LEASE_MS)), share).await;
+        let taken = sql::take(&state.pg, &running.all(), (now, now.plus_ms(LEASE_MS)), share).await;
         let taken = taken.unwrap_or_else(|cause| {
             tracing::warn!(%cause, "reading the due webhook deliveries failed");
             Vec::new()
         });
         for due in taken {
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-            let at_work = busy.enter(due.endpoint_id, slot);
-            state.tasks.spawn(one(state.clone(), due, at_work));
+            let at_work = running.enter(due.endpoint_id, slot);
+            state.tasks.spawn(deliver_one(state.clone(), due, at_work));
         }
     }
 }
 
 /// Running deliveries of this replica, by endpoint.
 #[derive(Clone, Default)]
-struct Busy {
+struct RunningDeliveries {
     at_work: Arc<Mutex<HashMap<Uuid, i64>>>,
-    left: Arc<Notify>,
+    freed: Arc<Notify>,
 }
 
 /// A running delivery. Dropping it frees its slot, also after a panic.
-struct AtWork {
-    busy: Busy,
+struct RunningDelivery {
+    running: RunningDeliveries,
     endpoint: Uuid,
     slot: Option<OwnedSemaphorePermit>,
 }
 
-impl Busy {
+impl RunningDeliveries {
     fn all(&self) -> Vec<(Uuid, i64)> {
         let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
         at_work.iter().map(|(endpoint, count)| (*endpoint, *count)).collect()
     }
 
-    fn enter(&self, endpoint: Uuid, slot: OwnedSemaphorePermit) -> AtWork {
+    fn enter(&self, endpoint: Uuid, slot: OwnedSemaphorePermit) -> RunningDelivery {
         *self.at_work.lock().unwrap_or_else(PoisonError::into_inner).entry(endpoint).or_default() += 1;
-        AtWork { busy: self.clone(), endpoint, slot: Some(slot) }
+        RunningDelivery { running: self.clone(), endpoint, slot: Some(slot) }
     }
 
     /// Waits until a slot is freed, and a moment longer: several are often freed together.
-    async fn some_left(&self) {
-        self.left.notified().await;
-        tokio::time::sleep(LOOK_AGAIN).await;
+    async fn wait_for_freed_slot(&self) {
+        self.freed.notified().await;
+        tokio::time::sleep(FREED_SLOT_DELAY).await;
     }
 }
 
-impl Drop for AtWork {
+impl Drop for RunningDelivery {
     fn drop(&mut self) {
-        let mut at_work = self.busy.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at_work = self.running.at_work.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = at_work.get_mut(&self.endpoint) {
             *count -= 1;
             if *count == 0 {
@@ -137,19 +137,19 @@ impl Drop for AtWork {
         // Free the slot before notifying the waiter.
         drop(at_work);
         self.slot = None;
-        self.busy.left.notify_one();
+        self.running.freed.notify_one();
     }
 }
 
-async fn one(state: BackofficeState, due: Due, _at_work: AtWork) {
-    let outcome = tell(&state, &due).await;
-    if let Err(cause) = note(&state, &due, &outcome).await {
+async fn deliver_one(state: BackofficeState, due: DueDelivery, _at_work: RunningDelivery) {
+    let outcome = send_message(&state, &due).await;
+    if let Err(cause) = record_outcome(&state, &due, &outcome).await {
         // The lease expires, and the message is sent again: receivers accept duplicates.
         tracing::warn!(delivery = due.id, %cause, "recording the outcome of a webhook delivery failed");
     }
 }
 
-async fn tell(state: &BackofficeState, due: &Due) -> Outcome {
+async fn send_message(state: &BackofficeState, due: &DueDelivery) -> Outcome {
     let url = match Url::parse(&due.url) {
         Ok(url) if state.webhook_settings.webhooks_may_be_private || address::is_callable(&url) => url,
         _ => return Outcome::Failed(None, "the address is not on the public internet".to_owned()),
@@ -170,12 +170,12 @@ async fn tell(state: &BackofficeState, due: &Due) -> Outcome {
     let sent = state.webhooks.0.post(url).headers(headers).body(due.body.clone()).send().await;
     match sent {
         // The body is not read.
-        Ok(answer) => judged(answer.status()),
-        Err(cause) => Outcome::Failed(None, in_words(&cause)),
+        Ok(answer) => outcome_of(answer.status()),
+        Err(cause) => Outcome::Failed(None, describe_error(&cause)),
     }
 }
 
-fn judged(status: StatusCode) -> Outcome {
+fn outcome_of(status: StatusCode) -> Outcome {
     match status {
         status if status.is_success() => Outcome::Delivered(status.as_u16()),
         StatusCode::GONE => Outcome::Gone,
@@ -187,17 +187,17 @@ fn judged(status: StatusCode) -> Outcome {
 }
 
 /// Formats the innermost cause, without the address, which is stored elsewhere.
-fn in_words(cause: &reqwest::Error) -> String {
+fn describe_error(cause: &reqwest::Error) -> String {
     let mut last: &dyn std::error::Error = cause;
     while let Some(deeper) = last.source() {
         last = deeper;
     }
     let words = if cause.is_timeout() { "it did not answer in time".to_owned() } else { last.to_string() };
-    words.chars().filter(|sign| !sign.is_control()).take(MAX_TROUBLE_CHARS).collect()
+    words.chars().filter(|sign| !sign.is_control()).take(MAX_ERROR_CHARS).collect()
 }
 
 /// Records the outcome of an attempt, for the delivery and for its endpoint.
-async fn note(state: &BackofficeState, due: &Due, outcome: &Outcome) -> Result<(), sqlx::Error> {
+async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &Outcome) -> Result<(), sqlx::Error> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let (to, status, trouble, pause) = match outcome {
@@ -207,17 +207,17 @@ async fn note(state: &BackofficeState, due: &Due, outcome: &Outcome) -> Result<(
             (DeliveryState::Failed, *status, Some(why.as_str()), 0)
         }
         Outcome::Failed(status, why) => {
-            (DeliveryState::Waiting, *status, Some(why.as_str()), pause_ms(state, due.tries))
+            (DeliveryState::Waiting, *status, Some(why.as_str()), backoff_ms(state, due.tries))
         }
     };
     // Lock order: the endpoint before its delivery, as in switching it off; the reverse order could deadlock.
     sql::lock_for_outcome(&mut tx, due.endpoint_id).await?;
     // A later attempt or a manager has changed the delivery since: their outcome counts.
-    if !sql::note_try(&mut tx, due, to, (status, trouble), now.plus_ms(pause)).await? {
+    if !sql::record_attempt(&mut tx, due, to, (status, trouble), now.plus_ms(pause)).await? {
         return Ok(());
     }
     if to == DeliveryState::Delivered {
-        sql::forget_failures(&mut tx, due.endpoint_id).await?;
+        sql::reset_failures(&mut tx, due.endpoint_id).await?;
     } else if let Some((theatre, row)) = sql::add_failure(&mut tx, due.endpoint_id).await? {
         let notice = match outcome {
             Outcome::Gone => Some("It answered 410: that it is gone for good.".to_owned()),
@@ -246,9 +246,9 @@ async fn note(state: &BackofficeState, due: &Due, outcome: &Outcome) -> Result<(
 }
 
 /// Exponential back-off with full jitter.
-fn pause_ms(state: &BackofficeState, tries: i32) -> i64 {
+fn backoff_ms(state: &BackofficeState, tries: i32) -> i64 {
     let doubled = state.webhook_settings.webhook_first_pause_ms << tries.clamp(0, 20);
-    ids::jitter(doubled.min(LONGEST_PAUSE_MS)).cast_signed()
+    ids::jitter(doubled.min(MAX_BACKOFF_MS)).cast_signed()
 }
 
 #[cfg(test)]
@@ -256,25 +256,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_from_the_two_hundreds_is_one() {
-        let of = |status: u16| judged(StatusCode::from_u16(status).expect("a status"));
+    fn only_2xx_answers_count_as_delivered() {
+        let of = |status: u16| outcome_of(StatusCode::from_u16(status).expect("a status"));
         assert_eq!(of(204), Outcome::Delivered(204));
         assert_eq!(of(410), Outcome::Gone);
         for status in [301, 302, 307, 308, 400, 401, 404, 429, 500, 503] {
-            assert!(matches!(of(status), Outcome::Failed(Some(told), _) if told == status), "{status}");
+            assert!(matches!(of(status), Outcome::Failed(Some(code), _) if code == status), "{status}");
         }
     }
 
     #[tokio::test]
-    async fn an_endpoint_is_busy_until_its_last_message_is_out_and_each_leaves_a_place() {
-        let (busy, endpoint, lane) = (Busy::default(), Uuid::from_u128(1), Arc::new(Semaphore::new(2)));
+    async fn dropping_a_delivery_frees_its_slot() {
+        let (running, endpoint, lane) = (RunningDeliveries::default(), Uuid::from_u128(1), Arc::new(Semaphore::new(2)));
         let slot = || Arc::clone(&lane).try_acquire_owned().expect("a place");
-        let (first, second) = (busy.enter(endpoint, slot()), busy.enter(endpoint, slot()));
-        assert_eq!((busy.all(), lane.available_permits()), (vec![(endpoint, 2)], 0));
+        let (first, second) = (running.enter(endpoint, slot()), running.enter(endpoint, slot()));
+        assert_eq!((running.all(), lane.available_permits()), (vec![(endpoint, 2)], 0));
         drop(first);
-        busy.some_left().await;
-        assert_eq!((busy.all(), lane.available_permits()), (vec![(endpoint, 1)], 1));
+        running.wait_for_freed_slot().await;
+        assert_eq!((running.all(), lane.available_permits()), (vec![(endpoint, 1)], 1));
         drop(second);
-        assert!(busy.all().is_empty());
+        assert!(running.all().is_empty());
     }
 }

@@ -12,7 +12,7 @@ use identity::accounts::{Staff, reason_of};
 use identity::audit::{self, Entry};
 
 /// Maximum number of listed deliveries, the newest.
-const MAX_TOLD: i64 = 100;
+const MAX_LISTED: i64 = 100;
 
 /// Returns the latest deliveries of an endpoint, the newest first.
 ///
@@ -23,7 +23,7 @@ pub async fn list(state: &BackofficeState, theatre: &str, endpoint: Uuid) -> Res
     if !known.iter().any(|row| row.id == endpoint) {
         return Err(Problem::not_found("endpoint"));
     }
-    let rows = sql::deliveries(&state.pg, endpoint, MAX_TOLD).await?;
+    let rows = sql::deliveries(&state.pg, endpoint, MAX_LISTED).await?;
     Ok(rows.into_iter().map(DeliveryRow::view).collect::<Result<_, _>>()?)
 }
 

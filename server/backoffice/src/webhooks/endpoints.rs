@@ -36,7 +36,7 @@ pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<Endpoint
 
 /// The stored form of an answer with a secret: without the secret, but with its inputs.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredAnswer {
     about: EndpointView,
     version: i32,
 }
@@ -48,7 +48,8 @@ fn secret_of(state: &BackofficeState, id: Uuid, version: i32) -> String {
 }
 
 fn with_secret(state: &BackofficeState, stored: &Answer) -> Result<Answer, Problem> {
-    let Kept { about, version } = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
+    let StoredAnswer { about, version } =
+        serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
     let secret = secret_of(state, about.id, version);
     Answer::json(stored.status(), &EndpointMade { about, secret })
 }
@@ -99,8 +100,8 @@ pub async fn make(
     let version = row.version;
     let secret = secret_of(state, row.id, version);
     sql::insert_endpoint(&mut tx, theatre, &row, &secret).await?;
-    note(&mut tx, staff, theatre, ("webhook_made", row.id), reason, now).await?;
-    let answer = Answer::json(StatusCode::CREATED, &Kept { about: row.view(now)?, version })?;
+    record_audit(&mut tx, staff, theatre, ("webhook_made", row.id), reason, now).await?;
+    let answer = Answer::json(StatusCode::CREATED, &StoredAnswer { about: row.view(now)?, version })?;
     let answer = intent.commit(tx, answer, now).await?;
     with_secret(state, &answer)
 }
@@ -130,11 +131,11 @@ pub async fn rotate(
     let version = row.version + 1;
     let secret = secret_of(state, id, version);
     if !sql::put_secret(&mut tx, &row, &secret, until).await? {
-        return Err(faster());
+        return Err(concurrent_change());
     }
-    note(&mut tx, staff, theatre, ("webhook_secret_changed", id), reason, now).await?;
+    record_audit(&mut tx, staff, theatre, ("webhook_secret_changed", id), reason, now).await?;
     let row = EndpointRow { old_until: Some(to_utc(until)), ..row };
-    let answer = Answer::json(StatusCode::OK, &Kept { about: row.view(now)?, version })?;
+    let answer = Answer::json(StatusCode::OK, &StoredAnswer { about: row.view(now)?, version })?;
     let answer = intent.commit(tx, answer, now).await?;
     with_secret(state, &answer)
 }
@@ -172,18 +173,18 @@ pub async fn change(
     // An unchanged state writes no audit entry.
     if row.state()? != request.state {
         if !sql::put_state(&mut tx, &row, request.state, None).await? {
-            return Err(faster());
+            return Err(concurrent_change());
         }
         if request.state != EndpointState::On {
-            sql::give_up_waiting(&mut tx, id, "the endpoint was switched off").await?;
+            sql::fail_waiting(&mut tx, id, "the endpoint was switched off").await?;
         }
-        note(&mut tx, staff, theatre, (act, id), reason, now).await?;
+        record_audit(&mut tx, staff, theatre, (act, id), reason, now).await?;
     }
     let answer = Answer::no_content();
     intent.commit(tx, answer, now).await
 }
 
-async fn note(
+async fn record_audit(
     tx: &mut PgConnection,
     staff: &Staff,
     theatre: &str,
@@ -196,6 +197,6 @@ async fn note(
 }
 
 /// Unreachable while the row is locked; if it happens, nothing was changed.
-fn faster() -> Problem {
+fn concurrent_change() -> Problem {
     Problem::new(Code::WrongState, "Somebody else has just changed this endpoint. Please look at it again.")
 }

@@ -119,7 +119,7 @@ async fn told(
     request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),
         ("Idempotency-Key" = String, Header)),
-    responses((status = 202, description = "It is on its way; `delivery` is the new one"), NotStaff, KeyReused,
+    responses((status = 202, description = "Queued; `delivery` is the id of the new one"), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such delivery; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running")))]

@@ -136,7 +136,7 @@ pub(super) async fn put_state(
 }
 
 /// Marks waiting deliveries of an endpoint as failed.
-pub(super) async fn give_up_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn fail_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
          WHERE endpoint_id = $1 AND state = 'waiting'",
@@ -170,7 +170,7 @@ pub(super) async fn put_secret(
 
 /// A due delivery with its message and endpoint.
 #[derive(Clone, sqlx::FromRow)]
-pub(super) struct Due {
+pub(super) struct DueDelivery {
     pub(super) id: i64,
     pub(super) tries: i32,
     pub(super) message_id: Uuid,
@@ -185,7 +185,7 @@ pub(super) struct Due {
 /// Limits of concurrent deliveries per replica: per endpoint, per failing endpoint, per theatre, for all failing
 /// endpoints; and the number to lease now.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Share {
+pub(super) struct DeliveryLimits {
     pub(super) of_endpoint: i64,
     pub(super) of_failing: i64,
     pub(super) of_theatre: i64,
@@ -243,8 +243,8 @@ pub(super) async fn take(
     pg: &PgPool,
     under_way: &[(Uuid, i64)],
     (now, lease_until): (Timestamp, Timestamp),
-    share: Share,
-) -> Result<Vec<Due>, sqlx::Error> {
+    share: DeliveryLimits,
+) -> Result<Vec<DueDelivery>, sqlx::Error> {
     let (endpoints, at_work): (Vec<Uuid>, Vec<i64>) = under_way.iter().copied().unzip();
     sqlx::query_as(TAKE)
         .bind(to_utc(now))
@@ -267,9 +267,9 @@ pub(super) async fn lock_for_outcome(tx: &mut PgConnection, endpoint: Uuid) -> R
 }
 
 /// Records the outcome of an attempt; `false` when a later attempt exists or the delivery is no longer waiting.
-pub(super) async fn note_try(
+pub(super) async fn record_attempt(
     tx: &mut PgConnection,
-    due: &Due,
+    due: &DueDelivery,
     state: DeliveryState,
     (status, trouble): (Option<u16>, Option<&str>),
     run_after: Timestamp,
@@ -290,7 +290,7 @@ pub(super) async fn note_try(
 }
 
 /// Resets the count of consecutive failures.
-pub(super) async fn forget_failures(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn reset_failures(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE webhook_endpoints SET failures = 0 WHERE id = $1 AND failures > 0")
         .bind(endpoint)
         .execute(tx)
@@ -371,9 +371,9 @@ pub(super) async fn replay(
 ) -> Result<Option<i64>, sqlx::Error> {
     sqlx::query_scalar(
         "INSERT INTO webhook_deliveries (message_id, endpoint_id, run_after)
-         SELECT told.message_id, told.endpoint_id, $3
-         FROM webhook_deliveries told JOIN webhook_messages message ON message.id = told.message_id
-         WHERE told.id = $1 AND told.endpoint_id = $2 FOR KEY SHARE OF message RETURNING id",
+         SELECT original.message_id, original.endpoint_id, $3
+         FROM webhook_deliveries original JOIN webhook_messages message ON message.id = original.message_id
+         WHERE original.id = $1 AND original.endpoint_id = $2 FOR KEY SHARE OF message RETURNING id",
     )
     .bind(delivery)
     .bind(endpoint)

@@ -45,7 +45,7 @@ pub async fn create_manager(
     let mut tx = pg.begin().await?;
     let is_new = sql::insert(&mut tx, ids::new_id(), (&email, &name), &hash, now).await?;
     let account = sql::by_email(&mut tx, &email).await?.ok_or_else(|| Problem::not_found("open account"))?.id;
-    let has_password = is_new || take_back(&mut tx, account, &hash, now).await?;
+    let has_password = is_new || replace_unproven_password(&mut tx, account, &hash, now).await?;
     for theatre in theatres {
         if grants::give(&mut tx, account, theatre, Role::Manager, now).await? {
             let subject = format!("{} as {}", audit::account(account), Role::Manager.as_str());
@@ -60,7 +60,12 @@ pub async fn create_manager(
 
 /// Sets the password of an account with an unproven address and ends its sessions and reset links. Returns `false` and
 /// changes nothing when the address is proven.
-async fn take_back(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -> Result<bool, Problem> {
+async fn replace_unproven_password(
+    tx: &mut PgConnection,
+    account: Uuid,
+    hash: &str,
+    now: Timestamp,
+) -> Result<bool, Problem> {
     let row = sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("open account"))?;
     if row.email_proven_at.is_some() {
         return Ok(false);

@@ -8,7 +8,7 @@ use domain::api::accounts::ProofRequest;
 
 use super::limits::{self, MAIL_ADDRESS};
 use super::links::{self, Purpose};
-use super::mails::{self, Kind};
+use super::mails::{self, MailKind};
 use super::sessions::Session;
 use super::{sql, view};
 use crate::IdentityState;
@@ -33,7 +33,7 @@ pub async fn send_proof(
     limits::of_address(state, &MAIL_ADDRESS, address).await?;
     let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
-    mails::order(state, Kind::Prove, &account.email, intent, now).await
+    mails::enqueue_requested(state, MailKind::Prove, &account.email, intent, now).await
 }
 
 /// Redeems the link for the signed-in user.

@@ -26,7 +26,7 @@ const MAX_STAFF: i64 = 1_000;
 pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
     let mut people: Vec<StaffView> = Vec::new();
     for row in sql::grants::of_theatre(&mut *state.pg.acquire().await?, theatre, MAX_STAFF).await? {
-        let role = sql::grants::known(&row.role)?;
+        let role = sql::grants::parse_role(&row.role)?;
         match people.last_mut().filter(|last| last.account == row.id) {
             Some(last) => last.roles.push(role),
             None => {
@@ -81,7 +81,7 @@ pub async fn change(
     }
     let answer = Answer::no_content();
     let answer = intent.commit(tx, answer, now).await?;
-    state.accounts.sessions.forget();
+    state.accounts.sessions.invalidate_all();
     Ok(answer)
 }
 

@@ -23,9 +23,9 @@ const LANES: u32 = 1;
 /// Maximum number of waiting requests per core: about one second of work.
 const WAITERS_PER_CORE: usize = 16;
 /// Maximum wait for a core.
-const PATIENCE: Duration = Duration::from_secs(3);
+const MAX_WAIT: Duration = Duration::from_secs(3);
 /// `Retry-After` of a shed request.
-const COME_BACK_AFTER: Duration = Duration::from_secs(2);
+const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// The cores for hashing, their queue, and a decoy hash for unknown addresses.
 pub(super) struct Hashing {
@@ -39,9 +39,9 @@ impl Hashing {
     /// Creates the queue for all cores of the machine.
     pub(super) fn new() -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let nobodys =
+        let decoy =
             hash(&ids::random_bits()).map_err(|cause| anyhow::anyhow!("passwords cannot be hashed: {cause}"))?;
-        Ok(Self::with(cores, nobodys))
+        Ok(Self::with(cores, decoy))
     }
 
     fn with(cores: usize, decoy: String) -> Self {
@@ -56,8 +56,8 @@ impl Hashing {
     ///
     /// # Errors
     /// 503 when the queue is full.
-    pub(super) fn has_room(&self) -> Result<(), Problem> {
-        if self.places.available_permits() == 0 { Err(full()) } else { Ok(()) }
+    pub(super) fn check_capacity(&self) -> Result<(), Problem> {
+        if self.places.available_permits() == 0 { Err(queue_full()) } else { Ok(()) }
     }
 
     /// Hashes a new password with a random salt, as a PHC string.
@@ -75,19 +75,19 @@ impl Hashing {
     ///
     /// # Errors
     /// 503 when the queue is full; 500 for an invalid stored hash.
-    pub(super) async fn is_right(&self, password: &Password, stored: Option<&str>) -> Result<bool, Problem> {
+    pub(super) async fn verify_password(&self, password: &Password, stored: Option<&str>) -> Result<bool, Problem> {
         let is_known = stored.is_some();
         let stored: Arc<str> = stored.map_or_else(|| Arc::clone(&self.decoy), Arc::from);
         let password = password.clone();
-        let outcome = self.run(move || is_of(password.as_bytes(), &stored)).await?;
+        let outcome = self.run(move || verify(password.as_bytes(), &stored)).await?;
         let is_right = outcome.map_err(|cause| Problem::internal(&format!("a stored password hash: {cause}")))?;
         Ok(is_right && is_known)
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| full())?;
-        let core = tokio::time::timeout(PATIENCE, Arc::clone(&self.cores).acquire_owned()).await;
-        let core = core.map_err(|_| full())?.map_err(|cause| Problem::internal(&cause))?;
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| queue_full())?;
+        let core = tokio::time::timeout(MAX_WAIT, Arc::clone(&self.cores).acquire_owned()).await;
+        let core = core.map_err(|_| queue_full())?.map_err(|cause| Problem::internal(&cause))?;
         // The client may disconnect: the work continues, and holds its core and its place until it is done.
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
@@ -98,9 +98,9 @@ impl Hashing {
     }
 }
 
-fn full() -> Problem {
+fn queue_full() -> Problem {
     Problem::new(Code::Overloaded, "Many people are signing in at this moment. Please try again in a few seconds.")
-        .with_retry_after(COME_BACK_AFTER)
+        .with_retry_after(RETRY_AFTER)
 }
 
 fn argon2() -> Result<Argon2<'static>, argon2::Error> {
@@ -115,7 +115,7 @@ fn hash(password: &[u8]) -> Result<String, String> {
 }
 
 /// Verifies with the parameters stored in the hash.
-fn is_of(password: &[u8], stored: &str) -> Result<bool, String> {
+fn verify(password: &[u8], stored: &str) -> Result<bool, String> {
     if password.len() > MAX_PASSWORD_BYTES {
         return Ok(false);
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_password_is_known_again_and_its_hash_is_another_each_time() {
+    async fn a_password_matches_its_salted_hash_and_no_other() {
         let hashing = Hashing::new().expect("it can be made");
         let (one, other) = (
             hashing.hash(&password("correct horse")).await.expect("hashed"),
@@ -142,21 +142,21 @@ mod tests {
         );
         assert_ne!(one, other);
         assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
-        assert!(hashing.is_right(&password("correct horse"), Some(&one)).await.expect("compared"));
-        assert!(!hashing.is_right(&password("correct horsf"), Some(&one)).await.expect("compared"));
-        assert!(!hashing.is_right(&password("correct horse"), None).await.expect("compared"));
-        assert!(hashing.is_right(&password("x"), Some("no hash")).await.is_err());
+        assert!(hashing.verify_password(&password("correct horse"), Some(&one)).await.expect("compared"));
+        assert!(!hashing.verify_password(&password("correct horsf"), Some(&one)).await.expect("compared"));
+        assert!(!hashing.verify_password(&password("correct horse"), None).await.expect("compared"));
+        assert!(hashing.verify_password(&password("x"), Some("no hash")).await.is_err());
     }
 
     #[tokio::test]
-    async fn the_line_in_front_of_the_cores_has_an_end() {
+    async fn a_full_queue_sheds_requests() {
         let hashing = Hashing::with(1, String::new());
         let core = Arc::clone(&hashing.cores).acquire_owned().await.expect("the only one");
         let mut line: FuturesUnordered<_> = (0..=WAITERS_PER_CORE).map(|_| hashing.run(|| true)).collect();
         assert!(line.next().now_or_never().is_none(), "all of them wait");
         let refused = hashing.run(|| true).await.expect_err("no place is left");
         assert_eq!(refused.code(), Code::Overloaded);
-        assert!(hashing.has_room().is_err());
+        assert!(hashing.check_capacity().is_err());
         drop(core);
         while let Some(done) = line.next().await {
             assert!(done.expect("its turn came"));

@@ -29,12 +29,12 @@ pub(super) const PIN_MANAGER: Allowance = Allowance { name: "pin-manager", burst
 pub(super) const MAIL_ADDRESS: Allowance = Allowance { name: "mail-address", burst: 20, each_ms: 30_000 };
 
 /// The limits of sign-ins to one account from one address.
-pub(super) struct Login {
+pub(super) struct LoginLimits {
     person: String,
     pair: String,
 }
 
-impl Login {
+impl LoginLimits {
     /// Returns the limits for the account of an address as typed.
     pub(super) fn of(email: &str, address: &ClientAddress) -> Self {
         let person = known_as(email);
@@ -79,8 +79,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tries_are_counted_for_the_person_and_for_where_they_come_from() {
-        let from = |email: &str, address: &str| Login::of(email, &ClientAddress(address.to_owned()));
+    fn attempts_are_counted_per_person_and_per_address() {
+        let from = |email: &str, address: &str| LoginLimits::of(email, &ClientAddress(address.to_owned()));
         let (one, same) = (from("ann@example.org", "10.0.0.1"), from(" Ann@example.org", "10.0.0.1"));
         let elsewhere = from("ann@example.org", "10.0.0.2");
         assert_eq!((&one.pair, &one.person), (&same.pair, &same.person));

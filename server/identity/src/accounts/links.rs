@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_a_token_is_asked_of_no_table() {
+    fn a_malformed_token_is_refused_without_a_query() {
         for odd in ["", "abc", &"g".repeat(64), &"0".repeat(65), "\u{0}"] {
             let refused = read(&LinkToken(odd.to_owned())).expect_err("not a token");
             assert_eq!(refused.code(), Code::LinkInvalid, "{odd:?}");

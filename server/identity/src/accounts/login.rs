@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::limits::{self, LOGIN_ADDRESS, Login};
-use super::sessions::{self, CUSTOMER, Life, STAFF, Session, TOKEN};
-use super::tokens::{Named, TOKEN_LIFE_MS};
+use super::limits::{self, LOGIN_ADDRESS, LoginLimits};
+use super::sessions::{self, CUSTOMER, STAFF, Session, SessionLifetime, TOKEN};
+use super::tokens::{TOKEN_LIFE_MS, TokenSubject};
 use super::{person, sql, view};
 use crate::audit::{self, Entry};
 use crate::{IdentityState, Visitor};
@@ -68,21 +68,21 @@ pub async fn log_in(
     limits::of_address(state, &LOGIN_ADDRESS, address).await?;
     let email = request.email.trim();
     // Before the attempt is counted: a shed request is not a guess.
-    state.accounts.hashing.has_room()?;
-    let tries = Login::of(email, address);
+    state.accounts.hashing.check_capacity()?;
+    let tries = LoginLimits::of(email, address);
     tries.take(state).await?;
     let account = match person::address(email) {
         Some(email) => sql::by_email(&mut *state.pg.acquire().await?, email).await?,
         None => None,
     };
     let stored = account.as_ref().map(|account| account.password_hash.as_str());
-    let looked_at = state.accounts.hashing.is_right(&request.password, stored).await;
-    if looked_at.is_err() {
+    let verified = state.accounts.hashing.verify_password(&request.password, stored).await;
+    if verified.is_err() {
         tries.give_back(state).await;
     }
-    let is_right = looked_at?;
+    let is_right = verified?;
     let Some(account) = account.filter(|_| is_right) else {
-        return Err(failed());
+        return Err(login_failed());
     };
     tries.give_back(state).await;
 
@@ -91,7 +91,7 @@ pub async fn log_in(
     // A concurrent change of password or roles ends all sessions. The lock orders this session before or after it.
     let same = sql::lock(&mut tx, account.id).await?.filter(|now| now.password_hash == account.password_hash);
     let view = view::of_account(&mut tx, account.id).await?;
-    let Some(view) = view.filter(|_| same.is_some()) else { return Err(failed()) };
+    let Some(view) = view.filter(|_| same.is_some()) else { return Err(login_failed()) };
     let logged_in = if request.token {
         with_token(&mut tx, state, view, now).await?
     } else {
@@ -110,7 +110,7 @@ pub async fn log_in(
 }
 
 /// The same answer whether the account exists or not.
-fn failed() -> Problem {
+fn login_failed() -> Problem {
     Problem::new(
         Code::LoginFailed,
         "Address and password do not go together. Check both, or ask for a new password by mail.",
@@ -150,7 +150,7 @@ async fn with_cookie(
 }
 
 /// Staff sessions are shorter: their browsers are on shared counters.
-const fn life_of(view: &AccountView) -> Life {
+const fn life_of(view: &AccountView) -> SessionLifetime {
     if view.grants.is_empty() { CUSTOMER } else { STAFF }
 }
 
@@ -168,13 +168,13 @@ async fn with_token(
     }
     let session = Session { id: ids::new_id(), account: view.id, owner, is_browser: false };
     sql::sessions::insert(tx, &session, None, TOKEN, now).await?;
-    let token = state.accounts.tokens.issue(Named { session: session.id, account: view.id }, now)?;
+    let token = state.accounts.tokens.issue(TokenSubject { session: session.id, account: view.id }, now)?;
     let view = LoginView { account: view, token: Some(token), expires_in: Some(TOKEN_LIFE_MS / SECOND_MS) };
     Ok(LoggedIn { view, cookies: Vec::new(), next: None })
 }
 
 /// Ends all sessions of an account. A browser's own session is replaced for the same visitor; a program's stays.
-pub(super) async fn begin_again(
+pub(super) async fn renew_session(
     tx: &mut PgConnection,
     state: &IdentityState,
     session: &Session,
@@ -194,8 +194,8 @@ pub(super) async fn begin_again(
 pub type Gone = [(HeaderName, HeaderValue); 3];
 
 /// Returns headers that remove the cookies and clear the browser's stored tickets and pages.
-fn gone(state: &IdentityState) -> Gone {
-    let [session, hint] = sessions::no_cookies(state.site.is_https()).map(|cookie| (header::SET_COOKIE, cookie));
+fn sign_out_headers(state: &IdentityState) -> Gone {
+    let [session, hint] = sessions::removed_cookies(state.site.is_https()).map(|cookie| (header::SET_COOKIE, cookie));
     [session, hint, (CLEAR_SITE_DATA, HeaderValue::from_static("\"cache\", \"storage\""))]
 }
 
@@ -207,9 +207,9 @@ pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Re
     if let Some(session) = session {
         let mut connection = state.pg.acquire().await?;
         sql::sessions::end(&mut connection, session.id, session.account, state.clock.now()).await?;
-        state.accounts.sessions.forget();
+        state.accounts.sessions.invalidate_all();
     }
-    Ok(gone(state))
+    Ok(sign_out_headers(state))
 }
 
 /// Ends all sessions of the account, including tokens.
@@ -224,7 +224,7 @@ pub async fn end_all(state: &IdentityState, session: &Session) -> Result<Gone, P
         Entry::by(session.account, "signed_out_everywhere", audit::account(session.account), "By the account's owner.");
     audit::record(&mut tx, &entry, now).await?;
     tx.commit().await?;
-    state.accounts.sessions.forget();
+    state.accounts.sessions.invalidate_all();
     tracing::info!(account = %session.account, ended, "account {} signed out everywhere", session.account);
-    Ok(gone(state))
+    Ok(sign_out_headers(state))
 }

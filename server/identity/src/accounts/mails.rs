@@ -27,7 +27,7 @@ const PAUSE_MS: u64 = 60_000;
 
 /// The kind of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MailKind {
     /// A link for a new password.
     Reset,
     /// A link that proves that the account's owner receives the mail.
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     PasswordChanged,
 }
 
-impl Kind {
+impl MailKind {
     const ALL: [Self; 4] = [Self::Reset, Self::Prove, Self::RegisteredAgain, Self::PasswordChanged];
 
     /// Returns the name used in SQL.
@@ -53,15 +53,20 @@ impl Kind {
 }
 
 /// Enqueues a mail in the caller's transaction. Call [`wake`] after the commit.
-pub(super) async fn enqueue(tx: &mut PgConnection, kind: Kind, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn enqueue(
+    tx: &mut PgConnection,
+    kind: MailKind,
+    email: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
     sql::mails::enqueue(tx, ids::new_id(), kind.as_str(), email, now).await
 }
 
 /// Enqueues a requested mail and answers that it must be read. The rate limit of the address is the same whether it has
 /// an account or not.
-pub(super) async fn order(
+pub(super) async fn enqueue_requested(
     state: &IdentityState,
-    kind: Kind,
+    kind: MailKind,
     email: &str,
     intent: &Intent,
     now: Timestamp,
@@ -96,7 +101,7 @@ async fn take(state: &IdentityState) -> Result<Option<MailRow>, sqlx::Error> {
 }
 
 async fn send(state: &IdentityState, row: MailRow) {
-    let sent = timeout(SEND_WITHIN, hand_over(state, &row)).await;
+    let sent = timeout(SEND_WITHIN, build_and_send(state, &row)).await;
     let noted = match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
         Ok(()) => sql::mails::done(&state.pg, row.id).await,
         Err(cause) if row.tries >= MAX_TRIES => {
@@ -115,8 +120,8 @@ async fn send(state: &IdentityState, row: MailRow) {
 }
 
 /// Builds and sends a mail; the error is the text of the mail server or the database.
-async fn hand_over(state: &IdentityState, row: &MailRow) -> Result<(), String> {
-    match written(state, row, state.clock.now()).await {
+async fn build_and_send(state: &IdentityState, row: &MailRow) -> Result<(), String> {
+    match build_mail(state, row, state.clock.now()).await {
         Ok(Some(mail)) => state.mailer.send_account(&mail).await.map_err(|cause| cause.to_string()),
         Ok(None) => Ok(()),
         Err(cause) => Err(cause.to_string()),
@@ -124,8 +129,8 @@ async fn hand_over(state: &IdentityState, row: &MailRow) -> Result<(), String> {
 }
 
 /// Builds the mail; `None` when it has no recipient.
-async fn written(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result<Option<AccountMail>, sqlx::Error> {
-    let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == row.kind);
+async fn build_mail(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result<Option<AccountMail>, sqlx::Error> {
+    let kind = MailKind::ALL.into_iter().find(|kind| kind.as_str() == row.kind);
     let kind =
         kind.ok_or_else(|| sqlx::Error::Decode(format!("account_mails({}).kind is {:?}", row.id, row.kind).into()))?;
     let mut connection = state.pg.acquire().await?;
@@ -133,13 +138,13 @@ async fn written(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result
     drop(connection);
     let public_url = state.site.public_url.trim_end_matches('/');
     let url = match kind {
-        Kind::Prove if account.email_proven_at.is_some() => return Ok(None),
-        Kind::Prove => links::make(&state.pg, public_url, account.id, Purpose::Prove, now).await?,
-        Kind::Reset => links::make(&state.pg, public_url, account.id, Purpose::Reset, now).await?,
-        Kind::RegisteredAgain => format!("{public_url}/login"),
-        Kind::PasswordChanged => format!("{public_url}/reset"),
+        MailKind::Prove if account.email_proven_at.is_some() => return Ok(None),
+        MailKind::Prove => links::make(&state.pg, public_url, account.id, Purpose::Prove, now).await?,
+        MailKind::Reset => links::make(&state.pg, public_url, account.id, Purpose::Reset, now).await?,
+        MailKind::RegisteredAgain => format!("{public_url}/login"),
+        MailKind::PasswordChanged => format!("{public_url}/reset"),
     };
-    let (subject, words) = words(kind);
+    let (subject, words) = subject_and_text(kind);
     Ok(Some(AccountMail {
         id: row.id,
         to_name: account.name,
@@ -152,25 +157,25 @@ async fn written(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result
     }))
 }
 
-const fn words(kind: Kind) -> (&'static str, &'static str) {
+const fn subject_and_text(kind: MailKind) -> (&'static str, &'static str) {
     match kind {
-        Kind::Reset => (
+        MailKind::Reset => (
             "A new password",
             "Somebody asked for a new password for your account. Choose it here within the hour; the link works once. \
              If it was not you, nothing has changed and there is nothing to do.",
         ),
-        Kind::Prove => (
+        MailKind::Prove => (
             "Please confirm your address",
             "Open this link within a day, where you are signed in. Then what you bought with this address as a guest \
              joins your account. If you did not register, leave it be: without your confirmation nothing of yours can \
              be seen.",
         ),
-        Kind::RegisteredAgain => (
+        MailKind::RegisteredAgain => (
             "You have an account already",
             "Somebody registered with your address. It has an account, which stays as it is: sign in, or ask for a new \
              password there if you have forgotten it. If it was not you, there is nothing to do.",
         ),
-        Kind::PasswordChanged => (
+        MailKind::PasswordChanged => (
             "Your password was changed",
             "Everybody who was signed in to your account has to sign in again with the new password. If it was not \
              you, choose another one here at once.",

@@ -55,7 +55,7 @@ use tokio::sync::Notify;
 /// The state of accounts on a replica.
 pub struct Accounts {
     hashing: hashing::Hashing,
-    sessions: sessions::Known,
+    sessions: sessions::SessionCache,
     tokens: tokens::Tokens,
     mail_wake: Notify,
 }
@@ -68,7 +68,7 @@ impl Accounts {
     pub fn new(token_secrets: &[String]) -> anyhow::Result<Self> {
         Ok(Self {
             hashing: hashing::Hashing::new()?,
-            sessions: sessions::Known::default(),
+            sessions: sessions::SessionCache::default(),
             tokens: tokens::Tokens::new(token_secrets)?,
             mail_wake: Notify::new(),
         })

@@ -4,10 +4,10 @@ use domain::api::accounts::{ForgottenRequest, PasswordChange, ResetRequest};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::limits::{self, Login, MAIL_ADDRESS};
+use super::limits::{self, LoginLimits, MAIL_ADDRESS};
 use super::links::{self, Purpose};
 use super::login::{self, LoggedIn};
-use super::mails::{self, Kind};
+use super::mails::{self, MailKind};
 use super::person;
 use super::register::check_new;
 use super::sessions::Session;
@@ -28,17 +28,17 @@ pub async fn change(
     request: &PasswordChange,
 ) -> Result<LoggedIn, Problem> {
     check_new(&request.new)?;
-    state.accounts.hashing.has_room()?;
+    state.accounts.hashing.check_capacity()?;
     let now = state.clock.now();
     let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
-    let tries = Login::of(&account.email, address);
+    let tries = LoginLimits::of(&account.email, address);
     tries.take(state).await?;
-    let looked_at = state.accounts.hashing.is_right(&request.current, Some(&account.password_hash)).await;
-    if looked_at.is_err() {
+    let verified = state.accounts.hashing.verify_password(&request.current, Some(&account.password_hash)).await;
+    if verified.is_err() {
         tries.give_back(state).await;
     }
-    if !looked_at? {
+    if !verified? {
         return Err(Problem::new(Code::LoginFailed, "That is not your password as it is now."));
     }
     tries.give_back(state).await;
@@ -46,9 +46,9 @@ pub async fn change(
 
     let mut tx = state.pg.begin().await?;
     replace(&mut tx, &account, &hash, "password_changed", now).await?;
-    let logged_in = login::begin_again(&mut tx, state, session, now).await?;
+    let logged_in = login::renew_session(&mut tx, state, session, now).await?;
     tx.commit().await?;
-    over(state);
+    end_cached_sessions(state);
     Ok(logged_in)
 }
 
@@ -69,7 +69,7 @@ pub async fn forgotten(
     let email = person::email_of(&request.email)?;
     limits::of_address(state, &MAIL_ADDRESS, address).await?;
     // The limit depends on the typed address, so it reveals no accounts either.
-    mails::order(state, Kind::Reset, email, intent, now).await
+    mails::enqueue_requested(state, MailKind::Reset, email, intent, now).await
 }
 
 /// Sets a new password by a mailed link, which also proves the address.
@@ -109,8 +109,8 @@ pub async fn reset(
     sql::sessions::end_all(&mut tx, whose, None, now).await?;
     let answer = Answer::no_content();
     let answer = intent.commit(tx, answer, now).await?;
-    Login::of(&account.email, address).clear(state).await;
-    over(state);
+    LoginLimits::of(&account.email, address).clear(state).await;
+    end_cached_sessions(state);
     Ok(answer)
 }
 
@@ -129,12 +129,12 @@ async fn replace(
     sql::mails::end_links(tx, account.id, Purpose::Reset, now).await?;
     let entry = Entry::by(account.id, act, audit::account(account.id), "By its owner.");
     audit::record(tx, &entry, now).await?;
-    mails::enqueue(tx, Kind::PasswordChanged, &account.email, now).await?;
+    mails::enqueue(tx, MailKind::PasswordChanged, &account.email, now).await?;
     Ok(())
 }
 
 /// Clears the session cache and wakes the mail worker, after a commit.
-fn over(state: &IdentityState) {
-    state.accounts.sessions.forget();
+fn end_cached_sessions(state: &IdentityState) {
+    state.accounts.sessions.invalidate_all();
     mails::wake(state);
 }

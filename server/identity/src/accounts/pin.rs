@@ -59,7 +59,7 @@ pub async fn set_pin(
     state.rate_limits.take(&PIN, &account.to_string()).await?;
     let found = sql::by_id(&mut *state.pg.acquire().await?, account).await?;
     let stored = found.map(|found| found.password_hash);
-    if !state.accounts.hashing.is_right(&request.password, stored.as_deref()).await? {
+    if !state.accounts.hashing.verify_password(&request.password, stored.as_deref()).await? {
         return Err(Problem::new(Code::LoginFailed, "This is not your password."));
     }
     let hash = state.accounts.hashing.hash(&request.pin).await?;
@@ -117,7 +117,7 @@ pub async fn check_pin(
     drop(connection);
     // A text longer than any PIN is not hashed.
     let is_short = pin.as_bytes().len() <= *DIGITS.end();
-    if is_short && state.accounts.hashing.is_right(pin, stored.as_deref()).await? {
+    if is_short && state.accounts.hashing.verify_password(pin, stored.as_deref()).await? {
         for (limit, whose) in &tries {
             state.rate_limits.give_back(limit, whose).await;
         }
@@ -168,10 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pin_is_six_to_twelve_digits_and_not_all_the_same() {
+    fn a_pin_has_six_to_twelve_digits_that_differ() {
         let is_pin = |text: &str| check_digits(&Password::new(text.to_owned())).is_ok();
-        for good in ["274951", "000001", "123456789012"] {
-            assert!(is_pin(good), "{good}");
+        for valid in ["274951", "000001", "123456789012"] {
+            assert!(is_pin(valid), "{valid}");
         }
         for bad in ["", "12345", "1234567890123", "12345a", "１２３４５６", "111111", " 274951"] {
             assert!(!is_pin(bad), "{bad}");

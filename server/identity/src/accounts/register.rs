@@ -8,7 +8,7 @@ use domain::api::Person;
 use domain::api::accounts::{MIN_PASSWORD_CHARS, NextStep, Password, RegisterRequest};
 
 use super::limits::{self, MAIL_PERSON, REGISTER_ADDRESS};
-use super::mails::{self, Kind};
+use super::mails::{self, MailKind};
 use super::{person, sql};
 use crate::IdentityState;
 use http::idempotency::{Answer, Intent};
@@ -44,7 +44,7 @@ pub async fn register(
     }
     let is_new = sql::insert(&mut tx, ids::new_id(), (&email, &name), &hash, now).await?;
     if may_mail {
-        let kind = if is_new { Kind::Prove } else { Kind::RegisteredAgain };
+        let kind = if is_new { MailKind::Prove } else { MailKind::RegisteredAgain };
         mails::enqueue(&mut tx, kind, &email, now).await?;
     }
     let answer = Answer::json(StatusCode::CREATED, &NextStep::log_in(email))?;

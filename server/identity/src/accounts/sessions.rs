@@ -30,13 +30,13 @@ const HINT_COOKIE: &str = "rowlock_signed_in";
 /// Length of the cookie's value: 256 bits in hex.
 const SECRET_LENGTH: usize = 64;
 /// Time to live of a cached session.
-const KNOWN_FOR: Duration = Duration::from_secs(5);
+const CACHE_TTL: Duration = Duration::from_secs(5);
 /// Maximum number of cached sessions.
-const MAX_KNOWN: u64 = 50_000;
+const MAX_CACHED: u64 = 50_000;
 
 /// Lifetimes of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Life {
+pub(super) struct SessionLifetime {
     /// Maximum idle time, milliseconds.
     pub(super) idle_ms: i64,
     /// Maximum lifetime, milliseconds.
@@ -44,11 +44,12 @@ pub(super) struct Life {
 }
 
 /// A customer's browser: two weeks idle, two months in all.
-pub(super) const CUSTOMER: Life = Life { idle_ms: 14 * DAY_MS, absolute_ms: 60 * DAY_MS };
+pub(super) const CUSTOMER: SessionLifetime = SessionLifetime { idle_ms: 14 * DAY_MS, absolute_ms: 60 * DAY_MS };
 /// A staff browser: two hours idle, a long shift in all.
-pub(super) const STAFF: Life = Life { idle_ms: 2 * HOUR_MS, absolute_ms: 16 * HOUR_MS };
+pub(super) const STAFF: SessionLifetime = SessionLifetime { idle_ms: 2 * HOUR_MS, absolute_ms: 16 * HOUR_MS };
 /// A program's session: as long as its token.
-pub(super) const TOKEN: Life = Life { idle_ms: tokens::TOKEN_LIFE_MS, absolute_ms: tokens::TOKEN_LIFE_MS };
+pub(super) const TOKEN: SessionLifetime =
+    SessionLifetime { idle_ms: tokens::TOKEN_LIFE_MS, absolute_ms: tokens::TOKEN_LIFE_MS };
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
 /// Resolution of the recorded time of last use.
@@ -116,17 +117,17 @@ fn cookie(headers: &HeaderMap, https: bool) -> Option<&[u8]> {
 }
 
 /// The session cache of this process.
-pub(super) struct Known(Cache<Credential, Option<Session>>);
+pub(super) struct SessionCache(Cache<Credential, Option<Session>>);
 
-impl Default for Known {
+impl Default for SessionCache {
     fn default() -> Self {
-        Self(Cache::builder().max_capacity(MAX_KNOWN).time_to_live(KNOWN_FOR).build())
+        Self(Cache::builder().max_capacity(MAX_CACHED).time_to_live(CACHE_TTL).build())
     }
 }
 
-impl Known {
+impl SessionCache {
     /// Clears the cache: sessions have ended here and must not be served from it.
-    pub(super) fn forget(&self) {
+    pub(super) fn invalidate_all(&self) {
         self.0.invalidate_all();
     }
 }
@@ -144,7 +145,7 @@ pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> Result<Op
     let look = sql::sessions::find(&state.pg, credential, state.clock.now());
     // Boxed to keep the common future small: every request passes here, and few miss the cache.
     let found = Box::pin(sessions.try_get_with(credential, look)).await;
-    judged(credential, found.map_err(|cause| unknown(&cause))?)
+    judged(credential, found.map_err(|cause| lookup_failed(&cause))?)
 }
 
 /// Returns the session to be ended; `None` when a valid token's session has already ended: sign-out may be repeated.
@@ -159,7 +160,7 @@ pub async fn to_end(state: &IdentityState, headers: &HeaderMap) -> Result<Option
     }
 }
 
-fn unknown(cause: &Arc<sqlx::Error>) -> Problem {
+fn lookup_failed(cause: &Arc<sqlx::Error>) -> Problem {
     tracing::warn!(%cause, "reading a session failed");
     Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
 }
@@ -203,7 +204,7 @@ pub(super) fn new_secret() -> (String, [u8; 32]) {
 }
 
 /// Returns the cookies of a new session.
-pub(super) fn cookies(secret: &str, life: Life, https: bool) -> [HeaderValue; 2] {
+pub(super) fn cookies(secret: &str, life: SessionLifetime, https: bool) -> [HeaderValue; 2] {
     let (secure, age) = (if https { "; Secure" } else { "" }, life.absolute_ms / SECOND_MS);
     let name = session_cookie_name(https);
     [
@@ -213,7 +214,7 @@ pub(super) fn cookies(secret: &str, life: Life, https: bool) -> [HeaderValue; 2]
 }
 
 /// Returns headers that remove the cookies.
-pub(super) fn no_cookies(https: bool) -> [HeaderValue; 2] {
+pub(super) fn removed_cookies(https: bool) -> [HeaderValue; 2] {
     let (name, secure) = (session_cookie_name(https), if https { "; Secure" } else { "" });
     [
         value(&format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{secure}")),
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_found_among_others_and_anything_odd_is_none() {
+    fn only_a_well_formed_session_cookie_is_read() {
         let (secret, hash) = new_secret();
         assert_eq!(secret.len(), SECRET_LENGTH);
         let ours = format!("a=1; {SESSION_COOKIE}={secret}; b=2");
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_comes_with_its_scheme_and_other_schemes_are_not_ours() {
+    fn only_bearer_tokens_are_read() {
         let token =
             |value: &str| bearer(&headers(&[("authorization", value)])).map(|token| token.map(str::to_owned).ok());
         assert_eq!(token("Bearer abc"), Some(Some("abc".to_owned())));
@@ -262,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_is_for_us_alone_and_secure_where_there_is_tls() {
+    fn the_cookie_is_host_only_and_secure_with_tls() {
         let [session, hint] = cookies("abc", STAFF, true);
         assert_eq!(session, "__Host-rowlock_session=abc; Path=/; Max-Age=57600; HttpOnly; SameSite=Lax; Secure");
         let planted = format!("rowlock_session={}", "a".repeat(SECRET_LENGTH));
         assert_eq!(cookie(&headers(&[("cookie", &planted)]), true), None, "another host may have set it");
         assert!(!hint.to_str().expect("text").contains("abc"));
-        let [session, _] = no_cookies(false);
+        let [session, _] = removed_cookies(false);
         assert_eq!(session, "rowlock_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
     }
 }

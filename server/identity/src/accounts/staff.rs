@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_theatres_thing_is_not_there_and_another_roles_is_forbidden() {
+    fn another_theatre_is_not_found_and_another_role_is_forbidden() {
         let session = Session { id: Uuid::nil(), account: Uuid::nil(), owner: String::new(), is_browser: true };
         let staff = Staff { session, grants: vec![("aurora".to_owned(), Role::BoxOffice)] };
         let code = |theatre, wanted: &[Role]| staff.at(theatre, wanted).map_err(|problem| problem.code());

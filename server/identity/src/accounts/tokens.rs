@@ -40,7 +40,7 @@ struct Claims {
 
 /// The session and the account of a valid token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct TokenSubject {
     pub(super) session: Uuid,
     pub(super) account: Uuid,
 }
@@ -58,9 +58,9 @@ fn check_length(secrets: &[String]) -> Result<(), String> {
 
 /// Issues and verifies tokens.
 pub(super) struct Tokens {
-    signs: EncodingKey,
+    signing_key: EncodingKey,
     /// Keys of the current secret and of the one it replaces.
-    reads: Vec<DecodingKey>,
+    verifying_keys: Vec<DecodingKey>,
     secret: Vec<u8>,
     rules: Validation,
 }
@@ -71,19 +71,19 @@ impl Tokens {
         signature::install();
         let first = secrets.first().map(String::as_bytes).unwrap_or_default();
         check_length(secrets).map_err(|why| anyhow::anyhow!("TOKEN_SECRET {why}"))?;
-        let (signs, _) = signature::pair(first);
+        let (signing_key, _) = signature::pair(first);
         let mut rules = Validation::new(ALGORITHM);
         rules.set_audience(&[AUDIENCE]);
         rules.set_issuer(&[ISSUER]);
         rules.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // Checked below, with the clock that all replicas share.
         rules.validate_exp = false;
-        let reads = secrets.iter().map(|secret| signature::pair(secret.as_bytes()).1).collect();
-        Ok(Self { signs, reads, secret: first.to_vec(), rules })
+        let verifying_keys = secrets.iter().map(|secret| signature::pair(secret.as_bytes()).1).collect();
+        Ok(Self { signing_key, verifying_keys, secret: first.to_vec(), rules })
     }
 
     /// Issues a token for a session.
-    pub(super) fn issue(&self, named: Named, now: Timestamp) -> Result<String, Problem> {
+    pub(super) fn issue(&self, named: TokenSubject, now: Timestamp) -> Result<String, Problem> {
         let claims = Claims {
             iss: ISSUER.to_owned(),
             aud: AUDIENCE.to_owned(),
@@ -92,23 +92,24 @@ impl Tokens {
             iat: now.0.div_euclid(SECOND_MS),
             exp: now.plus_ms(TOKEN_LIFE_MS).0.div_euclid(SECOND_MS),
         };
-        jsonwebtoken::encode(&Header::new(ALGORITHM), &claims, &self.signs).map_err(|cause| Problem::internal(&cause))
+        jsonwebtoken::encode(&Header::new(ALGORITHM), &claims, &self.signing_key)
+            .map_err(|cause| Problem::internal(&cause))
     }
 
     /// Verifies a token and returns its session and account.
     ///
     /// # Errors
     /// 401 when it is invalid, for another audience, or expired.
-    pub(super) fn read(&self, token: &str, now: Timestamp) -> Result<Named, Problem> {
+    pub(super) fn read(&self, token: &str, now: Timestamp) -> Result<TokenSubject, Problem> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid());
         }
         let read = |key| jsonwebtoken::decode::<Claims>(token, key, &self.rules).ok();
-        let claims = self.reads.iter().find_map(read).ok_or_else(invalid)?.claims;
+        let claims = self.verifying_keys.iter().find_map(read).ok_or_else(invalid)?.claims;
         if now.0.div_euclid(SECOND_MS) >= claims.exp {
             return Err(invalid());
         }
-        Ok(Named { session: claims.sid, account: claims.sub })
+        Ok(TokenSubject { session: claims.sid, account: claims.sub })
     }
 
     /// Returns a keyed digest of a secret, the same on every replica, which identifies duplicate requests. A plain hash
@@ -140,8 +141,8 @@ mod tests {
         Tokens::new(&secrets.iter().map(|secret| (*secret).to_owned()).collect::<Vec<_>>()).expect("they can be made")
     }
 
-    fn named() -> Named {
-        Named { session: Uuid::from_u128(7), account: Uuid::from_u128(8) }
+    fn named() -> TokenSubject {
+        TokenSubject { session: Uuid::from_u128(7), account: Uuid::from_u128(8) }
     }
 
     fn signed(header: &Value, claims: &Value, secret: &str) -> String {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_read_until_its_minutes_are_over() {
+    fn a_token_is_valid_until_its_expiry() {
         let tokens = tokens(&[SECRET]);
         let token = tokens.issue(named(), NOW).expect("issued");
         assert_eq!(tokens.read(&token, NOW).expect("read"), named());
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_replaced_without_a_gap_and_a_short_one_is_none() {
+    fn both_secrets_verify_during_rotation_and_short_ones_are_refused() {
         let next = "the next secret of these tests, as long as it";
         let old = tokens(&[SECRET]).issue(named(), NOW).expect("issued");
         let both = tokens(&[next, SECRET]);
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_says_nothing_without_the_secret() {
+    fn a_digest_depends_on_the_secret() {
         let next = "the next secret of these tests, as long as it";
         assert_eq!(tokens(&[SECRET]).digest(b"x"), tokens(&[SECRET]).digest(b"x"));
         assert_ne!(tokens(&[SECRET]).digest(b"x"), tokens(&[next]).digest(b"x"));

@@ -12,7 +12,7 @@ use http::Problem;
 use platform::clock::{from_utc, rfc3339};
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct StoredBooking {
     reference: String,
     show_id: Uuid,
     state: String,
@@ -26,7 +26,7 @@ struct Row {
 }
 
 #[derive(sqlx::FromRow)]
-struct Line {
+struct StoredLine {
     label: String,
     category: String,
     quantity: i32,
@@ -35,7 +35,7 @@ struct Line {
 }
 
 #[derive(sqlx::FromRow)]
-struct Refund {
+struct StoredRefund {
     number: i32,
     amount_minor: i64,
     fee_minor: i64,
@@ -69,10 +69,11 @@ pub(super) async fn read(
     with_people: bool,
 ) -> Result<TheatreBookingView, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let row: Option<Row> = sqlx::query_as(BOOKING).bind(id).bind(theatre).fetch_optional(&mut *connection).await?;
+    let row: Option<StoredBooking> =
+        sqlx::query_as(BOOKING).bind(id).bind(theatre).fetch_optional(&mut *connection).await?;
     let row = row.ok_or_else(|| Problem::not_found("booking"))?;
-    let lines: Vec<Line> = sqlx::query_as(LINES).bind(id).fetch_all(&mut *connection).await?;
-    let refunds: Vec<Refund> = sqlx::query_as(
+    let lines: Vec<StoredLine> = sqlx::query_as(LINES).bind(id).fetch_all(&mut *connection).await?;
+    let refunds: Vec<StoredRefund> = sqlx::query_as(
         "SELECT number, amount_minor, fee_minor, settled_at FROM refunds WHERE booking_id = $1 ORDER BY number",
     )
     .bind(id)
@@ -85,14 +86,14 @@ pub(super) async fn read(
     let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
     let booking_state = BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?;
     let is_undone = booking_state == BookingState::Cancelled;
-    let line = |line: Line| BookedLine {
+    let line = |line: StoredLine| BookedLine {
         label: line.label,
         category: line.category,
         quantity: line.quantity,
         price: Money::new(line.price_minor, currency),
         given_back: line.given_back || is_undone,
     };
-    let refund = |refund: Refund| RefundLine {
+    let refund = |refund: StoredRefund| RefundLine {
         number: refund.number,
         amount: Money::new(refund.amount_minor, currency),
         fee_minor: refund.fee_minor,

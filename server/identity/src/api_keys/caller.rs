@@ -23,7 +23,7 @@ const KEY_LENGTH: usize = PREFIX.len() + 64;
 /// Resolution of the recorded time of last use.
 const SEEN_EVERY_MS: i64 = MINUTE_MS;
 /// Requests per key.
-const QUESTIONS: Allowance = Allowance { name: "api-key", burst: 120, each_ms: 500 };
+const REQUESTS_PER_KEY: Allowance = Allowance { name: "api-key", burst: 120, each_ms: 500 };
 
 /// The caller of a reading endpoint. Without valid credentials, the answer is 401. [`Caller::at`] checks the access.
 #[derive(Clone, Debug)]
@@ -64,10 +64,10 @@ where
         };
         let known =
             known.ok_or_else(|| Problem::new(Code::TokenInvalid, "This key opens nothing, or not any more."))?;
-        state.rate_limits.take(&QUESTIONS, &known.id.to_string()).await?;
+        state.rate_limits.take(&REQUESTS_PER_KEY, &known.id.to_string()).await?;
         let is_noted = known.last_used_at.is_some_and(|at| now.since(clock::from_utc(at)) < SEEN_EVERY_MS);
         if !is_noted {
-            sql::note_used(&state.pg, known.id, now).await?;
+            sql::record_use(&state.pg, known.id, now).await?;
         }
         Ok(Self::Program(known))
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_known_by_how_it_begins_and_anything_odd_is_none() {
+    fn only_a_well_formed_key_is_read() {
         let key = format!("{PREFIX}{}", "0a".repeat(32));
         let sent = |value: &str| {
             let mut headers = HeaderMap::new();
@@ -123,7 +123,7 @@ mod tests {
         };
         assert_eq!(sent(&format!("Bearer {key}")), Some(key.clone()));
         assert_eq!(sent(&format!("bearer  {key} ")), Some(key.clone()));
-        assert_eq!(sent("Bearer eyJhbGciOi"), None, "a token of somebody's");
+        assert_eq!(sent("Bearer eyJhbGciOi"), None, "an account's token");
         assert_eq!(sent(&format!("Basic {key}")), None);
         assert!(hash_of(&key).is_some());
         for odd in [&key[1..], &key[..KEY_LENGTH - 1], "", PREFIX, &format!("{key}0")] {

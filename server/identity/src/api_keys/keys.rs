@@ -15,9 +15,9 @@ use platform::clock::to_utc;
 use platform::ids;
 
 /// Maximum number of listed keys of a theatre, including revoked ones.
-const MAX_TOLD: i64 = 200;
+const MAX_LISTED: i64 = 200;
 /// Maximum number of valid keys per theatre.
-const MAX_GOOD: i64 = 50;
+const MAX_VALID: i64 = 50;
 /// Number of first characters of a key that are stored to recognise it, including the prefix.
 const HINT_CHARS: usize = 10;
 
@@ -26,7 +26,7 @@ const HINT_CHARS: usize = 10;
 /// # Errors
 /// When the database fails.
 pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<ApiKeyView>, Problem> {
-    let rows = sql::of_theatre(&state.pg, theatre, MAX_TOLD).await?;
+    let rows = sql::of_theatre(&state.pg, theatre, MAX_LISTED).await?;
     Ok(rows.into_iter().map(KeyRow::view).collect())
 }
 
@@ -51,14 +51,14 @@ pub async fn make(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return with_key(state, &answer);
     }
-    let name = named(&request.name)?;
+    let name = check_name(&request.name)?;
     let reason = reason_of(&request.reason)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return with_key(state, &answer);
     }
-    if sql::lock_count(&mut tx, theatre).await? >= MAX_GOOD {
-        let detail = format!("A theatre has {MAX_GOOD} keys at most. Revoke one that nobody uses any more.");
+    if sql::lock_count(&mut tx, theatre).await? >= MAX_VALID {
+        let detail = format!("A theatre has {MAX_VALID} keys at most. Revoke one that nobody uses any more.");
         return Err(Problem::new(Code::WrongState, detail));
     }
     let id = ids::new_id();
@@ -116,7 +116,7 @@ pub async fn revoke(
     intent.commit(tx, answer, now).await
 }
 
-fn named(text: &str) -> Result<&str, Problem> {
+fn check_name(text: &str) -> Result<&str, Problem> {
     let detail = || format!("Say what the key is for, in up to {MAX_NAME_CHARS} characters.");
     one_line(text, MAX_NAME_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
 }

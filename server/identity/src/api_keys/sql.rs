@@ -20,7 +20,7 @@ pub(super) async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<Key>,
 }
 
 /// Records the use of a key.
-pub(super) async fn note_used(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn record_use(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL")
         .bind(id)
         .bind(to_utc(now))

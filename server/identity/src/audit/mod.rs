@@ -72,7 +72,7 @@ pub async fn record(tx: &mut PgConnection, entry: &Entry<'_>, now: Timestamp) ->
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct AuditRow {
     number: i64,
     at: chrono::DateTime<chrono::Utc>,
     actor: Option<Uuid>,
@@ -87,7 +87,7 @@ struct Row {
 /// # Errors
 /// When the database fails.
 pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Result<Vec<AuditView>, sqlx::Error> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<AuditRow> = sqlx::query_as(
         "SELECT line.number, line.at, line.actor, account.name AS actor_name, line.act, line.subject, line.reason
          FROM audit_list line LEFT JOIN accounts account ON account.id = line.actor
          WHERE line.theatre_id = $1 AND line.number < $2 ORDER BY line.number DESC LIMIT $3",
@@ -98,10 +98,10 @@ pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Resu
     .fetch_all(pg)
     .await?;
     let texts = rows.iter().flat_map(|row| [row.subject.as_str(), row.reason.as_str()]);
-    let names = names::of(pg, theatre, texts).await?;
-    let view = |row: Row| AuditView {
-        subject_name: names::put(&row.subject, &names),
-        reason_name: names::put(&row.reason, &names),
+    let names = names::resolve(pg, theatre, texts).await?;
+    let view = |row: AuditRow| AuditView {
+        subject_name: names::replace_ids(&row.subject, &names),
+        reason_name: names::replace_ids(&row.reason, &names),
         number: row.number,
         at: rfc3339(from_utc(row.at)),
         actor: row.actor,

@@ -12,7 +12,7 @@ const KINDS: [&str; 3] = ["account", "show", "till"];
 
 /// Returns the names of the ids in these texts of a theatre: an account's own name, the name of a till's person, and a
 /// show's film and local start.
-pub(super) async fn of<'a>(
+pub(super) async fn resolve<'a>(
     pg: &PgPool,
     theatre: &str,
     texts: impl Iterator<Item = &'a str>,
@@ -37,7 +37,7 @@ pub(super) async fn of<'a>(
 }
 
 /// Replaces ids in a text by names; `None` when the text has no id with a name.
-pub(super) fn put(text: &str, names: &HashMap<Uuid, String>) -> Option<String> {
+pub(super) fn replace_ids(text: &str, names: &HashMap<Uuid, String>) -> Option<String> {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     let mut has_name = false;
     for word in text.split(' ') {
@@ -71,18 +71,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_with_a_name_are_told_by_it_and_everything_else_as_it_is() {
+    fn ids_are_replaced_by_names_and_other_text_stays() {
         let (max, show) = (Uuid::from_u128(7), Uuid::from_u128(8));
         let names =
             HashMap::from([(max, "Max Manager".to_owned()), (show, "Glass Orbit, 2026-11-24 20:15".to_owned())]);
-        let put = |subject: String| put(&subject, &names);
-        assert_eq!(put(format!("account {max} as manager")).as_deref(), Some("Max Manager as manager"));
+        let replace = |subject: String| replace_ids(&subject, &names);
+        assert_eq!(replace(format!("account {max} as manager")).as_deref(), Some("Max Manager as manager"));
         let door = format!("tickets AB12, CD34 of show {show}");
-        assert_eq!(put(door).as_deref(), Some("tickets AB12, CD34 of Glass Orbit, 2026-11-24 20:15"));
+        assert_eq!(replace(door).as_deref(), Some("tickets AB12, CD34 of Glass Orbit, 2026-11-24 20:15"));
         let pin = format!("€ 12.50, by the PIN of account {max}:  twice");
-        assert_eq!(put(pin).as_deref(), Some("€ 12.50, by the PIN of Max Manager:  twice"));
-        assert_eq!(put(format!("show {}", Uuid::from_u128(9))), None, "one that is gone");
-        assert_eq!(put("booking K7QM-2XPA".to_owned()), None);
-        assert_eq!(put(format!("account {}", max.simple())), None, "not as it is written here");
+        assert_eq!(replace(pin).as_deref(), Some("€ 12.50, by the PIN of Max Manager:  twice"));
+        assert_eq!(replace(format!("show {}", Uuid::from_u128(9))), None, "one that is gone");
+        assert_eq!(replace("booking K7QM-2XPA".to_owned()), None);
+        assert_eq!(replace(format!("account {}", max.simple())), None, "not as it is written here");
     }
 }

@@ -10,7 +10,7 @@ use platform::clock::{from_utc, to_utc};
 
 /// A new admission by a scan.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::door) struct Entrance<'a> {
+pub(in crate::door) struct NewAdmission<'a> {
     pub(in crate::door) code: &'a str,
     pub(in crate::door) theatre: &'a str,
     pub(in crate::door) show: Uuid,
@@ -39,7 +39,7 @@ impl Admission {
 pub(in crate::door) async fn admit(
     tx: &mut PgConnection,
     id: Uuid,
-    entrance: &Entrance<'_>,
+    new_admission: &NewAdmission<'_>,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let admitted = sqlx::query(
@@ -48,12 +48,12 @@ pub(in crate::door) async fn admit(
          ON CONFLICT (ticket_code) WHERE undone_at IS NULL DO NOTHING",
     )
     .bind(id)
-    .bind(entrance.code)
-    .bind(entrance.theatre)
-    .bind(entrance.show)
-    .bind(entrance.let_in.scan)
-    .bind(entrance.device)
-    .bind(to_utc(entrance.let_in.at))
+    .bind(new_admission.code)
+    .bind(new_admission.theatre)
+    .bind(new_admission.show)
+    .bind(new_admission.let_in.scan)
+    .bind(new_admission.device)
+    .bind(to_utc(new_admission.let_in.at))
     .bind(to_utc(now))
     .execute(tx)
     .await?;
@@ -61,7 +61,7 @@ pub(in crate::door) async fn admit(
 }
 
 /// Returns the active admission of a ticket, locked.
-pub(in crate::door) async fn standing(tx: &mut PgConnection, code: &str) -> Result<Option<Admission>, sqlx::Error> {
+pub(in crate::door) async fn current(tx: &mut PgConnection, code: &str) -> Result<Option<Admission>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, scan_id, device, at FROM door_admissions WHERE ticket_code = $1 AND undone_at IS NULL FOR UPDATE",
     )
@@ -73,19 +73,19 @@ pub(in crate::door) async fn standing(tx: &mut PgConnection, code: &str) -> Resu
 /// Replaces an admission by an earlier scan; `false` when another transaction replaced it first.
 pub(in crate::door) async fn take_over(
     tx: &mut PgConnection,
-    stood: &Admission,
-    entrance: &Entrance<'_>,
+    previous: &Admission,
+    new_admission: &NewAdmission<'_>,
 ) -> Result<bool, sqlx::Error> {
     let taken = sqlx::query(
         "UPDATE door_admissions SET scan_id = $4, device = $5, at = $6
          WHERE id = $1 AND ticket_code = $2 AND scan_id = $3 AND undone_at IS NULL",
     )
-    .bind(stood.id)
-    .bind(entrance.code)
-    .bind(stood.scan_id)
-    .bind(entrance.let_in.scan)
-    .bind(entrance.device)
-    .bind(to_utc(entrance.let_in.at))
+    .bind(previous.id)
+    .bind(new_admission.code)
+    .bind(previous.scan_id)
+    .bind(new_admission.let_in.scan)
+    .bind(new_admission.device)
+    .bind(to_utc(new_admission.let_in.at))
     .execute(tx)
     .await?;
     Ok(taken.rows_affected() == 1)

@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use sqlx::{FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::admissions::{Admission, Entrance};
+use super::admissions::{Admission, NewAdmission};
 use platform::clock::to_utc;
 
 /// Maximum number of conflicts in an answer.
@@ -16,7 +16,7 @@ const MAX_CONFLICTS: i64 = 50;
 
 /// The device and account of a scan, and whether the device was offline.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::door) struct Looker {
+pub(in crate::door) struct Scanner {
     pub(in crate::door) device: Uuid,
     pub(in crate::door) account: Uuid,
     pub(in crate::door) offline: bool,
@@ -24,10 +24,10 @@ pub(in crate::door) struct Looker {
 
 /// Records the outcome of a code. A recorded admission never changes. A recorded refusal becomes an admission if the
 /// device, which missed the answer, admitted the ticket offline.
-pub(in crate::door) async fn note(
+pub(in crate::door) async fn record_scan(
     tx: &mut PgConnection,
-    looker: Looker,
-    entrance: &Entrance<'_>,
+    scanner: Scanner,
+    new_admission: &NewAdmission<'_>,
     outcome: Outcome,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
@@ -40,16 +40,16 @@ pub(in crate::door) async fn note(
              let_in = EXCLUDED.let_in, outcome = EXCLUDED.outcome
          WHERE NOT door_scans.let_in AND EXCLUDED.let_in",
     )
-    .bind(entrance.theatre)
-    .bind(entrance.let_in.scan)
-    .bind(entrance.code)
-    .bind(entrance.show)
-    .bind(looker.device)
-    .bind(entrance.device)
-    .bind(looker.account)
-    .bind(to_utc(entrance.let_in.at))
+    .bind(new_admission.theatre)
+    .bind(new_admission.let_in.scan)
+    .bind(new_admission.code)
+    .bind(new_admission.show)
+    .bind(scanner.device)
+    .bind(new_admission.device)
+    .bind(scanner.account)
+    .bind(to_utc(new_admission.let_in.at))
     .bind(to_utc(now))
-    .bind(looker.offline)
+    .bind(scanner.offline)
     .bind(matches!(outcome, Outcome::Admitted | Outcome::Conflict))
     .bind(outcome.as_str())
     .execute(tx)
@@ -58,7 +58,7 @@ pub(in crate::door) async fn note(
 }
 
 /// Returns the outcomes of codes in recorded admissions, by scan and code: these need no settling.
-pub(in crate::door) async fn known(
+pub(in crate::door) async fn recorded_outcomes(
     tx: &mut PgConnection,
     theatre: &str,
     scans: &[Uuid],
@@ -81,7 +81,7 @@ fn read(outcome: &str) -> Result<Outcome, sqlx::Error> {
 /// Reports an admission with an invalid ticket.
 pub(in crate::door) async fn report(
     tx: &mut PgConnection,
-    entrance: &Entrance<'_>,
+    new_admission: &NewAdmission<'_>,
     seat: Option<&str>,
     why: Outcome,
     now: Timestamp,
@@ -91,14 +91,14 @@ pub(in crate::door) async fn report(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (scan_id, ticket_code) DO NOTHING",
     )
-    .bind(entrance.theatre)
-    .bind(entrance.show)
-    .bind(entrance.code)
+    .bind(new_admission.theatre)
+    .bind(new_admission.show)
+    .bind(new_admission.code)
     .bind(seat)
     .bind(why.as_str())
-    .bind(entrance.let_in.scan)
-    .bind(entrance.device)
-    .bind(to_utc(entrance.let_in.at))
+    .bind(new_admission.let_in.scan)
+    .bind(new_admission.device)
+    .bind(to_utc(new_admission.let_in.at))
     .bind(to_utc(now))
     .execute(tx)
     .await?;
@@ -108,8 +108,8 @@ pub(in crate::door) async fn report(
 /// Reports that `second` came after `first` with the same ticket.
 pub(in crate::door) async fn report_second(
     tx: &mut PgConnection,
-    first: &Entrance<'_>,
-    second: &Entrance<'_>,
+    first: &NewAdmission<'_>,
+    second: &NewAdmission<'_>,
     seat: Option<&str>,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
@@ -146,8 +146,8 @@ pub(in crate::door) async fn report_second(
 }
 
 /// Returns the replaced admission in the form the conflict report needs.
-pub(in crate::door) fn entrance_of<'a>(stood: &'a Admission, like: &Entrance<'a>) -> Entrance<'a> {
-    Entrance { device: &stood.device, let_in: stood.let_in(), ..*like }
+pub(in crate::door) fn recorded_admission<'a>(admission: &'a Admission, like: &NewAdmission<'a>) -> NewAdmission<'a> {
+    NewAdmission { device: &admission.device, let_in: admission.let_in(), ..*like }
 }
 
 /// Returns the counts of tickets sold, admissions and conflicts of a show.

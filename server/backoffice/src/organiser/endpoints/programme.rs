@@ -233,7 +233,7 @@ async fn look_at_move(
 /// places that are no worse, or are refunded. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = OrganisedShow, description = "It goes on by itself: `moved` says how far it is"),
+    responses((status = 202, body = OrganisedShow, description = "Continues in the background: `moved` has the progress"),
         NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "price_invalid, malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),

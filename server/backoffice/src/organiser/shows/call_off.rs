@@ -35,7 +35,7 @@ pub async fn call_off(
     }
     let row = sql::one(&mut begun.tx, act.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let answer = Answer::json(StatusCode::ACCEPTED, &week::view_of(row)?)?;
-    let answer = begun.done("show_called_off", format!("show {show}"), answer).await?;
+    let answer = begun.finish("show_called_off", format!("show {show}"), answer).await?;
     // Immediate on this replica; the others follow within a second.
     state.catalogue.call_off(show).await;
     Ok(answer)

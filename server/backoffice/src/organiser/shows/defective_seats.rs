@@ -1,5 +1,6 @@
-//! Defective seats, taken out of sale at once in a show, or in every planned show of its screen. Refunds and notices are the
-//! work of `bookings`.
+//! Takes defective seats out of sale at once, in one show or in every planned show of its screen.
+//!
+//! `bookings` refunds their buyers and sends the notices.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +27,7 @@ const MAX_SHOWS: usize = 500;
 const MAX_NAMED: usize = 10;
 
 /// A show and its seats that go off sale.
-struct Part {
+struct ShowSeats {
     show: Uuid,
     layout: Uuid,
     seats: Vec<SeatIndex>,
@@ -65,7 +66,7 @@ pub async fn withdraw(
         return Err(Problem::new(Code::WrongState, detail));
     }
     let mut affected = 0;
-    for Part { show, layout, seats, .. } in &parts {
+    for ShowSeats { show, layout, seats, .. } in &parts {
         box_office::write_house_seats(&mut begun.tx, *show, seats, true, (reason, who), now).await?;
         bookings::withdraw_seats_in(&mut begun.tx, (*show, *layout), seats, reason, now).await?;
         affected += bookings::bookings_with(&mut begun.tx, *show, seats).await?.len();
@@ -83,9 +84,9 @@ pub async fn withdraw(
     for part in &parts {
         take_off_map(state, part).await?;
     }
-    let done = begun.done("defective_seats", subject, answer).await;
+    let done = begun.finish("defective_seats", subject, answer).await;
     if done.is_err() {
-        for Part { show, seats, .. } in &parts {
+        for ShowSeats { show, seats, .. } in &parts {
             if let Err(problem) = box_office::follow_house_seats(state, *show, seats).await {
                 let why = problem.detail();
                 tracing::warn!(why, %show, "restoring the house seats of {show} on the map failed");
@@ -97,7 +98,7 @@ pub async fn withdraw(
 
 /// Takes seats off the map, before the commit. If the map is not loaded or the lock store is unavailable, the worker in
 /// `bookings` corrects the map later.
-async fn take_off_map(state: &BackofficeState, part: &Part) -> Result<(), Problem> {
+async fn take_off_map(state: &BackofficeState, part: &ShowSeats) -> Result<(), Problem> {
     match state.locks.withdraw(part.show, &part.seats).await {
         Ok(Ok(_)) | Err(StoreError::NoMap(_)) => Ok(()),
         Ok(Err(refusal)) => Err(Problem::internal(&format!("the lock store withdraws no seats: {refusal:?}"))),
@@ -126,7 +127,7 @@ async fn parts_of(
     show: Uuid,
     planned: Vec<(Uuid, Uuid)>,
     wanted: &BTreeSet<String>,
-) -> Result<Vec<Part>, Problem> {
+) -> Result<Vec<ShowSeats>, Problem> {
     if !planned.iter().any(|(id, _)| *id == show) {
         return Err(Problem::new(Code::WrongState, "This show has begun or was called off."));
     }
@@ -152,7 +153,7 @@ async fn parts_of(
         let mut seats: Vec<SeatIndex> = known.values().copied().collect();
         seats.sort_unstable();
         if !seats.is_empty() {
-            parts.push(Part { show: id, layout, is_whole: seats.len() == wanted.len(), seats });
+            parts.push(ShowSeats { show: id, layout, is_whole: seats.len() == wanted.len(), seats });
         }
     }
     Ok(parts)
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seats_are_named_one_to_twenty_and_each_once() {
+    fn one_to_twenty_distinct_seats_are_accepted() {
         let named = |labels: &[&str]| wanted(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
         assert_eq!(named(&["B2", " A1 "]).ok(), Some(BTreeSet::from(["A1".to_owned(), "B2".to_owned()])));
         assert!(named(&[]).is_err() && named(&["A1", "A1 "]).is_err());

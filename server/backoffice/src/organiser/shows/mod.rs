@@ -37,7 +37,7 @@ const LOCAL_MINUTE: &str = "%Y-%m-%dT%H:%M";
 
 /// Terms of sale, validated, in the units of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(super) struct SaleTerms {
     pub sales: Sales,
     pub sales_from: Option<Timestamp>,
     pub hold_ms: i64,
@@ -48,7 +48,7 @@ pub(super) struct Terms {
 }
 
 /// Validates terms of sale; the only validator.
-fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
+fn checked(terms: &TermsOfSale, zone: Tz) -> Result<SaleTerms, Problem> {
     let refuse = |detail: String| Err(Problem::new(Code::Malformed, detail));
     if !(LEAST_HOLD_S..=LONGEST_HOLD_S).contains(&terms.hold_seconds) {
         return refuse(format!("Seats are held for {LEAST_HOLD_S} to {LONGEST_HOLD_S} seconds."));
@@ -62,7 +62,7 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
     }
     let written = terms.sales_from.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let sales_from = written.map(|text| read_instant(text, zone)).transpose()?;
-    Ok(Terms {
+    Ok(SaleTerms {
         sales: terms.sales,
         sales_from,
         hold_ms: i64::from(terms.hold_seconds) * SECOND_MS,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_are_within_their_limits_and_times_exist() {
+    fn terms_outside_limits_and_skipped_times_are_refused() {
         let zone = chrono_tz::Europe::Lisbon;
         let code = |terms: TermsOfSale| checked(&terms, zone).err().map(|problem| problem.code());
         let usual = TermsOfSale::default;

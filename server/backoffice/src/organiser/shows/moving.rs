@@ -13,15 +13,15 @@ use domain::relocation::answer_until;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::overlap::Taken;
-use super::plan::free_of_others;
+use super::overlap::ScreenPeriod;
+use super::plan::require_free_screen;
 use super::week::LOCAL_SECOND;
 use super::{week, zone_of};
 use crate::BackofficeState;
 use crate::organiser::sql::moving::MovingShow;
 use crate::organiser::sql::{moving as sql, programme, screens, shows};
 use crate::organiser::{Act, layouts};
-use crate::relocation::{self, Wish};
+use crate::relocation::{self, RequestedMove};
 use catalogue::slot_of;
 use http::idempotency::Answer;
 use http::{Code, Problem};
@@ -42,7 +42,7 @@ pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen:
         return Err(Problem::new(Code::WrongState, "This show is on that screen already."));
     }
     let zone = zone_of(&known.time_zone)?;
-    is_free(&mut connection, show, &known, (screen, &place.name), zone).await?;
+    check_screen_free(&mut connection, show, &known, (screen, &place.name), zone).await?;
     drop(connection);
     let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
     let meaning = relocation::preview(state, show, (screen, place.layout_id), &prices).await?;
@@ -104,22 +104,27 @@ pub async fn begin(
     if locked.prices.0 != known.prices.0 || locked.screen_id != known.screen_id {
         return Err(Problem::new(Code::WrongState, "Somebody else has changed this show meanwhile. Look at it again."));
     }
-    let wish =
-        Wish { show, screen: screen.to_owned(), layout: place.layout_id, prices, reason: begun.reason.to_owned() };
-    relocation::begin_in(&mut begun.tx, &wish, begun.now).await?;
-    is_free(&mut begun.tx, show, &locked, (screen, &place.name), zone).await?;
+    let requested = RequestedMove {
+        show,
+        screen: screen.to_owned(),
+        layout: place.layout_id,
+        prices,
+        reason: begun.reason.to_owned(),
+    };
+    relocation::begin_in(&mut begun.tx, &requested, begun.now).await?;
+    check_screen_free(&mut begun.tx, show, &locked, (screen, &place.name), zone).await?;
     let row = shows::one(&mut begun.tx, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let view = week::of_row(&mut begun.tx, row).await?;
     let answer = Answer::json(StatusCode::ACCEPTED, &view)?;
     let subject = format!("show {show} from screen {} to screen {screen}", known.screen_id);
-    let answer = begun.done("show_moved", subject, answer).await?;
+    let answer = begun.finish("show_moved", subject, answer).await?;
     // Immediate on this replica; the others follow within a second.
     state.catalogue.forget(show).await;
     Ok(answer)
 }
 
 /// Fails when another show is on the screen at that time.
-async fn is_free(
+async fn check_screen_free(
     tx: &mut PgConnection,
     id: Uuid,
     show: &MovingShow,
@@ -127,8 +132,8 @@ async fn is_free(
     zone: Tz,
 ) -> Result<(), Problem> {
     let (running, cleaning) = (show.running_minutes.unsigned_abs(), show.cleaning_minutes.unsigned_abs());
-    let wanted = [Taken::new(&show.title, show.starts_at, running, cleaning)];
-    free_of_others(tx, screen, zone, &wanted, Some(id)).await
+    let wanted = [ScreenPeriod::new(&show.title, show.starts_at, running, cleaning)];
+    require_free_screen(tx, screen, zone, &wanted, Some(id)).await
 }
 
 /// Returns the prices for the new layout's categories: the show's own where it has one, else the theatre's tariff.

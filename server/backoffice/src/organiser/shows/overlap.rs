@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 /// The period a show occupies a screen: from its start until the cleaning ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct ScreenPeriod {
     /// The film's title.
     pub title: String,
     /// The start of the show.
@@ -13,7 +13,7 @@ pub(super) struct Taken {
     pub until: DateTime<Utc>,
 }
 
-impl Taken {
+impl ScreenPeriod {
     /// The period of a show that starts at `from`.
     pub fn new(title: &str, from: DateTime<Utc>, running_minutes: u32, cleaning_minutes: u32) -> Self {
         let minutes = TimeDelta::minutes(i64::from(running_minutes) + i64::from(cleaning_minutes));
@@ -24,8 +24,11 @@ impl Taken {
 
 /// Returns each new show that overlaps an existing show or the new show before it, with that show. `wanted` is sorted
 /// by start.
-pub(super) fn conflicts<'a>(wanted: &'a [Taken], there: &'a [Taken]) -> Vec<(&'a Taken, &'a Taken)> {
-    let overlap = |one: &Taken, other: &Taken| one.from < other.until && other.from < one.until;
+pub(super) fn conflicts<'a>(
+    wanted: &'a [ScreenPeriod],
+    there: &'a [ScreenPeriod],
+) -> Vec<(&'a ScreenPeriod, &'a ScreenPeriod)> {
+    let overlap = |one: &ScreenPeriod, other: &ScreenPeriod| one.from < other.until && other.from < one.until;
     let mut found = Vec::new();
     for (number, new) in wanted.iter().enumerate() {
         found.extend(there.iter().filter(|old| overlap(new, old)).map(|old| (new, old)));
@@ -39,15 +42,15 @@ pub(super) fn conflicts<'a>(wanted: &'a [Taken], there: &'a [Taken]) -> Vec<(&'a
 mod tests {
     use super::*;
 
-    fn at(minute: i64, running: u32, cleaning: u32) -> Taken {
+    fn at(minute: i64, running: u32, cleaning: u32) -> ScreenPeriod {
         let from = DateTime::from_timestamp(minute * 60, 0).expect("an instant");
-        Taken::new(&minute.to_string(), from, running, cleaning)
+        ScreenPeriod::new(&minute.to_string(), from, running, cleaning)
     }
 
     #[test]
-    fn a_show_may_start_when_the_one_before_is_over_and_the_room_is_clean() {
+    fn a_show_may_start_when_the_previous_one_and_its_cleaning_end() {
         let there = [at(0, 100, 20), at(300, 100, 20)];
-        let named = |wanted: &[Taken]| {
+        let named = |wanted: &[ScreenPeriod]| {
             conflicts(wanted, &there)
                 .iter()
                 .map(|(new, old)| format!("{} {}", new.title, old.title))

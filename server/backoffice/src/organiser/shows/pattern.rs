@@ -117,13 +117,13 @@ mod tests {
 
     fn planned(from: &str, weeks: u32, pattern: &[DayPattern], in_gap: InGap) -> Result<Vec<String>, Code> {
         let found = starts(chrono_tz::Europe::Lisbon, date(from), weeks, pattern, in_gap);
-        let told =
+        let formatted =
             |start: &Start| format!("{}{}", start.at.format("%d %H:%M"), if start.moved { " moved" } else { "" });
-        found.map(|starts| starts.iter().map(told).collect()).map_err(|problem| problem.code())
+        found.map(|starts| starts.iter().map(formatted).collect()).map_err(|problem| problem.code())
     }
 
     #[test]
-    fn a_week_begins_on_any_day_and_has_its_times_in_order() {
+    fn starts_are_sorted_from_any_weekday() {
         let pattern = [day(Weekday::Friday, &["20:15", "17:00"]), day(Weekday::Wednesday, &["18:30"])];
         // 10 December 2026 is a Thursday.
         let found = planned("2026-12-10", 2, &pattern, InGap::Refuse);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_in_a_gap_is_refused_by_name_or_moved_with_a_word() {
+    fn a_skipped_time_is_refused_or_moved_and_marked() {
         let pattern = [day(Weekday::Sunday, &["01:30", "10:00"])];
         assert_eq!(planned("2026-03-29", 1, &pattern, InGap::Refuse), Err(Code::NoSuchTime));
         let found = planned("2026-03-29", 1, &pattern, InGap::Move).expect("a plan");
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_there_twice_is_its_first() {
+    fn an_ambiguous_time_is_its_earlier_instant() {
         let pattern = [day(Weekday::Sunday, &["01:30"])];
         assert_eq!(planned("2026-10-25", 1, &pattern, InGap::Refuse).expect("a plan"), ["25 00:30"]);
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn an_invalid_pattern_is_refused() {
         let monday = |times: &[&str]| vec![day(Weekday::Monday, times)];
         for (weeks, pattern) in [
             (0, monday(&["20:00"])),

@@ -9,14 +9,14 @@ use domain::money::Currency;
 use domain::pricing::Tariff;
 use uuid::Uuid;
 
-use super::overlap::{Taken, conflicts};
+use super::overlap::{ScreenPeriod, conflicts};
 use super::pattern::{self, Start};
-use super::{Terms, checked, zone_of};
+use super::{SaleTerms, checked, zone_of};
 use crate::organiser::films::MAX_RUNNING_MINUTES;
 use crate::organiser::sql::shows as sql;
 use crate::organiser::sql::shows::NewShow;
 use crate::organiser::standing::{self, ScreenHouseSeat};
-use crate::organiser::{Act, Begun, name_of, sql as queries};
+use crate::organiser::{Act, StartedAct, name_of, sql as queries};
 use crate::{BackofficeState, box_office};
 use catalogue::slot_of;
 use http::idempotency::Answer;
@@ -38,8 +38,8 @@ pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest
     if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
-    let Ground { zone, currency, layout_id, running_minutes, title, tariff, screen_name } =
-        ground(state, act.theatre, request).await?;
+    let PlanInput { zone, currency, layout_id, running_minutes, title, tariff, screen_name } =
+        load_input(state, act.theatre, request).await?;
     let language = name_of(&request.language, "the language")?;
     if request.cleaning_minutes > MAX_CLEANING_MINUTES {
         let detail = format!("Cleaning takes at most {MAX_CLEANING_MINUTES} minutes.");
@@ -47,7 +47,7 @@ pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest
     }
     let terms = checked(&request.terms, zone)?;
     let starts = pattern::starts(zone, day(&request.from)?, request.weeks, &request.pattern, request.in_gap)?;
-    not_over(&starts, to_utc(state.clock.now()))?;
+    require_future(&starts, to_utc(state.clock.now()))?;
     let layout = super::super::layouts::room(state, act.theatre, layout_id).await?.layout;
     let shows = starts.iter().map(|start| {
         let prices = prices(&tariff, &layout, start, request, currency)?;
@@ -65,12 +65,12 @@ pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest
         let detail = "The screen was given another room just now. Please plan again.";
         return Err(Problem::new(Code::WrongState, detail));
     }
-    let taken = |start: &Start| Taken::new(&title, start.at, running_minutes, request.cleaning_minutes);
-    let wanted: Vec<Taken> = starts.iter().map(taken).collect();
-    free_of_others(&mut begun.tx, (&request.screen, &screen_name), zone, &wanted, None).await?;
+    let taken = |start: &Start| ScreenPeriod::new(&title, start.at, running_minutes, request.cleaning_minutes);
+    let wanted: Vec<ScreenPeriod> = starts.iter().map(taken).collect();
+    require_free_screen(&mut begun.tx, (&request.screen, &screen_name), zone, &wanted, None).await?;
     let standing = standing::of_room(&mut begun.tx, &request.screen, layout_id).await?;
     let house: Vec<i32> = standing.iter().map(|kept| kept.seat.cast_signed()).collect();
-    let common = sql::Common {
+    let common = sql::PlanValues {
         screen: &request.screen,
         film: &request.film,
         layout: layout_id,
@@ -85,15 +85,15 @@ pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest
     if !standing.is_empty() {
         keep_from_start(&mut begun, request, &shows, &standing).await?;
     }
-    let told = PlannedShows { shows: shows.iter().map(told).collect() };
-    let answer = Answer::json(StatusCode::CREATED, &told)?;
+    let planned = PlannedShows { shows: shows.iter().map(planned_show_view).collect() };
+    let answer = Answer::json(StatusCode::CREATED, &planned)?;
     let subject = format!("{} shows of {} on screen {}", shows.len(), request.film, request.screen);
-    begun.done("shows_planned", subject, answer).await
+    begun.finish("shows_planned", subject, answer).await
 }
 
 /// Records standing house seats of new shows, also in the audit list.
 async fn keep_from_start(
-    begun: &mut Begun<'_>,
+    begun: &mut StartedAct<'_>,
     request: &ShowsRequest,
     shows: &[NewShow],
     standing: &[ScreenHouseSeat],
@@ -101,13 +101,13 @@ async fn keep_from_start(
     let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
     box_office::keep_from_start(&mut begun.tx, &ids, standing, begun.now).await?;
     let subject = format!("{} shows of {} on screen {}", shows.len(), request.film, request.screen);
-    let words = standing::in_words(standing);
+    let words = standing::format_reasons(standing);
     let entry = Entry::by(begun.act.staff.session.account, "seats_kept_from_start", subject, &words);
     Ok(audit::record(&mut begun.tx, &entry.at(begun.act.theatre), begun.now).await?)
 }
 
 /// The loaded data a plan depends on.
-struct Ground {
+struct PlanInput {
     zone: Tz,
     currency: Currency,
     layout_id: Uuid,
@@ -117,7 +117,7 @@ struct Ground {
     tariff: Tariff,
 }
 
-async fn ground(state: &BackofficeState, theatre: &str, request: &ShowsRequest) -> Result<Ground, Problem> {
+async fn load_input(state: &BackofficeState, theatre: &str, request: &ShowsRequest) -> Result<PlanInput, Problem> {
     let mut connection = state.pg.acquire().await?;
     let place = sql::screen(&mut connection, theatre, &request.screen).await?;
     let place = place.ok_or_else(|| Problem::not_found("screen"))?;
@@ -129,7 +129,7 @@ async fn ground(state: &BackofficeState, theatre: &str, request: &ShowsRequest) 
         return Err(Problem::new(Code::PriceInvalid, detail));
     };
     let currency = Currency::parse(&place.currency);
-    Ok(Ground {
+    Ok(PlanInput {
         zone: zone_of(&place.time_zone)?,
         currency: currency.ok_or_else(|| Problem::internal(&"a theatre's currency is none"))?,
         layout_id: place.layout_id,
@@ -145,7 +145,7 @@ fn day(text: &str) -> Result<NaiveDate, Problem> {
     catalogue::day(text.trim()).ok_or_else(no_day)
 }
 
-fn not_over(starts: &[Start], now: DateTime<Utc>) -> Result<(), Problem> {
+fn require_future(starts: &[Start], now: DateTime<Utc>) -> Result<(), Problem> {
     let over: Vec<String> = starts
         .iter()
         .filter(|start| start.at <= now)
@@ -180,21 +180,21 @@ fn prices(
 }
 
 /// Fails when another show is on the screen (slug and name) at these times.
-pub(super) async fn free_of_others(
+pub(super) async fn require_free_screen(
     tx: &mut sqlx::PgConnection,
     (screen, screen_name): (&str, &str),
     zone: Tz,
-    wanted: &[Taken],
+    wanted: &[ScreenPeriod],
     except: Option<Uuid>,
 ) -> Result<(), Problem> {
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
     let longest = TimeDelta::minutes(i64::from(MAX_RUNNING_MINUTES + MAX_CLEANING_MINUTES));
     let there = sql::on_screen(tx, screen, (first.from - longest, last.until), except).await?;
-    let there: Vec<Taken> = there
+    let there: Vec<ScreenPeriod> = there
         .into_iter()
         .map(|show| {
             let (running, cleaning) = (show.running_minutes.unsigned_abs(), show.cleaning_minutes.unsigned_abs());
-            Taken::new(&show.title, show.starts_at, running, cleaning)
+            ScreenPeriod::new(&show.title, show.starts_at, running, cleaning)
         })
         .collect();
     let found = conflicts(wanted, &there);
@@ -213,7 +213,7 @@ pub(super) async fn free_of_others(
     Err(Problem::new(Code::ShowsOverlap, detail))
 }
 
-fn told(show: &NewShow) -> PlannedShow {
+fn planned_show_view(show: &NewShow) -> PlannedShow {
     PlannedShow {
         id: show.id,
         starts_at: rfc3339(from_utc(show.start.at)),
@@ -224,7 +224,7 @@ fn told(show: &NewShow) -> PlannedShow {
 
 /// Converts stored terms to the form's view.
 #[must_use]
-pub(super) fn terms_view(terms: Terms, zone: Tz) -> TermsOfSale {
+pub(super) fn terms_view(terms: SaleTerms, zone: Tz) -> TermsOfSale {
     let local = |at| to_utc(at).with_timezone(&zone).format(super::LOCAL_MINUTE).to_string();
     TermsOfSale {
         sales: terms.sales,

@@ -24,7 +24,7 @@ use seats::seat_locks::StoreError;
 
 /// Minimum age of the last change of terms before prices may change, milliseconds: by then every replica has applied a
 /// pause.
-const SETTLED_MS: i64 = 5 * SECOND_MS;
+const MIN_TERMS_AGE_MS: i64 = 5 * SECOND_MS;
 
 /// Changes the terms of a show.
 ///
@@ -66,7 +66,7 @@ pub async fn change(
     let prices = match &request.prices {
         Some(prices) if *prices != row.prices.0 => {
             let checked = checked_prices(prices, &row.prices.0)?;
-            may_change_prices(&mut begun.tx, &row, now).await?;
+            check_prices_changeable(&mut begun.tx, &row, now).await?;
             Some(checked)
         }
         _ => None,
@@ -77,32 +77,32 @@ pub async fn change(
         return Err(Problem::new(Code::WrongState, detail));
     }
     if prices.is_some() {
-        let_go(state, show).await?;
+        release_holds(state, show).await?;
     }
     let row = sql::one(&mut begun.tx, act.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let view: OrganisedShow = week::view_of(row)?;
     let answer = Answer::json(StatusCode::OK, &view)?;
     let what = if prices.is_some() { "terms and prices" } else { "terms" };
-    let answer = begun.done("show_terms_changed", format!("show {show}, {what}"), answer).await?;
+    let answer = begun.finish("show_terms_changed", format!("show {show}, {what}"), answer).await?;
     state.catalogue.forget(show).await;
     Ok(answer)
 }
 
 /// Releases all holds: a customer must not pay a price they did not see. If this fails, the prices stay unchanged.
-async fn let_go(state: &BackofficeState, show: Uuid) -> Result<(), Problem> {
+async fn release_holds(state: &BackofficeState, show: Uuid) -> Result<(), Problem> {
     match state.locks.release_all(show).await {
         Ok(_) | Err(StoreError::NoMap(_)) => Ok(()),
         Err(cause) => Err(cause.into()),
     }
 }
 
-async fn may_change_prices(tx: &mut PgConnection, row: &OrganisedRow, now: Timestamp) -> Result<(), Problem> {
+async fn check_prices_changeable(tx: &mut PgConnection, row: &OrganisedRow, now: Timestamp) -> Result<(), Problem> {
     let is_on_sale = row.sales == Sales::Open.as_str() && row.sales_from.is_none_or(|from| from_utc(from) <= now);
     if is_on_sale {
         let detail = "Its sales are open. Pause them first, so that nobody pays another price than they saw.";
         return Err(Problem::new(Code::WrongState, detail));
     }
-    if row.terms_at.is_some_and(|at| now.since(from_utc(at)) < SETTLED_MS) {
+    if row.terms_at.is_some_and(|at| now.since(from_utc(at)) < MIN_TERMS_AGE_MS) {
         let detail = "It was paused, or changed, only just now. Please try again in a few seconds.";
         return Err(Problem::new(Code::WrongState, detail));
     }

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::plan::terms_view;
-use super::{Terms, zone_of};
+use super::{SaleTerms, zone_of};
 use crate::organiser::sql::shows as sql;
 use crate::organiser::sql::shows::OrganisedRow;
 use crate::{BackofficeState, relocation};
@@ -67,7 +67,7 @@ pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
     let zone = zone_of(&row.time_zone)?;
     let count = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let sales = Sales::parse(&row.sales);
-    let terms = Terms {
+    let terms = SaleTerms {
         sales: sales.ok_or_else(|| Problem::internal(&format!("shows.sales of {} is none", row.id)))?,
         sales_from: row.sales_from.map(from_utc),
         hold_ms: row.hold_ms,

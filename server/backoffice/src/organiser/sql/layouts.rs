@@ -48,7 +48,7 @@ pub(in crate::organiser) async fn insert(
 }
 
 /// Deletes layouts of a theatre that were never used, except the newest `keep`.
-pub(in crate::organiser) async fn forget_oldest(
+pub(in crate::organiser) async fn delete_oldest(
     tx: &mut PgConnection,
     theatre: &str,
     keep: i64,
@@ -107,7 +107,7 @@ pub(in crate::organiser) async fn lock(
 }
 
 /// Marks a layout as used by a screen.
-pub(in crate::organiser) async fn published(
+pub(in crate::organiser) async fn mark_published(
     tx: &mut PgConnection,
     layout: Uuid,
     now: Timestamp,

@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::organiser::shows::{Start, Terms};
+use crate::organiser::shows::{SaleTerms, Start};
 use http::{Code, Problem};
 use platform::clock::to_utc;
 
@@ -24,7 +24,7 @@ pub(in crate::organiser) struct NewShow {
 }
 
 /// The common values of a plan's shows.
-pub(in crate::organiser) struct Common<'a> {
+pub(in crate::organiser) struct PlanValues<'a> {
     pub screen: &'a str,
     pub film: &'a str,
     pub layout: Uuid,
@@ -32,7 +32,7 @@ pub(in crate::organiser) struct Common<'a> {
     pub format: Format,
     pub currency: Currency,
     pub cleaning_minutes: u32,
-    pub terms: Terms,
+    pub terms: SaleTerms,
     /// House seats from the start.
     pub house: &'a [i32],
 }
@@ -40,7 +40,7 @@ pub(in crate::organiser) struct Common<'a> {
 /// Inserts shows and their areas.
 pub(in crate::organiser) async fn insert(
     tx: &mut PgConnection,
-    common: &Common<'_>,
+    common: &PlanValues<'_>,
     shows: &[NewShow],
     areas: &[Area],
 ) -> Result<(), sqlx::Error> {
@@ -94,7 +94,7 @@ pub(in crate::organiser) async fn insert(
 
 /// The facts of a screen that planning depends on.
 #[derive(sqlx::FromRow)]
-pub(in crate::organiser) struct ScreenGround {
+pub(in crate::organiser) struct ScreenFacts {
     pub name: String,
     pub layout_id: Uuid,
     pub currency: String,
@@ -105,7 +105,7 @@ pub(in crate::organiser) async fn screen(
     connection: &mut PgConnection,
     theatre: &str,
     screen: &str,
-) -> Result<Option<ScreenGround>, sqlx::Error> {
+) -> Result<Option<ScreenFacts>, sqlx::Error> {
     sqlx::query_as(
         "SELECT screen.name, screen.layout_id, theatre.currency, city.time_zone
          FROM screens screen
@@ -363,7 +363,7 @@ pub(in crate::organiser) async fn set_terms(
     tx: &mut PgConnection,
     show: Uuid,
     version: i32,
-    terms: &Terms,
+    terms: &SaleTerms,
     prices: Option<&BTreeMap<String, i64>>,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {

@@ -89,7 +89,7 @@ async fn open_areas(tx: &mut PgConnection, show: Uuid, areas: &[Area]) -> Result
 
 /// Moves returned seats and their revoked tickets to numbers that no seat can get; they stay as history. Call it before
 /// [`open_room`], which increments `times_moved`.
-pub(in super::super) async fn set_aside(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+pub(in super::super) async fn archive_returned(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
     for table in [
         "UPDATE tickets SET seat_no = -1 - seat_no - $2::integer * (shows.times_moved + 1)
          FROM bookings JOIN shows ON shows.id = bookings.show_id
@@ -111,7 +111,7 @@ pub(in super::super) async fn carry_seats(
     seats: &SeatColumns,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    let on_the_way = sqlx::query(
+    let renumbered = sqlx::query(
         "UPDATE booking_seats seat SET seat_no = -1 - moved.to_no, label = moved.label, category = moved.category
          FROM UNNEST($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::text[])
               AS moved (booking_id, from_no, to_no, label, category)
@@ -148,10 +148,10 @@ pub(in super::super) async fn carry_seats(
     .execute(&mut *tx)
     .await?;
     let count = seats.to.len() as u64;
-    for (what, rows) in [("seats", on_the_way), ("tickets", ticketed), ("claims", claimed)] {
+    for (what, rows) in [("seats", renumbered), ("tickets", ticketed), ("claims", claimed)] {
         if rows.rows_affected() != count {
-            let told = format!("{} of {count} {what} of show {show} moved", rows.rows_affected());
-            return Err(sqlx::Error::Protocol(told));
+            let detail = format!("{} of {count} {what} of show {show} moved", rows.rows_affected());
+            return Err(sqlx::Error::Protocol(detail));
         }
     }
     for arrive in [
@@ -252,8 +252,8 @@ pub(in super::super) async fn step_all(
     }
     sqlx::query(
         "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
-         SELECT booking.id, booking.version, $3, booking.state, booking.state, booking.money, 'staff', told.reason, $4
-         FROM UNNEST($1::uuid[], $2::text[]) AS told (id, reason) JOIN bookings booking ON booking.id = told.id",
+         SELECT booking.id, booking.version, $3, booking.state, booking.state, booking.money, 'staff', history.reason, $4
+         FROM UNNEST($1::uuid[], $2::text[]) AS history (id, reason) JOIN bookings booking ON booking.id = history.id",
     )
     .bind(&ids)
     .bind(reasons)
@@ -314,7 +314,7 @@ pub(in super::super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid
 }
 
 /// Returns waiting-list entries with an offer in the old layout to the queue.
-pub(in super::super) async fn put_back_in_line(
+pub(in super::super) async fn requeue_offers(
     tx: &mut PgConnection,
     show: Uuid,
     now: Timestamp,

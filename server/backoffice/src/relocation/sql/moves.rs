@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::relocation::Wish;
+use crate::relocation::RequestedMove;
 use platform::clock::to_utc;
 
 /// The facts of a show that a move depends on.
@@ -45,7 +45,7 @@ pub(in super::super) async fn lock_show(tx: &mut PgConnection, show: Uuid) -> Re
 pub(in super::super) async fn begin(
     tx: &mut PgConnection,
     id: Uuid,
-    wish: &Wish,
+    requested: &RequestedMove,
     show: &ShowNow,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
@@ -55,13 +55,13 @@ pub(in super::super) async fn begin(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'closing', $10)",
     )
     .bind(id)
-    .bind(wish.show)
+    .bind(requested.show)
     .bind(&show.screen_id)
-    .bind(&wish.screen)
+    .bind(&requested.screen)
     .bind(show.layout_id)
-    .bind(wish.layout)
-    .bind(Json(&wish.prices))
-    .bind(&wish.reason)
+    .bind(requested.layout)
+    .bind(Json(&requested.prices))
+    .bind(&requested.reason)
     .bind(&show.sales)
     .bind(to_utc(now))
     .execute(&mut *tx)
@@ -71,7 +71,7 @@ pub(in super::super) async fn begin(
                 terms_version = terms_version + 1, terms_at = $2
          WHERE id = $1 AND NOT is_moving AND NOT called_off",
     )
-    .bind(wish.show)
+    .bind(requested.show)
     .bind(to_utc(now))
     .execute(tx)
     .await?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use platform::clock::to_utc;
 
 /// The outcome of a move for one booking.
-pub(in super::super) struct Meant {
+pub(in super::super) struct MovedBooking {
     pub booking: Uuid,
     pub is_same: bool,
     pub before: Vec<String>,
@@ -19,7 +19,7 @@ pub(in super::super) struct Meant {
 pub(in super::super) async fn put_all(
     tx: &mut PgConnection,
     move_id: Uuid,
-    meant: &[Meant],
+    meant: &[MovedBooking],
     answer_until: Timestamp,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
@@ -103,7 +103,7 @@ pub(in super::super) async fn take_mail(
 }
 
 /// Marks a mail as sent, or as not needed.
-pub(in super::super) async fn note_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(in super::super) async fn mark_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2")
         .bind(mail.move_id)
         .bind(mail.booking_id)

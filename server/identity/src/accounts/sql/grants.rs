@@ -17,11 +17,11 @@ pub(in crate::accounts) async fn of_account(
             .bind(account)
             .fetch_all(tx)
             .await?;
-    rows.into_iter().map(|(theatre, role)| Ok((theatre, known(&role)?))).collect()
+    rows.into_iter().map(|(theatre, role)| Ok((theatre, parse_role(&role)?))).collect()
 }
 
 /// An invalid stored value is an error that names it, never a default.
-pub(in crate::accounts) fn known(role: &str) -> Result<Role, sqlx::Error> {
+pub(in crate::accounts) fn parse_role(role: &str) -> Result<Role, sqlx::Error> {
     Role::parse(role).ok_or_else(|| sqlx::Error::Decode(format!("staff_grants.role is {role:?}").into()))
 }
 

@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::accounts::sessions::{Credential, Life, SEEN_EVERY_MS, Session};
+use crate::accounts::sessions::{Credential, SEEN_EVERY_MS, Session, SessionLifetime};
 use platform::clock::{from_utc, to_utc};
 
 #[derive(sqlx::FromRow)]
@@ -50,7 +50,7 @@ pub(in crate::accounts) async fn find(
     };
     let Some(row) = row else { return Ok(None) };
     if now.since(from_utc(row.last_seen_at)) >= SEEN_EVERY_MS {
-        note_seen(pg, row.id, row.last_seen_at, now).await?;
+        record_use(pg, row.id, row.last_seen_at, now).await?;
     }
     let is_browser = match row.kind.as_str() {
         "browser" => true,
@@ -60,7 +60,7 @@ pub(in crate::accounts) async fn find(
     Ok(Some(Session { id: row.id, account: row.account_id, owner: row.owner, is_browser }))
 }
 
-async fn note_seen(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn record_use(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE sessions SET last_seen_at = $3 WHERE id = $1 AND last_seen_at = $2 AND ended_at IS NULL")
         .bind(id)
         .bind(seen_at)
@@ -97,7 +97,7 @@ pub(in crate::accounts) async fn insert(
     tx: &mut PgConnection,
     session: &Session,
     secret_hash: Option<[u8; 32]>,
-    life: Life,
+    life: SessionLifetime,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(

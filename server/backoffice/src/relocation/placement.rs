@@ -18,12 +18,12 @@ use http::{Code, Problem};
 
 /// The current and the new layout of a show.
 #[derive(Clone)]
-pub(super) struct Rooms {
+pub(super) struct LayoutPair {
     pub before: Arc<Layout>,
     pub after: Arc<Layout>,
 }
 
-impl Rooms {
+impl LayoutPair {
     /// Loads both layouts. Takes a connection, so call it before a transaction begins.
     pub async fn load(state: &BackofficeState, before: Uuid, after: Uuid) -> Result<Self, Problem> {
         Ok(Self { before: state.catalogue.layout(before).await?, after: state.catalogue.layout(after).await? })
@@ -31,7 +31,7 @@ impl Rooms {
 }
 
 /// The places of all bookings and house seats.
-pub(super) struct Ground {
+pub(super) struct MovePlacement {
     /// Sold bookings in the order of their creation.
     pub sold: Vec<SoldRow>,
     /// The outcome of each of them.
@@ -45,14 +45,14 @@ pub(super) struct Ground {
 }
 
 /// Reads the bookings of a show and computes their places in the new layout.
-pub(super) async fn survey(
+pub(super) async fn compute_placement(
     tx: &mut PgConnection,
     id: Uuid,
     show: &ShowNow,
-    rooms: &Rooms,
+    rooms: &LayoutPair,
     (screen, layout): (&str, Uuid),
     prices_there: &BTreeMap<String, i64>,
-) -> Result<Ground, Problem> {
+) -> Result<MovePlacement, Problem> {
     let sold = sql::sold(tx, id).await?;
     let floors = sql::floors(tx, id).await?;
     let currency = Currency::parse(&show.currency);
@@ -72,10 +72,10 @@ pub(super) async fn survey(
         let parties: Vec<Party> = sold.iter().map(party).collect();
         let (fates, standing) = seat(&before, &after, &kept, standing, &parties);
         let lost = blocked.len() - kept.len();
-        Some(Ground { sold, fates, kept, lost, standing })
+        Some(MovePlacement { sold, fates, kept, lost, standing })
     });
-    let ground = seated.await.map_err(|cause| Problem::internal(&cause))?;
-    ground.ok_or_else(|| Problem::new(Code::PriceInvalid, "A category of one of the two rooms has no price."))
+    let placement = seated.await.map_err(|cause| Problem::internal(&cause))?;
+    placement.ok_or_else(|| Problem::new(Code::PriceInvalid, "A category of one of the two rooms has no price."))
 }
 
 /// Computes the outcome of all bookings and the remaining standing seats. Buyers take precedence over the house: a seat

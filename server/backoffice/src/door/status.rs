@@ -3,8 +3,8 @@
 use domain::api::door::{ConflictView, DoorCounts, DoorShow, DoorView};
 use domain::door::{CLOSES_AFTER_MS, OPENS_BEFORE_MS};
 
-use super::books::ends_of;
 use super::sql::{records, tickets};
+use super::ticket_lookup::code_suffix;
 use crate::BackofficeState;
 use catalogue::Show;
 use http::Problem;
@@ -39,7 +39,7 @@ pub async fn standing(state: &BackofficeState, show: &Show) -> Result<DoorView, 
     let view = |row: records::ConflictRow| {
         Ok(ConflictView {
             number: row.number,
-            ends: ends_of(&row.ticket_code),
+            ends: code_suffix(&row.ticket_code),
             why: row.why()?,
             at: show.local_iso(from_utc(row.at)),
             first_at: row.first_at.map(|at| show.local_iso(from_utc(at))),

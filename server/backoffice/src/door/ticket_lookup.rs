@@ -14,7 +14,7 @@ use catalogue::Show;
 use http::Problem;
 
 /// Number of last characters of a code in an answer, for people to compare with the ticket in their hand.
-const TOLD_CHARS: usize = 4;
+const SUFFIX_CHARS: usize = 4;
 
 /// The validity of a ticket, apart from earlier admissions with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +45,11 @@ impl Finding {
 }
 
 /// The tickets of a theatre, by code.
-pub(super) struct Books {
+pub(super) struct TicketLookup {
     rows: HashMap<String, TicketRow>,
 }
 
-impl Books {
+impl TicketLookup {
     /// Loads the tickets of these codes, and locks their bookings against change until the transaction ends.
     pub(super) async fn open(tx: &mut PgConnection, theatre: &str, codes: &[String]) -> Result<Self, sqlx::Error> {
         let rows = tickets::of_codes(tx, theatre, codes).await?;
@@ -58,7 +58,7 @@ impl Books {
 
     /// Judges a code at the door of a show.
     pub(super) fn finding(&self, code: &Code, show: Uuid) -> Finding {
-        find(self.rows.get(code.as_str()), || judge(code), show)
+        judge_ticket(self.rows.get(code.as_str()), || judge(code), show)
     }
 
     /// Returns the seat or area of a ticket.
@@ -67,7 +67,7 @@ impl Books {
     }
 }
 
-fn find(row: Option<&TicketRow>, signed: impl FnOnce() -> Signed, show: Uuid) -> Finding {
+fn judge_ticket(row: Option<&TicketRow>, signed: impl FnOnce() -> Signed, show: Uuid) -> Finding {
     let Some(row) = row else {
         return match signed() {
             Signed::ByUs | Signed::Never => Finding::Unknown,
@@ -84,14 +84,14 @@ fn find(row: Option<&TicketRow>, signed: impl FnOnce() -> Signed, show: Uuid) ->
 }
 
 /// Returns the last characters of a code.
-pub(super) fn ends_of(code: &str) -> String {
-    code.get(code.len().saturating_sub(TOLD_CHARS)..).unwrap_or_default().to_owned()
+pub(super) fn code_suffix(code: &str) -> String {
+    code.get(code.len().saturating_sub(SUFFIX_CHARS)..).unwrap_or_default().to_owned()
 }
 
 /// Builds an answer with the outcome and nothing else.
-pub(super) fn plain(code: &Code, outcome: Outcome, seat: Option<&str>) -> TicketAnswer {
+pub(super) fn bare_answer(code: &Code, outcome: Outcome, seat: Option<&str>) -> TicketAnswer {
     TicketAnswer {
-        ends: ends_of(code.as_str()),
+        ends: code_suffix(code.as_str()),
         outcome,
         seat: seat.map(str::to_owned),
         used_at: None,
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_books_have_the_last_word_and_the_signature_the_first_where_they_are_silent() {
+    fn a_stored_ticket_overrides_its_signature_and_an_unknown_one_is_judged_by_it() {
         let show = Uuid::from_u128(1);
         let row = TicketRow {
             code: String::new(),
@@ -150,17 +150,17 @@ mod tests {
         ] {
             // The signature does not matter for a stored ticket: its secret may have been replaced.
             for signed in [Signed::ByUs, Signed::Never, Signed::Forged] {
-                assert_eq!(find(Some(&row), || signed, show), expected, "{row:?}");
+                assert_eq!(judge_ticket(Some(&row), || signed, show), expected, "{row:?}");
             }
         }
-        assert_eq!(find(None, || Signed::ByUs, show), Finding::Unknown);
-        assert_eq!(find(None, || Signed::Never, show), Finding::Unknown);
-        assert_eq!(find(None, || Signed::Forged, show), Finding::Forged);
+        assert_eq!(judge_ticket(None, || Signed::ByUs, show), Finding::Unknown);
+        assert_eq!(judge_ticket(None, || Signed::Never, show), Finding::Unknown);
+        assert_eq!(judge_ticket(None, || Signed::Forged, show), Finding::Forged);
     }
 
     #[test]
-    fn the_end_of_a_code_is_told_and_no_more() {
-        assert_eq!(ends_of("0123456789ABCDEFGHJKMNPQRS"), "PQRS");
-        assert_eq!(ends_of("AB"), "AB");
+    fn an_answer_contains_only_the_last_characters_of_a_code() {
+        assert_eq!(code_suffix("0123456789ABCDEFGHJKMNPQRS"), "PQRS");
+        assert_eq!(code_suffix("AB"), "AB");
     }
 }

@@ -13,9 +13,9 @@ use platform::background::Rounds;
 use platform::clock::from_utc;
 
 /// Polling interval, and so the maximum delay of a change.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Period of changes that a poll reads, milliseconds: longer than the catalogue's cache lifetime.
-const LOOKED_BACK_MS: i64 = 900 * SECOND_MS;
+const LOOK_BACK_MS: i64 = 900 * SECOND_MS;
 /// Period after a change in which every poll evicts the show again, milliseconds: a read before the change may be
 /// cached after the first eviction.
 const UNSETTLED_MS: i64 = 5 * SECOND_MS;
@@ -25,17 +25,17 @@ const MAX_CHANGES: i64 = 2_000;
 /// Polls until the server stops.
 pub async fn follow_forever(state: BackofficeState) {
     let mut known = HashMap::new();
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    let mut rounds = Rounds::every(&state.stop, POLL_INTERVAL);
     while rounds.go_on().await {
-        if let Err(problem) = one_round(&state, &mut known).await {
+        if let Err(problem) = poll(&state, &mut known).await {
             tracing::warn!(?problem, "polling for changed terms of sale failed");
         }
     }
 }
 
-async fn one_round(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result<(), Problem> {
+async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result<(), Problem> {
     let now: Timestamp = state.clock.now();
-    let since = now.plus_ms(-LOOKED_BACK_MS);
+    let since = now.plus_ms(-LOOK_BACK_MS);
     let changes = sql::shows::changed_since(&mut *state.pg.acquire().await?, since, MAX_CHANGES).await?;
     let mut seen = HashMap::with_capacity(changes.len());
     for (show, version, at) in changes {
