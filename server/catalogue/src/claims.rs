@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use platform::clock::to_utc;
 
-/// A claim that ran out is anyone's only after this long: its payment may be on its way, and is voided
-/// or refunded first. Milliseconds.
+/// A claim that expired is free for others only after this grace: its payment may be in flight, and is voided or refunded
+/// first. Milliseconds.
 pub const CLAIM_GRACE_MS: i64 = 60_000;
 
 /// The condition that a claim is alive, on a seat or on places: sold, or being paid for and run out no longer ago than
@@ -27,7 +27,7 @@ macro_rules! claim_is_alive {
         )
     };
 }
-/// A claim that runs out after this is alive, if nobody has released it.
+/// A claim that expires after this is alive, unless it is released.
 #[must_use]
 pub fn alive_since(now: Timestamp) -> DateTime<Utc> {
     to_utc(now.plus_ms(-CLAIM_GRACE_MS))

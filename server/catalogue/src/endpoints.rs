@@ -160,7 +160,7 @@ async fn plan(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct RoomQuery {
-    /// The room of the plan they are for: under its address they may be kept for good.
+    /// The room the caller has: at its address the dots are immutable.
     room: Option<Uuid>,
 }
 
@@ -181,8 +181,8 @@ async fn dots(
     ApiQuery(query): ApiQuery<RoomQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    // A room never changes, but a show may be moved to another: then its dots are not those of the room asked for, and
-    // nobody keeps them under its name.
+    // A room never changes, but a show may be moved to another: then its dots are not those of the requested room, and must
+    // not be cached under its address.
     let cache = |room: Uuid| match query.room {
         Some(asked) if asked == room => FOREVER,
         Some(_) => PRIVATE,
@@ -209,7 +209,7 @@ async fn part_of_room(
     Ok(([cache], [tag], [(CONTENT_TYPE, kind)], document.content.clone()).into_response())
 }
 
-/// Whether the client has this content already. A compressed answer's tag comes back marked weak.
+/// True if the client has this content already. The entity tag of a compressed answer is weak.
 fn knows(headers: &HeaderMap, etag: &str) -> bool {
     let tags = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     tags.flat_map(|value| value.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == etag)
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_known_strong_or_weak_and_among_others() {
+    fn a_tag_matches_strong_or_weak_and_among_others() {
         let mut headers = HeaderMap::new();
         headers.insert(IF_NONE_MATCH, HeaderValue::from_static("\"x\", W/\"abc\""));
         assert!(knows(&headers, "\"abc\""));

@@ -23,10 +23,10 @@ impl Catalogue {
         })
     }
 
-    /// The show of that id, for everybody: nobody sees one that is only planned.
+    /// The public show of that id; a planned show is not public.
     ///
     /// # Errors
-    /// 404 when there is none they may see.
+    /// 404 when there is no public show of that id.
     pub async fn public_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
         let show = self.known_show(id).await?;
         if show.sales == Sales::Planned { Err(Problem::not_found("show")) } else { Ok(show) }

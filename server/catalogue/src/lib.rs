@@ -1,8 +1,11 @@
-//! What is shown where and what it costs: cities, theatres, films, shows, rooms, search.
+//! The catalogue: cities, theatres, films, shows, rooms, prices, search, and the CDN's purges.
 //!
-//! Offers [`Catalogue`] and [`Show`] to everyone, and [`Listings`], which may be a few seconds old, to
-//! pages and data that decide nothing. Not here: the state of a single seat (`live`, `seat_locks`) and
-//! who bought it (`bookings`). Nothing in this folder writes, except `demo`.
+//! [`Catalogue`] and [`Show`] are current, for every decision; [`Listings`] may be a few seconds old, for pages and data that
+//! decide nothing. Not here: the state of a single seat (`seats`) and its buyer (`selling`). Only `demo` writes catalogue
+//! tables; `cdn` writes `cdn_purges`.
+//!
+//! A new query goes into `sql/`, with its function in [`Listings`] (public, may be stale) or [`Catalogue`] (current); a new
+//! route goes into [`endpoints`]; a new field of a show into [`Show`] and `sql/one_show.rs`.
 
 pub mod cdn;
 mod claims;

@@ -1,8 +1,8 @@
-//! What anybody may see, and what may be a few seconds old: cities, theatres, films, lists of shows.
+//! Public data that may be a few seconds old: cities, theatres, films, lists of shows.
 //!
-//! Read from a standby of Postgres where there is one that is near enough, from the primary else
-//! (docs/decisions/0046). So nothing here may decide anything: whether a seat is free, what it costs, who may do
-//! what. Nor is it for staff, who look at what they have just written: they ask the [`Catalogue`](super::Catalogue).
+//! Read from a standby of Postgres if one is near enough, else from the primary (docs/decisions/0046). So nothing here may
+//! decide anything: whether a seat is free, its price, permissions. Staff read the [`Catalogue`](super::Catalogue) instead:
+//! they must see their own writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use platform::telemetry::{CatalogueRead, catalogue_read};
 
 /// "Tonight" on the front page: what starts within this many milliseconds.
 const TONIGHT_MS: i64 = 14 * 60 * MINUTE_MS;
-/// Questions whose answers are kept.
+/// Maximum number of cached searches.
 const SEARCHES_KEPT: u64 = 1_000;
-/// How long an answer to a search is kept: seats left on a chip, not on a map.
+/// Lifetime of a cached search: it has the number of free seats, not a map.
 const SEARCH_LIFE: Duration = Duration::from_secs(2);
 
-/// Lists for everybody. Cheap to clone; clones share their cache.
+/// The public lists. Cheap to clone; clones share their cache.
 #[derive(Clone)]
 pub struct Listings {
     primary: PgPool,
@@ -46,7 +46,7 @@ impl Listings {
     /// All cities, by name.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn cities(&self) -> Result<Vec<CityView>, sqlx::Error> {
         self.read(|pool| async move { sql::cities(&pool).await }).await
     }
@@ -54,7 +54,7 @@ impl Listings {
     /// One city by its slug.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn city(&self, id: &str) -> Result<Option<CityView>, sqlx::Error> {
         if !is_slug(id) {
             return Ok(None);
@@ -65,7 +65,7 @@ impl Listings {
     /// Theatres of a city, or all, by city and name.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn theatres(&self, city: Option<&str>) -> Result<Vec<TheatreView>, sqlx::Error> {
         self.read(|pool| async move { sql::theatres(&pool, city, None).await }).await
     }
@@ -73,7 +73,7 @@ impl Listings {
     /// One theatre by its slug.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn theatre(&self, id: &str) -> Result<Option<TheatreView>, sqlx::Error> {
         if !is_slug(id) {
             return Ok(None);
@@ -84,7 +84,7 @@ impl Listings {
     /// One film by its slug.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn film(&self, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
         if !is_slug(id) {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Listings {
     /// Films that start in the next hours, the most shown first.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn films_tonight(&self, now: Timestamp) -> Result<Vec<FilmTonight>, sqlx::Error> {
         self.read(|pool| async move { sql::films_between(&pool, now, now.plus_ms(TONIGHT_MS)).await }).await
     }
@@ -103,7 +103,7 @@ impl Listings {
     /// Languages one may search for.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn languages(&self, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
         self.read(|pool| async move { sql::languages(&pool, now).await }).await
     }
@@ -111,7 +111,7 @@ impl Listings {
     /// Shows that start after `now` and answer the search, in the order of their start.
     ///
     /// # Errors
-    /// When the database cannot be asked, or holds a row that cannot be.
+    /// When the database fails, or a row is invalid.
     pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> Result<Arc<Found>, sqlx::Error> {
         let found = || self.read(|pool| async move { sql::shows(&pool, search, now).await.map(Arc::new) });
         once(&self.searches, search.clone(), found).await
@@ -120,7 +120,7 @@ impl Listings {
     /// One show as a list has it, with the seats left; started or not.
     ///
     /// # Errors
-    /// When the database cannot be asked, or holds a row that cannot be.
+    /// When the database fails, or a row is invalid.
     pub async fn listed(&self, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
         self.find(|pool| async move { sql::listed(&pool, id, now).await }).await
     }
@@ -133,8 +133,7 @@ impl Listings {
         self.first_of(ask, |_| true).await
     }
 
-    /// Reads one thing. That there is none is believed of the primary only: a link to what was written a moment ago
-    /// leads there.
+    /// Reads one row. If the standby has none, the primary is asked: a link may lead to a row that was written a moment ago.
     async fn find<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<Option<T>, sqlx::Error>
     where
         F: Future<Output = Result<Option<T>, sqlx::Error>>,

@@ -1,6 +1,6 @@
-//! Regions, where there are several: each is a whole system with a database, a lock store and an address of its own, and
-//! sells the shows of its own theatres (docs/decisions/0051). Here is which one this server is of, and where the others
-//! are. A show of another region does not exist here; whoever asks for one is sent there.
+//! Regions: each is a whole system with its own database, lock store and address, and sells the shows of its own theatres
+//! (docs/decisions/0051). This module has this server's region and the addresses of the others. A show of another region does
+//! not exist here; requests for it are redirected there.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ impl Regions {
         &self.own
     }
 
-    /// Where another region is; `None` of our own, and of one we were not told of.
+    /// The address of another region; `None` for our own, and for an unknown one.
     #[must_use]
     pub fn address_of_other(&self, region: &str) -> Option<&str> {
         self.addresses.get(region).filter(|_| region != self.own).map(String::as_str)

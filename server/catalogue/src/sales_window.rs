@@ -33,10 +33,10 @@ pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
     Err(Problem::new(Code::SalesClosed, detail))
 }
 
-/// Refuses a show whose seats cannot be taken: [`sales_open`] refuses it, or its organiser has not opened it.
+/// Refuses a show that is not on sale: [`sales_open`] refuses it, or its organiser has not opened it.
 ///
 /// # Errors
-/// 409 as well before sales begin and while they are paused.
+/// 409 as [`sales_open`], and before sales begin or while they are paused.
 pub fn on_sale(show: &Show, now: Timestamp) -> Result<(), Problem> {
     sales_open(show, now)?;
     match (show.sales, show.sales_from) {

@@ -27,7 +27,7 @@ pub struct ShowSearch {
     pub text: Option<String>,
 }
 
-/// Why a question could not be read: a sentence for the person who asked.
+/// An invalid search, as a sentence for the person who sent it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unreadable(String);
@@ -49,7 +49,7 @@ impl ShowSearch {
         })
     }
 
-    /// Whether it asks for nothing in particular.
+    /// True if it has no condition.
     #[must_use]
     pub fn is_open(&self) -> bool {
         *self == Self::default()
@@ -75,7 +75,7 @@ pub fn day(text: &str) -> Option<NaiveDate> {
     if is_day { NaiveDate::parse_from_str(text, "%Y-%m-%d").ok() } else { None }
 }
 
-/// Whether `id` may be the slug of anything: what is not cannot be in the database either.
+/// True if `id` may be a slug: any other text cannot be in the database either.
 #[must_use]
 pub fn is_slug(id: &str) -> bool {
     !id.is_empty()
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_mean_is_refused_by_name() {
+    fn an_invalid_field_is_refused_by_name() {
         let refusals = [
             read(|query| query.date = Some("2026-02-30".to_owned())),
             read(|query| query.date = Some("+2026-1-1".to_owned())),

@@ -1,6 +1,6 @@
-//! The catalogue as it is now: what holds, sales and staff go by. Equal questions at the same moment are answered once.
+//! The current catalogue, for holds, sales and staff. Equal concurrent reads are shared.
 //!
-//! What anybody may see, and what may be a few seconds old, is in `listings`.
+//! Public data that may be a few seconds old is in `listings`.
 
 use std::future::Future;
 use std::hash::Hash;
@@ -28,28 +28,28 @@ pub const DAYS_AHEAD: u64 = 7;
 
 /// Shows kept in memory; the ones being sold, by far.
 const SHOWS_KEPT: u64 = 10_000;
-/// How long a show is believed without asking again.
+/// Lifetime of a cached show.
 const SHOW_LIFE: Duration = Duration::from_secs(300);
 /// Seats of all rooms kept in memory, together.
 const LAYOUT_SEATS_KEPT: u64 = 1_000_000;
 /// Bytes of rendered plans kept in memory, together.
 const PLAN_BYTES_KEPT: u64 = 64 * 1024 * 1024;
 
-/// What one may ask of a room.
+/// A part of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// All of it, or its overview when it is large: a JSON [`PlanView`].
     Room,
     /// One section: likewise.
     Section(u32),
-    /// Where every seat is, as bytes: [`domain::wire::encode_dots`].
+    /// The coordinates of all seats, as bytes: [`domain::wire::encode_dots`].
     Dots,
 }
 
 /// A part of a room as it is sent, with the name of its contents.
 #[derive(Debug)]
 pub struct PlanDocument {
-    /// What is sent.
+    /// The body.
     pub content: Bytes,
     /// Entity tag, quotes included.
     pub etag: String,
@@ -109,17 +109,17 @@ impl Catalogue {
         self.regions.is_some()
     }
 
-    /// The address of the other region that a show is of; `None` of a show that is nowhere, as far as we know.
+    /// The address of the region of a show; `None` for a show that no known region has.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn elsewhere(&self, id: Uuid) -> Result<Option<&str>, sqlx::Error> {
         let Some(regions) = &self.regions else { return Ok(None) };
         let region = sql::region_of(&self.pool, id).await?;
         Ok(region.and_then(|region| regions.address_of_other(&region)))
     }
 
-    /// What anybody may see, and what may be a few seconds old. Nothing is decided by it.
+    /// The public lists, which may be a few seconds old. Nothing may be decided by them.
     #[must_use]
     pub const fn listings(&self) -> &Listings {
         &self.listings
@@ -128,7 +128,7 @@ impl Catalogue {
     /// A show; `None` when there is none of this id, or it is of another region.
     ///
     /// # Errors
-    /// When the database cannot be asked, or holds a row that cannot be.
+    /// When the database fails, or a row is invalid.
     pub async fn show(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
         let show = once(&self.shows, id, || async {
             let own = self.regions.as_deref().map(Regions::own);
@@ -151,17 +151,17 @@ impl Catalogue {
         }
     }
 
-    /// How a show is sold has changed: what was read of it is forgotten, and asked for again by the next who wants it.
+    /// Evicts a show whose settings have changed; the next read loads it.
     pub async fn forget(&self, id: Uuid) {
         self.shows.invalidate(&id).await;
-        // Its sections are known by what was asked of it.
+        // Plans are cached by show and part.
         let plans: Vec<(Uuid, Part)> = self.plans.iter().map(|(key, _)| *key).filter(|(show, _)| *show == id).collect();
         for key in plans {
             self.plans.invalidate(&key).await;
         }
     }
 
-    /// A show that is in memory already; never asks the database.
+    /// A cached show; never reads the database.
     pub async fn at_hand(&self, id: Uuid) -> Option<Arc<Show>> {
         self.shows.get(&id).await.flatten()
     }
@@ -169,7 +169,7 @@ impl Catalogue {
     /// A room that some screen has, or had.
     ///
     /// # Errors
-    /// When the database cannot be asked, or has no such room.
+    /// When the database fails, or has no such room.
     pub async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {
         once(&self.layouts, id, || async {
             let text = sql::plan(&self.pool, id).await?;
@@ -192,10 +192,10 @@ impl Catalogue {
         Ok(PlanView { areas: show.areas.clone(), room: Some(show.layout_id), ..plan })
     }
 
-    /// A part of a show's room, made once for everyone who asks; `None` when there is no such section.
+    /// A part of a show's room, rendered once for all concurrent callers; `None` when there is no such section.
     ///
     /// # Errors
-    /// Never the database's; only what is shared among those who ask at once.
+    /// None of the database; the type is that of shared loads.
     pub async fn plan_document(&self, show: &Arc<Show>, part: Part) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
         once(&self.plans, (show.id, part), || async {
             let section = match part {
@@ -213,18 +213,18 @@ impl Catalogue {
         .await
     }
 
-    /// All cities, by name, as they are now: for those who write them down.
+    /// All cities, by name, current: for organisers.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn cities(&self) -> Result<Vec<CityView>, sqlx::Error> {
         sql::cities(&self.pool).await
     }
 
-    /// One theatre by its slug, as it is now: for those who work there.
+    /// One theatre by its slug, current: for staff.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn theatre(&self, id: &str) -> Result<Option<TheatreView>, sqlx::Error> {
         if !is_slug(id) {
             return Ok(None);
@@ -232,10 +232,10 @@ impl Catalogue {
         Ok(sql::theatres(&self.pool, None, Some(id)).await?.pop())
     }
 
-    /// Every show of a theatre on a day of its own, begun or called off or not, in the order of their start.
+    /// Every show of a theatre on a local day, started or cancelled or not, in the order of their start.
     ///
     /// # Errors
-    /// When the database cannot be asked.
+    /// When the database fails.
     pub async fn shows_of_day(&self, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
         sql::shows_of_day(&self.pool, theatre, date).await
     }
@@ -262,8 +262,7 @@ pub fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
     (0..DAYS_AHEAD).filter_map(move |ahead| today.checked_add_days(Days::new(ahead)))
 }
 
-/// From the cache, or loaded once however many ask at the same time. A failure is told to all of
-/// them and not kept.
+/// Reads from the cache, or loads once for all concurrent callers. A failure is returned to all of them and not cached.
 pub(super) async fn once<K, V, F>(cache: &Cache<K, V>, key: K, load: impl FnOnce() -> F) -> Result<V, sqlx::Error>
 where
     K: Hash + Eq + Send + Sync + 'static,
@@ -273,7 +272,7 @@ where
     if let Some(known) = cache.get(&key).await {
         return Ok(known);
     }
-    // Boxed: whoever asks would carry the room for loading along, kilobytes of it, and nearly always it is known.
+    // Boxed: every caller's future would carry the room for loading, kilobytes of it, and nearly always it is cached.
     let loaded = Box::pin(cache.try_get_with(key, load())).await;
     loaded.map_err(|shared| Arc::try_unwrap(shared).unwrap_or_else(|shared| again(&shared)))
 }

@@ -11,10 +11,10 @@ pub struct CatalogueSettings {
     /// All regions and the addresses people type there: `eu=https://eu.example.org,us=https://us.example.org`.
     #[arg(long, env = "REGIONS", value_delimiter = ',')]
     pub regions: Vec<String>,
-    /// Where a CDN in front of us is told what to forget: tags, as JSON, by POST.
+    /// Address of the CDN's purge API: tags, as JSON, by POST.
     #[arg(long, env = "CDN_PURGE_URL", hide_env_values = true)]
     pub cdn_purge_url: Option<String>,
-    /// What it knows us by there, as a bearer token.
+    /// Bearer token of that API.
     #[arg(long, env = "CDN_PURGE_TOKEN", hide_env_values = true)]
     pub cdn_purge_token: Option<String>,
 }

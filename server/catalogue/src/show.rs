@@ -73,19 +73,19 @@ pub struct Show {
     pub areas: Vec<AreaView>,
     /// House seats, in ascending order.
     pub blocked: Vec<SeatIndex>,
-    /// How long its seats are held, milliseconds.
+    /// Lifetime of a hold, milliseconds.
     pub hold_ms: i64,
-    /// How long they may be held with extensions, milliseconds.
+    /// Lifetime of a hold with extensions, milliseconds.
     pub hold_life_ms: i64,
-    /// Whether it is sold as on on-sale day: in a rush.
+    /// True for an on-sale rush: the settings of a flash sale.
     pub flash_sale: bool,
     /// Seats one person may have.
     pub per_person: usize,
-    /// Whether guests prove their address by a code before they check out.
+    /// True if guests must verify their address by a code before checkout.
     pub email_code: bool,
-    /// Seats that one card may pay for, where there is a cap.
+    /// Maximum number of seats per card, if there is a cap.
     pub per_instrument: Option<usize>,
-    /// Whether it is sold.
+    /// State of its sales.
     pub sales: Sales,
     /// Not before this.
     pub sales_from: Option<Timestamp>,
@@ -198,7 +198,7 @@ impl Show {
         local.format("%Y-%m-%dT%H:%M:%S").to_string()
     }
 
-    /// Whether it will not take place.
+    /// True if it is cancelled.
     #[must_use]
     pub fn is_called_off(&self) -> bool {
         self.called_off.load(Ordering::Relaxed)
@@ -224,7 +224,7 @@ impl Show {
         self.category_of(&self.seat(seat))
     }
 
-    /// Whether the room has this seat.
+    /// True if the room has this seat.
     #[must_use]
     pub const fn has(&self, seat: SeatIndex) -> bool {
         seat < self.seat_count
@@ -238,10 +238,10 @@ impl Show {
         &self.categories[usize::from(seat.category)]
     }
 
-    /// What a seat costs in this show.
+    /// The price of a seat in this show.
     ///
     /// # Panics
-    /// When the room has no such seat: ask [`Show::has`] about numbers from outside first.
+    /// When the room has no such seat: check untrusted numbers with [`Show::has`] first.
     #[must_use]
     pub fn price_of(&self, seat: SeatIndex) -> Money {
         self.category_of(&self.seat(seat)).price
@@ -362,8 +362,8 @@ pub(super) fn wrong_row(table: &str, column: &str, key: &dyn std::fmt::Display) 
 /// Fewest digits of a postcode; house numbers have fewer, nearly always.
 const POSTCODE_DIGITS: usize = 4;
 
-/// An address that names the city, once. What follows a postcode is the city in its own language, which may be another
-/// name than ours: `1200-469 Lisboa` is in Lisbon.
+/// The address with the city, once. After a postcode the address has the city in the local language, which may differ from
+/// ours: `1200-469 Lisboa` is in Lisbon.
 fn with_city(address: &str, city: &str) -> String {
     let last = address.rsplit_once(", ").map_or("", |(_, last)| last);
     let names_town = last.split_once(' ').is_some_and(|(code, town)| {

@@ -17,7 +17,7 @@ pub use standing::{Identity, Replayed, Written, replayed, written};
 /// Most rows of a list of places or films.
 const PLACE_LIMIT: i64 = 500;
 
-/// Postgres counts in i64; ours fit u32 by the limits on what is counted.
+/// Converts a count: Postgres counts in i64; ours fit u32 by the limits on the rows.
 fn count(rows: i64) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }

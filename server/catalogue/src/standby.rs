@@ -1,7 +1,7 @@
-//! The standby of Postgres that lists for everybody are read from: asked while it is near enough to the primary, left
-//! in peace while it does not answer (docs/decisions/0046).
+//! The standby of Postgres for public lists: read while its lag is small, skipped while it does not answer
+//! (docs/decisions/0046).
 //!
-//! Whoever reads never waits to find out how it is: that is asked once a second, by nobody's request.
+//! A background task measures the lag once a second; no request waits for it.
 
 mod marks;
 
@@ -25,16 +25,16 @@ pub use self::marks::LAG_LIMIT;
 
 /// Connections to it at most; with an answer in five milliseconds they carry 1,600 reads a second.
 pub const CONNECTIONS: u32 = 8;
-/// It has so long to answer, waiting for a connection included; then the primary is asked.
+/// Deadline of its answer, waiting for a connection included; then the primary is read.
 pub const ANSWER_DEADLINE: Duration = Duration::from_millis(500);
-/// The primary has so long to say how far it has written.
+/// Deadline of the query for the primary's position.
 const MARK_DEADLINE: Duration = Duration::from_secs(1);
-/// How often the two are compared: with both deadlines, more than once within [`LAG_LIMIT`].
+/// Interval of the comparison: with both deadlines, more than once within [`LAG_LIMIT`].
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
-/// A statement that was in the way of what is replayed: a standby says so when all is well.
+/// SQLSTATE of a query that conflicted with replay: a healthy standby returns it too.
 const GAVE_WAY: &str = "40001";
 
-/// When it is left in peace. So many visitors at most wait in vain for each rest.
+/// Limits of the breaker. At most this many requests wait for the deadline before each rest.
 static BREAKER: Limits = Limits {
     failures_to_open: 3,
     window: Duration::from_secs(10),
@@ -62,10 +62,10 @@ impl Standby {
         Self { pool, primary, breaker, state }
     }
 
-    /// What it answers in time.
+    /// Reads from the standby.
     ///
     /// # Errors
-    /// Why the primary is to be asked.
+    /// The reason why the primary is read instead.
     pub(super) async fn read<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<T, CatalogueRead>
     where
         F: Future<Output = Result<T, sqlx::Error>>,
@@ -97,7 +97,7 @@ impl Standby {
         match *self.state() {
             Some(StandbyState::Near { until }) if now < until => Ok(()),
             None | Some(StandbyState::Near { .. } | StandbyState::Behind) => Err(CatalogueRead::Behind),
-            Some(StandbyState::FollowsNobody | StandbyState::Another) => Err(CatalogueRead::Unfit),
+            Some(StandbyState::NotAStandby | StandbyState::Another) => Err(CatalogueRead::Unfit),
         }
     }
 
@@ -106,9 +106,9 @@ impl Standby {
         let asked = Instant::now();
         match timeout(MARK_DEADLINE, sql::written(&self.primary)).await {
             Ok(Ok(written)) => marks.set(asked, &written),
-            // Without marks the standby is soon too old, and then that is said.
-            Ok(Err(cause)) => tracing::debug!(%cause, "the primary does not say how far it has written"),
-            Err(late) => tracing::debug!(%late, "the primary does not say how far it has written"),
+            // Without marks the standby is soon too old, and that is logged.
+            Ok(Err(cause)) => tracing::debug!(%cause, "read the primary's log position failed"),
+            Err(late) => tracing::debug!(%late, "read the primary's log position timed out"),
         }
         let admitted = self.breaker().admit(Instant::now());
         let Ok(pass) = admitted else { return };
@@ -122,27 +122,27 @@ impl Standby {
         }
     }
 
-    /// Notes how it stands, and says so when that is new.
+    /// Stores the state, and logs a change.
     fn stands(&self, now: StandbyState) {
         let before = self.state().replace(now);
         if before.is_some_and(|before| discriminant(&before) == discriminant(&now)) {
             return;
         }
         match now {
-            StandbyState::Near { .. } => tracing::info!("lists for everybody are read from CATALOGUE_DATABASE_URL"),
+            StandbyState::Near { .. } => tracing::info!("public lists are read from CATALOGUE_DATABASE_URL"),
             StandbyState::Behind => {
-                tracing::warn!(limit_s = LAG_LIMIT.as_secs(), "CATALOGUE_DATABASE_URL is too far behind: not read");
+                tracing::warn!(limit_s = LAG_LIMIT.as_secs(), "CATALOGUE_DATABASE_URL lags too far behind: not read");
             }
-            StandbyState::FollowsNobody => tracing::error!("CATALOGUE_DATABASE_URL follows no primary: not read"),
+            StandbyState::NotAStandby => tracing::error!("CATALOGUE_DATABASE_URL is not a standby: not read"),
             StandbyState::Another => {
-                tracing::error!("CATALOGUE_DATABASE_URL follows another primary than ours: not read")
+                tracing::error!("CATALOGUE_DATABASE_URL follows another primary: not read")
             }
         }
     }
 
     fn failed(&self, pass: Pass, cause: &dyn fmt::Display) {
         if self.breaker().failed(Instant::now(), pass, ids::jitter) {
-            tracing::warn!(%cause, "CATALOGUE_DATABASE_URL does not answer, leaving it in peace for a while");
+            tracing::warn!(%cause, "read CATALOGUE_DATABASE_URL failed repeatedly; breaker opened");
         }
     }
 
@@ -156,7 +156,7 @@ impl Standby {
     }
 }
 
-/// Whether a failure says something of the standby: a row that cannot be is the same on the primary.
+/// True if a failure is one of the standby: an invalid row is the same on the primary.
 fn is_unwell(cause: &sqlx::Error) -> bool {
     match cause {
         sqlx::Error::Database(error) => error.code().as_deref() != Some(GAVE_WAY),

@@ -22,17 +22,17 @@ use tickets::MailSettings;
 pub use command_line::{CommandLineError, parse_command_line, settings};
 pub use validate::SettingError;
 
-/// What `rowlock serve` needs to know.
+/// The settings of `rowlock serve`.
 #[derive(Clone, Debug, Args)]
 pub struct Config {
-    /// Where to listen.
+    /// Address and port to listen on.
     #[arg(long, env = "LISTEN", default_value = "127.0.0.1:3000")]
     pub listen: SocketAddr,
     /// Postgres, `postgres://…`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: String,
-    /// A standby of Postgres that follows `DATABASE_URL` by streaming, `postgres://…`: pages and lists for everybody are
-    /// read there, while it is near enough.
+    /// A streaming standby of `DATABASE_URL`, `postgres://…`: public pages and lists are read from it while its lag is
+    /// small.
     #[arg(long, env = "CATALOGUE_DATABASE_URL", hide_env_values = true)]
     pub catalogue_database_url: Option<String>,
     /// Redis: one server, `redis://[user:password@]host[:6379][/db]`; the master that sentinels name,
@@ -43,8 +43,8 @@ pub struct Config {
     /// Put in front of every Redis key, so that tests can share one Redis.
     #[arg(long, env = "REDIS_PREFIX", default_value = "")]
     pub redis_prefix: String,
-    /// A second Redis that is asked everything the first is asked, and whose answers are compared: before
-    /// it takes the first one's place, and never for an answer to anybody.
+    /// A second Redis that gets every call to the first, and whose answers are compared: to test it before it replaces the
+    /// first. Its answers are never used.
     #[arg(long, env = "SHADOW_REDIS_URL", hide_env_values = true)]
     pub shadow_redis_url: Option<String>,
     /// Signs the tokens of programs, 32 characters or more; two, separated by a comma, while one is being replaced:
@@ -54,7 +54,7 @@ pub struct Config {
     /// The browser half, as `cargo xtask site` builds it.
     #[arg(long, env = "SITE_ROOT", default_value = "target/site")]
     pub site_root: PathBuf,
-    /// What whoever reads `/metrics` must know, as a bearer token; without it there is no such page.
+    /// Bearer token for `/metrics`; without it the page does not exist.
     #[arg(long, env = "METRICS_TOKEN", hide_env_values = true)]
     pub metrics_token: Option<String>,
     /// Connections to Postgres at most.

@@ -1,13 +1,15 @@
-//! The server itself: start-up, settings, router, pages and commands. It decides nothing; the crates above it do.
+//! The server binary: start-up, settings, router, pages and commands. Business rules are in the crates it uses.
 //!
-//! - [`start`]: puts the states of all crates together, starts their background work, serves, stops.
+//! - [`start`]: builds the states of all crates, starts their background work, serves, stops.
 //! - [`config`]: the settings of all crates, from flags, environment and a file, and their checks.
 //! - [`web`]: the router with its middleware, the authorisation table, latency budgets, files, and the pages of `app`.
 //! - [`metrics`]: `/metrics`, with the gauges that are read on each scrape.
-//! - [`check`]: `rowlock check`, which asks a running system from outside whether it can sell.
+//! - [`check`]: `rowlock check`, which tests from outside whether a running system can sell.
+//!
+//! The crate has no tables and no Redis keys of its own.
 //!
 //! A route is added in its crate's `endpoints.rs` and needs a row in `web/authorisation.rs`; a page is a handler in
-//! `web/pages`.
+//! `web/pages`; a command is a file in `commands`; a setting follows the recipe in CONTRIBUTING.md.
 
 pub mod check;
 pub mod config;

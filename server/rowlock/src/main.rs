@@ -62,7 +62,7 @@ enum Command {
         #[arg(long, env = "REDIS_PREFIX", default_value = "")]
         redis_prefix: String,
     },
-    /// Undo a booking, or some of its seats, in full; the buyer is told why.
+    /// Cancel a booking, or some of its seats, in full; the buyer gets a mail.
     CancelBooking {
         /// Its reference, for example `K7QM-2XPA`.
         reference: String,
@@ -85,7 +85,7 @@ enum Command {
         #[command(flatten)]
         database: Database,
     },
-    /// Effects that were tried in vain and wait for a person.
+    /// Effects whose retries are exhausted and that wait for a person.
     Parked {
         #[command(subcommand)]
         what: Option<Parked>,
@@ -121,7 +121,7 @@ enum Command {
         /// Folder of the demo's data.
         #[arg(long, default_value = "demo")]
         dir: PathBuf,
-        /// How many days of shows.
+        /// Number of days with shows.
         #[arg(long, default_value_t = 7)]
         days: u32,
     },
@@ -136,7 +136,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     };
     let traces = telemetry::traces::begin(matches!(cli.command, Command::Serve(_)))?;
     if let Some(file) = &cli.config {
-        tracing::info!(file = %file.display(), "settings are read from a file as well");
+        tracing::info!(file = %file.display(), "settings read from a file as well");
     }
     match cli.command {
         Command::Serve(config) => {
@@ -172,7 +172,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Command::Demo { database_url, dir, days } => {
             let pg = database::connect(&database_url, 2).await?;
             let loaded = catalogue::demo::load(&pg, &dir, clock::now(), days).await?;
-            tracing::info!(?loaded, "the demo chain is in place");
+            tracing::info!(?loaded, "demo chain loaded");
             Ok(())
         }
     }
@@ -201,7 +201,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ctrl-C or SIGTERM: stop kindly.
+/// Stops gracefully at Ctrl-C or SIGTERM.
 async fn stop_on_signal(state: AppState) {
     let interrupted = tokio::signal::ctrl_c();
     #[cfg(unix)]

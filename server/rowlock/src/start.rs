@@ -33,10 +33,10 @@ const STOP_DEADLINE: Duration = Duration::from_secs(10);
 /// sale opens, thousands come within a moment, and those who do not fit are reset.
 const LISTEN_BACKLOG: u32 = 8_192;
 
-/// The listener for visitors, to be called inside the runtime.
+/// Binds the listener for visitors; needs a runtime.
 ///
 /// # Errors
-/// When the address is taken or not ours.
+/// When the address is in use or not one of this machine.
 pub fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // A restart need not wait for the last connections of the server before it.
@@ -45,7 +45,7 @@ pub fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(LISTEN_BACKLOG)
 }
 
-/// The standby that lists for everybody are read from, if there is to be one.
+/// The standby for public lists, if one is configured.
 fn standby(config: &Config) -> anyhow::Result<Option<catalogue::Standby>> {
     let Some(url) = &config.catalogue_database_url else { return Ok(None) };
     let pool = database::connect_later(url, catalogue::STANDBY_CONNECTIONS, catalogue::ANSWER_DEADLINE);
@@ -59,7 +59,7 @@ pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations"
 /// SQLSTATE of a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// True if every migration this server knows was applied. A schema of a later version fits: migrations only add.
+/// True if every migration of this server is applied. A schema of a later version fits: migrations only add.
 ///
 /// # Errors
 /// When the database does not answer.
@@ -81,20 +81,20 @@ pub async fn migrate(pg: &PgPool) -> anyhow::Result<()> {
     MIGRATOR.run(pg).await.context("the schema could not be brought up to date")
 }
 
-/// Redis, and the seat locks in it.
+/// Connects to Redis and returns the link and the seat locks.
 ///
 /// # Errors
-/// When the address is unusable or nobody answers there.
+/// When the address is invalid or no server answers.
 pub async fn lock_store(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisLocks)> {
     let (redis, locks) = lock_store_later(url, prefix)?;
     reach(&redis, &locks).await.context("Redis cannot be used")?;
     Ok((redis, locks))
 }
 
-/// A lock store whose Redis may be away: the first call connects to it.
+/// A lock store whose Redis may be down: it connects at the first call.
 ///
 /// # Errors
-/// When the address is unusable.
+/// When the address is invalid.
 fn lock_store_later(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisLocks)> {
     tls::use_one_provider();
     let redis = Link::open(url).context("Redis cannot be used")?;
@@ -117,7 +117,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let pg = database::connect(&config.database_url, config.database_connections).await?;
     let (redis, first) = lock_store_later(&config.redis_url, &config.redis_prefix)?;
     if let Err(cause) = reach(&redis, &first).await {
-        tracing::error!(%cause, "Redis cannot be reached: no seat can be held until it can, everything else is served");
+        tracing::error!(%cause, "connect to Redis failed: no seat can be held until it answers, everything else is served");
     }
     let clock = first.clock();
     let platform = PlatformState::new(PlatformParts {
@@ -175,7 +175,7 @@ async fn assemble_catalogue(config: &Config, http: HttpState) -> anyhow::Result<
         None => catalogue,
     };
     let cdn = cdn::Cdn::from_settings(&config.catalogue)?;
-    if cdn.is_told() {
+    if cdn.is_configured() {
         // Before any request can change what the CDN keeps.
         cdn::announce(&http.pg).await.context("the CDN")?;
     }
@@ -228,13 +228,13 @@ async fn with_shadow(
     match lock_store_later(url, &config.redis_prefix) {
         Ok((redis, second)) => {
             if let Err(cause) = reach(&redis, &second).await {
-                tracing::error!(%cause, "SHADOW_REDIS_URL cannot be reached: calls are not compared until it can");
+                tracing::error!(%cause, "connect to SHADOW_REDIS_URL failed: calls are not compared until it answers");
             }
-            tracing::info!("every call to the lock store is asked of SHADOW_REDIS_URL as well, and compared");
+            tracing::info!("every call to the lock store is also sent to SHADOW_REDIS_URL and compared");
             let source = known_source(pg.clone(), catalogue.clone());
             Ok(Arc::new(ShadowLocks::new(Arc::new(first), Arc::new(second), source)))
         }
-        // A shadow is to disturb nobody, not even by its absence.
+        // A shadow must not stop the server, not even when it is down.
         Err(cause) => {
             tracing::error!(?cause, "SHADOW_REDIS_URL cannot be used: serving without a shadow");
             Ok(Arc::new(first))
@@ -286,8 +286,8 @@ pub fn spawn_background(state: &AppState) {
     tasks.spawn(webhooks::purge_forever(backoffice));
 }
 
-/// Serves until `state.stop`: then readers are told to come back, open requests finish, and background
-/// work ends.
+/// Serves until `state.stop`: then live connections are closed with a hint to reconnect, open requests finish, and
+/// background work ends.
 pub async fn serve(state: AppState, listener: TcpListener) {
     spawn_background(&state);
     let limits = web::connections::Limits::of(&state.config);

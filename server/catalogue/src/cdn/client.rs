@@ -1,7 +1,7 @@
-//! The way to the CDN: one POST with tags in it, not for long.
+//! The client of the CDN: one POST with tags, with a short deadline.
 //!
-//! The words are those of Cloudflare: `{"tags": […]}` with a bearer token. The same tags stand in a header, as Varnish and
-//! Fastly read them (docs/operating.md).
+//! The request is Cloudflare's: `{"tags": […]}` with a bearer token. Varnish and Fastly read the same tags from a header
+//! (docs/operating.md).
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use serde_json::json;
 
 use crate::CatalogueSettings;
 
-/// How long connecting may take.
+/// Deadline of connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
-/// It has so long to answer, connecting included.
+/// Deadline of the answer, connecting included.
 pub(super) const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 /// The tags once more, parted by spaces.
 const SURROGATE_KEY: &str = "surrogate-key";
-/// Longest trouble that is told, characters.
+/// Maximum length of a logged failure, characters.
 const MAX_TROUBLE_CHARS: usize = 200;
 
-/// The CDN in front of us, if there is one that is told.
+/// The CDN in front of the server, if one is configured.
 pub struct Cdn(Option<Endpoint>);
 
 struct Endpoint {
@@ -33,10 +33,10 @@ struct Endpoint {
 /// Why tags were not purged, as far as is known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPurged {
-    /// It heard us and would not.
+    /// The CDN answered with an error.
     #[error("it answered {0}")]
     Refused(u16),
-    /// Nobody knows whether it heard us.
+    /// No answer: the purge may have happened.
     #[error("{0}")]
     Unreachable(String),
 }
@@ -53,7 +53,7 @@ impl Cdn {
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
             .timeout(ANSWER_DEADLINE)
-            // Our token is for nobody else.
+            // The token must not go to another host.
             .redirect(Policy::none())
             .user_agent("Rowlock");
         let url = Url::parse(url)?;
@@ -64,23 +64,23 @@ impl Cdn {
         Ok(Self(Some(Endpoint { http: http.build()?, url, token })))
     }
 
-    /// Whether there is one that is told.
+    /// True if a CDN is configured.
     #[must_use]
-    pub const fn is_told(&self) -> bool {
+    pub const fn is_configured(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Has everything forgotten that carries one of these tags. Nothing happens where no CDN is told.
+    /// Purges everything with one of these tags. Does nothing without a CDN.
     ///
     /// # Errors
-    /// When it did not say that it was done.
+    /// When the CDN did not confirm the purge.
     pub async fn purge(&self, tags: &[&str]) -> Result<(), NotPurged> {
         let Some(endpoint) = &self.0 else { return Ok(()) };
         let asked = endpoint.http.post(endpoint.url.clone()).header(AUTHORIZATION, endpoint.token.clone());
         // For those that read no bodies.
         let asked = asked.header(SURROGATE_KEY, tags.join(" "));
         match asked.json(&json!({ "tags": tags })).send().await {
-            // What the body says nobody reads.
+            // The body is not read.
             Ok(answer) => judged(answer.status()),
             Err(cause) => Err(NotPurged::Unreachable(in_words(&cause))),
         }
@@ -91,7 +91,7 @@ fn judged(status: StatusCode) -> Result<(), NotPurged> {
     if status.is_success() { Ok(()) } else { Err(NotPurged::Refused(status.as_u16())) }
 }
 
-/// What went wrong on the way, without the address, in which there may be secrets.
+/// The failure without the address, which may contain secrets.
 fn in_words(cause: &reqwest::Error) -> String {
     let mut last: &dyn std::error::Error = cause;
     while let Some(deeper) = last.source() {
@@ -101,7 +101,7 @@ fn in_words(cause: &reqwest::Error) -> String {
     words.chars().filter(|sign| !sign.is_control()).take(MAX_TROUBLE_CHARS).collect()
 }
 
-/// What is wrong with the settings of it, by setting.
+/// Checks the CDN settings. Returns each invalid setting with the reason, to be read after its name.
 #[must_use]
 pub fn wrong_settings(settings: &CatalogueSettings) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_from_the_two_hundreds_is_one() {
+    fn only_a_2xx_answer_confirms_a_purge() {
         assert_eq!(judged(StatusCode::NO_CONTENT), Ok(()));
         for status in
             [StatusCode::FOUND, StatusCode::UNAUTHORIZED, StatusCode::TOO_MANY_REQUESTS, StatusCode::BAD_GATEWAY]

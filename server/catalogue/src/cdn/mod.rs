@@ -1,15 +1,15 @@
-//! A CDN in front of us is told what changed, so that nobody is shown a stale page for longer than a moment.
+//! Purges changed pages from a CDN, so that it serves a stale page for a moment only.
 //!
-//! What an answer for everybody shows stands in its tags ([`http::cache_tags`]). What a change of a theatre, a film, a show or a city
-//! makes untrue is written down by the database itself, in the transaction of the change (`migrations/0072`); the relay on
-//! every replica tells the CDN. Off until `CDN_PURGE_URL` is set.
+//! A public answer has tags of the things it depends on ([`http::cache_tags`]). A change of a theatre, a film, a show or a
+//! city makes the database write the tags to purge, in the same transaction (`migrations/0072`); the relay on every replica
+//! sends them to the CDN. Off until `CDN_PURGE_URL` is set.
 //!
-//! Each tag is purged twice. A page that a CDN fetches just after the first purge may still be stale: read from a
-//! standby that is behind, or out of this process. Such answers are kept only while they are young
-//! (`web::caching::KEPT_WITHIN`), and [`AGAIN_AFTER`] the first purge there are none left: then the tag is purged again
+//! Each tag is purged twice. A page that a CDN fetches just after the first purge may still be stale: read from a lagging
+//! standby, or from this process' cache. Such answers are cacheable only while they are young
+//! (`web::caching::KEPT_WITHIN`), and [`AGAIN_AFTER`] the first purge none are left: then the tag is purged again
 //! (docs/decisions/0050).
 //!
-//! Not here: which answers may be kept at all (`web::caching`).
+//! Not here: the rules which answers may be cached (`http::caching`).
 
 mod client;
 mod relay;
@@ -26,8 +26,8 @@ pub use sql::{Parked, announce, parked, retry_parked};
 
 /// An answer that left us for a CDN has arrived there by then.
 const ON_THE_WAY: Duration = Duration::from_secs(3);
-/// How long after the first purge of a tag the second follows: by then nothing can be kept that is older than the
-/// first. The first comes after the commit. A standby is behind by [`LAG_LIMIT`] when it is asked, at most; an answer is
-/// not kept when what is in it was asked for longer than [`KEPT_WITHIN`] ago; and it takes a while to get there. How a show
-/// is sold every replica has forgotten by then as well, and reads anew of the primary (`organiser::follow_forever`).
+/// Delay of the second purge of a tag: by then nothing older than the first can be cached. The first comes after the commit. A
+/// standby lags by [`LAG_LIMIT`] at most; an answer is cacheable only if its data was read within [`KEPT_WITHIN`]; and it
+/// takes a while to arrive. By then every replica has also evicted the show's settings, and reads them anew from the primary
+/// (`organiser::follow_forever`).
 const AGAIN_AFTER: Duration = LAG_LIMIT.saturating_add(KEPT_WITHIN).saturating_add(ON_THE_WAY);

@@ -1,4 +1,4 @@
-//! Tells the CDN what changed: any replica, whichever takes a tag first.
+//! Sends purges to the CDN: each tag is leased by one replica.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use platform::background::Rounds;
 use platform::telemetry::{CdnPurge, cdn_purged};
 use platform::{housekeeping, ids};
 
-/// How often it is looked for what is due.
+/// Interval of the checks for due tags.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Tags in one call: as many as Cloudflare takes.
+/// Tags per call: Cloudflare's maximum.
 const MAX_TAGS: i64 = 30;
-/// What a replica took and did not come back about is free for another after this long: longer than a call.
+/// Lease of a tag: longer than a call. Another replica takes an expired one.
 const LEASE: Duration = ANSWER_DEADLINE.saturating_mul(2);
-/// A round of a tag is tried so often. With the pauses below that is ten minutes at the mean.
+/// Maximum number of attempts per round of a tag. With the pauses below that is ten minutes at the mean.
 const MAX_TRIES: i32 = 30;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// How often a server says that the CDN is told, and looks for old wishes.
+/// Interval in which a server records that a CDN is configured, and deletes old purges.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(3_600);
-/// Wishes are kept this long, parked ones too: no CDN keeps a page of ours for a week.
+/// Purges are stored this long, parked ones too: no CDN caches one of our pages for a week.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// Deleted in one statement at most, so that it never holds anyone up.
+/// Rows per delete statement, so that its locks are short.
 const MAX_AT_ONCE: i64 = 2_000;
 
-/// Runs until the server stops, where a CDN is told; what was taken and not told by then another takes.
+/// Sends purges until the server stops, if a CDN is configured; another replica takes expired leases.
 pub async fn relay_forever(state: CatalogueState) {
-    if !state.cdn.is_told() {
+    if !state.cdn.is_configured() {
         return;
     }
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
@@ -42,7 +42,7 @@ pub async fn relay_forever(state: CatalogueState) {
                 Ok(wishes) if wishes.is_empty() => break,
                 Ok(wishes) => tell(&state, &wishes).await,
                 Err(cause) => {
-                    tracing::warn!(%cause, "what the CDN is to purge could not be read");
+                    tracing::warn!(%cause, "read due CDN purges failed");
                     break;
                 }
             }
@@ -70,21 +70,21 @@ async fn tell(state: &CatalogueState, wishes: &[Wish]) {
             let parked = wishes.iter().zip(&later).filter(|(_, later)| later.parked_why.is_some());
             let parked: BTreeSet<&str> = parked.map(|(wish, _)| wish.tag.as_str()).collect();
             if parked.is_empty() {
-                tracing::warn!(%cause, tags = tags.len(), "the CDN did not purge, and is asked again");
+                tracing::warn!(%cause, tags = tags.len(), "CDN purge failed; retrying");
             } else {
                 cdn_purged(CdnPurge::Parked, parked.len());
-                tracing::error!(%cause, tags = parked.len(), "the CDN did not purge, and is not asked again: a person must look");
+                tracing::error!(%cause, tags = parked.len(), "CDN purge failed; parked for an operator");
             }
             sql::postpone(&state.pg, wishes, &later).await
         }
     };
     if let Err(cause) = noted {
         // Their lease ends, and they are purged again: tags may be.
-        tracing::warn!(%cause, tags = tags.len(), "what the CDN said to a purge could not be noted");
+        tracing::warn!(%cause, tags = tags.len(), "record the result of a CDN purge failed");
     }
 }
 
-/// How long those that failed together wait, so that they are told together again.
+/// The common pause of tags that failed in one call, so that they are retried in one call.
 fn pause_s(wishes: &[Wish], jitter: impl Fn(u64) -> u64) -> f64 {
     let tries = wishes.iter().map(|wish| wish.tries).max().unwrap_or(1);
     let doubled = FIRST_PAUSE_MS << (tries.clamp(1, 20) - 1);
@@ -96,14 +96,14 @@ fn later(wish: &Wish, pause_s: f64, cause: &NotPurged) -> Later {
     Later { pause_s, parked_why: (wish.tries >= MAX_TRIES).then(|| cause.to_string()) }
 }
 
-/// Says that the CDN is told, where it is, and forgets what is old, until the server stops.
+/// Records that a CDN is configured and deletes old purges, until the server stops.
 pub async fn announce_forever(state: CatalogueState) {
     let mut rounds = Rounds::every(&state.stop, ANNOUNCE_EVERY);
     while rounds.go_on().await {
-        if state.cdn.is_told()
+        if state.cdn.is_configured()
             && let Err(cause) = sql::announce(&state.pg).await
         {
-            tracing::warn!(%cause, "that the CDN is told what changes could not be written down");
+            tracing::warn!(%cause, "record that a CDN is configured failed");
         }
         let delete = |limit| sql::forget(&state.pg, KEPT, limit);
         housekeeping::clear(&state.stop, "old wishes for purges", MAX_AT_ONCE, delete).await;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_up_to_a_minute_and_end_with_a_person() {
+    fn pauses_double_up_to_a_minute_and_end_with_parking() {
         let pauses: Vec<f64> = [1, 2, 3, 8, 29].map(|tries| pause_s(&[wish(1), wish(tries)], |limit| limit)).into();
         assert_eq!(pauses, [0.5, 1.0, 2.0, 60.0, 60.0]);
         let parked = |tries| later(&wish(tries), 1.0, &NotPurged::Refused(500)).parked_why;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_what_another_is_still_telling() {
+    fn a_lease_lasts_longer_than_a_call() {
         assert!(LEASE > ANSWER_DEADLINE);
     }
 }

@@ -12,7 +12,7 @@ use platform::clock::from_utc;
 const MAX_ROWS: i64 = 2_000;
 /// Parked tags named at once, the oldest first.
 const MAX_LISTED: i64 = 500;
-/// A server that tells the CDN is believed to do so for this long, seconds: longer than any pause between two servers.
+/// Lifetime of the record that a CDN is configured, seconds: longer than any pause between two servers.
 const BELIEVED_S: f64 = 24.0 * 3_600.0;
 
 /// A wish for a purge that was taken: which, in which round, and at which try.
@@ -24,14 +24,14 @@ pub(super) struct Wish {
     pub(super) tries: i32,
 }
 
-/// What becomes of a wish whose purge failed.
+/// The retry of a failed purge.
 pub(super) struct Later {
     pub(super) pause_s: f64,
-    /// Set when nobody tries again.
+    /// Set when it is parked.
     pub(super) parked_why: Option<String>,
 }
 
-/// Writes down that a CDN is told what changes, from now on.
+/// Records that a CDN is configured: from now on changes write their tags.
 ///
 /// # Errors
 /// When the database fails.
@@ -66,8 +66,8 @@ pub(super) async fn take(pg: &PgPool, tags: i64, lease: Duration) -> Result<Vec<
     .await
 }
 
-/// The CDN has purged these: the first round is followed by the second, and that by nothing. Whatever somebody else has
-/// taken since is theirs.
+/// Records a success: the first round is followed by the second, and the second by deletion. Rows that another replica has
+/// leased since stay.
 pub(super) async fn purged(pg: &PgPool, wishes: &[Wish], again_after: Duration) -> Result<(), sqlx::Error> {
     let (ids, rounds, tries) = keys(wishes);
     sqlx::query(
@@ -110,7 +110,7 @@ pub(super) async fn postpone(pg: &PgPool, wishes: &[Wish], later: &[Later]) -> R
     Ok(())
 }
 
-/// What names a try of each, for whoever writes down what it came to.
+/// The keys of an attempt: id, round and attempt number.
 fn keys(wishes: &[Wish]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
     let ids = wishes.iter().map(|wish| wish.id).collect();
     (ids, wishes.iter().map(|wish| wish.round).collect(), wishes.iter().map(|wish| wish.tries).collect())
@@ -130,14 +130,14 @@ pub(super) async fn forget(pg: &PgPool, kept: Duration, limit: i64) -> Result<u6
     Ok(gone.rows_affected())
 }
 
-/// A tag that was tried in vain and waits for a person.
+/// A tag whose purge failed repeatedly and waits for an operator.
 #[derive(Clone, Debug)]
 pub struct Parked {
     /// The tag.
     pub tag: String,
-    /// How often it was tried.
+    /// Number of attempts.
     pub tries: i32,
-    /// What went wrong the last time.
+    /// Last failure.
     pub why: String,
     /// When it was wanted first.
     pub since: Timestamp,

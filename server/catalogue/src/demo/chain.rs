@@ -57,7 +57,7 @@ pub(super) struct Theatre {
     pub name: String,
     pub address: String,
     pub currency: Currency,
-    /// What its people understand.
+    /// Languages of its audience.
     pub languages: Vec<String>,
     pub tariff: Tariff,
     pub screens: Vec<Screen>,
@@ -76,7 +76,7 @@ pub(super) struct Screen {
     pub programme: Programme,
 }
 
-/// What a screen shows.
+/// The programme of a screen.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Programme {
@@ -95,7 +95,7 @@ pub(super) struct Plays {
     /// No show starts later.
     #[serde(deserialize_with = "time_of_day")]
     pub last: NaiveTime,
-    /// What the projector can do.
+    /// Formats of the projector.
     pub formats: Vec<Format>,
     /// Film ids, in turn.
     pub films: Vec<String>,
@@ -173,8 +173,8 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Has shows of these theatres cost what their organisers saved. A category that an organiser named no price of
-    /// costs what the file says: without one there would be no show in its room.
+    /// Applies the prices that organisers saved. A category that an organiser left without a price has the file's: without
+    /// one no show could be planned in its room.
     pub fn price_by(&mut self, mut saved: HashMap<String, Tariff>) {
         for theatre in &mut self.file.theatres {
             let Some(theirs) = saved.remove(&theatre.id) else { continue };
@@ -204,7 +204,7 @@ impl Chain {
         self.given.get(&screen.id).unwrap_or_else(|| &self.rooms[&screen.layout])
     }
 
-    /// What has no price yet in a room that an organiser gave this screen, by category.
+    /// Categories without a price, in a room that an organiser gave this screen.
     pub fn unpriced(&self, theatre: &Theatre, screen: &Screen) -> Vec<String> {
         let categories = self.given.get(&screen.id).into_iter().flat_map(|room| room.layout.categories());
         let unpriced = categories.filter(|category| !theatre.tariff.base.contains_key(&category.name));

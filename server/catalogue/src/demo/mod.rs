@@ -1,10 +1,10 @@
 //! The demo chain: reads the folder `demo/` and puts its cinemas and a week of shows into the catalogue.
 //!
-//! Runs at every start and may run twice at once: ids follow from content, so loading the same again changes
-//! nothing and loading tomorrow adds a day. A day of a screen that has shows already is left as it is, also
-//! when the prices in the folder were edited since. New shows of a theatre whose organiser has saved prices cost what
-//! the organiser asks for, and those on a screen that was given another room are in that one: none is planned there
-//! while a category has no price, as an organiser could plan none. Seats a screen keeps for the house are kept in them. Nothing is ever removed here.
+//! It runs at every start and may run concurrently: ids are derived from content, so a second load changes nothing and a load
+//! on the next day adds a day. A day of a screen that has shows stays as it is, also when prices in the folder were edited
+//! since. New shows of a theatre whose organiser has saved prices have those prices, and new shows on a screen with a new
+//! room are in that room: none is planned there while a category has no price, as in the organiser's pages. House seats of a
+//! screen are applied to them. Nothing is ever deleted here.
 
 mod chain;
 mod sql;
@@ -18,7 +18,7 @@ use anyhow::Context;
 use domain::time::Timestamp;
 use sqlx::PgPool;
 
-/// What is in place after loading.
+/// Counts after loading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Cities of the chain.

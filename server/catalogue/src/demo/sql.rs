@@ -13,8 +13,7 @@ use super::chain::{Chain, Room};
 use super::timetable::PlannedShow;
 use platform::clock::to_utc;
 
-/// What organisers have saved of the chain's theatres, by theatre. Until one does, the row has version 1 and is the
-/// demo's own.
+/// The prices that organisers saved, by theatre. Until one does, the row has version 1 and is the demo's own.
 pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> Result<HashMap<String, Tariff>, sqlx::Error> {
     let saved: Vec<(String, Json<Tariff>)> =
         sqlx::query_as("SELECT theatre_id, tariff FROM theatre_tariffs WHERE version > 1 AND theatre_id = ANY ($1)")
@@ -222,7 +221,7 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> R
     .await
 }
 
-/// Notes why and for whom new shows keep what their screen keeps, as for shows that an organiser plans.
+/// Records the reason and holder of a new show's house seats, as for shows that an organiser plans.
 async fn standing_seats(connection: &mut PgConnection, new_shows: &[Uuid], now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at, is_standing)

@@ -28,7 +28,7 @@ fn week(chain: &Chain, now: &str) -> Vec<PlannedShow> {
 }
 
 #[test]
-fn the_chain_has_three_zones_five_theatres_eleven_screens_and_the_rooms_that_were_promised() {
+fn the_chain_has_three_zones_five_theatres_eleven_screens_and_the_documented_rooms() {
     let chain = demo();
     let zones: HashSet<_> = chain.file.cities.iter().map(|city| city.time_zone).collect();
     assert_eq!((zones.len(), chain.file.theatres.len()), (3, 5));
@@ -111,7 +111,7 @@ fn a_run_a_day_later_plans_the_same_days_the_same_way() {
 }
 
 #[test]
-fn shows_cost_what_an_organiser_saved_and_what_the_organiser_left_out_costs_what_the_file_says() {
+fn shows_have_the_prices_an_organiser_saved_and_the_files_for_the_rest() {
     let mut chain = demo();
     let theatre = &chain.file.theatres[0];
     let (id, of_file) = (theatre.id.clone(), theatre.tariff.clone());
@@ -132,11 +132,11 @@ fn shows_cost_what_an_organiser_saved_and_what_the_organiser_left_out_costs_what
     let priced = week(&chain, NOW).into_iter().filter(|show| show.prices.contains(":7770")).map(|show| show.screen);
     let priced: HashSet<String> = priced.collect();
     let screens = chain.file.theatres[0].screens.iter().map(|screen| screen.id.clone());
-    assert_eq!(priced, screens.collect::<HashSet<_>>(), "all of {id}, and nobody else's");
+    assert_eq!(priced, screens.collect::<HashSet<_>>(), "all of {id}, and no others");
 }
 
 #[test]
-fn what_has_started_is_not_sold_any_more() {
+fn a_started_show_is_not_sold_any_more() {
     let chain = demo();
     let evening = "2026-11-21T18:00:00Z";
     let now: DateTime<Utc> = evening.parse().expect("an instant");
@@ -148,7 +148,7 @@ fn what_has_started_is_not_sold_any_more() {
 }
 
 #[test]
-fn a_time_that_the_clocks_jump_over_does_not_exist_and_a_doubled_one_is_its_first() {
+fn a_skipped_local_time_does_not_exist_and_a_doubled_one_is_its_first() {
     let lisbon = chrono_tz::Europe::Lisbon;
     let date = |month, day| NaiveDate::from_ymd_opt(2026, month, day).expect("a date");
     assert_eq!(timetable::instant(lisbon, date(3, 29), at(1, 30)), None);

@@ -44,7 +44,7 @@ pub(super) struct PlannedShow {
     pub areas: Vec<Area>,
 }
 
-/// What plays when, in local time.
+/// A show of the timetable, in local time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry<'a> {
     pub at: NaiveTime,
@@ -64,7 +64,7 @@ pub(super) fn shows(chain: &Chain, now: Timestamp, days: u32) -> anyhow::Result<
         for screen in &theatre.screens {
             let unpriced = chain.unpriced(theatre, screen);
             if !unpriced.is_empty() {
-                tracing::warn!(screen = screen.id, ?unpriced, "the demo plans nothing in a room without these prices");
+                tracing::warn!(screen = screen.id, ?unpriced, "demo plans no shows: categories without a price");
                 continue;
             }
             for day in 0..days {
@@ -117,7 +117,7 @@ fn plan(
     })
 }
 
-/// What a screen plays on a date, in the order of the day.
+/// The shows of a screen on a date, in order.
 pub(super) fn entries<'a>(
     chain: &'a Chain,
     theatre: &'a Theatre,

@@ -12,7 +12,7 @@ use platform::clock;
 pub struct FilmTonight {
     /// The film.
     pub film: FilmView,
-    /// How many shows start in the time asked for.
+    /// Number of shows that start in the window.
     pub shows: u32,
     /// Names of the cities that show it, in alphabetical order.
     pub cities: Vec<String>,

@@ -40,14 +40,14 @@ impl ListedShow {
     }
 }
 
-/// What a search found, in the order of the start.
+/// The result of a search, in the order of the start.
 #[derive(Debug)]
 pub struct Found {
     /// The shows.
     pub shows: Vec<ListedShow>,
-    /// Whether there are more than fit.
+    /// True if there are more than the limit.
     pub more: bool,
-    /// When the database was asked for them: they are no older, but for the lag of a standby.
+    /// Time of the query: the data is no older, except for the lag of a standby.
     pub asked: Instant,
 }
 
@@ -89,7 +89,7 @@ impl ListedRow {
         let local = local_start(self.starts_at, &self.time_zone)?;
         let seat_count = u32::try_from(self.seat_count).map_err(|_| wrong_row("layouts", "seat_count", &id))?;
         let seats_free = seat_count.saturating_sub(self.house_seats.unsigned_abs()).saturating_sub(count(self.taken));
-        // People who may come in, whether they sit or stand.
+        // Capacity: seats and standing places.
         let seat_count = seat_count.saturating_add(count(self.places));
         let seats_left = seats_free.saturating_add(count(self.places.saturating_sub(self.places_taken)));
         let film = FilmView::from(self.film);
@@ -141,7 +141,7 @@ const LISTED: &str = "
 const FIRST_TO_START: &str = "
         ORDER BY s.starts_at, t.name, sc.name, s.id
         LIMIT ";
-/// Counted after the limit: claims of shows nobody will see are not read. `$1`: since when claims are alive.
+/// Counts after the limit, so that claims of other shows are not read. `$1`: the time since when claims are alive.
 const WITH_TAKEN: &str = concat!(
     "
     )
@@ -159,7 +159,7 @@ const WITH_TAKEN: &str = concat!(
     ORDER BY listed.starts_at, listed.theatre_name, listed.screen, listed.id"
 );
 
-/// The question for shows in lists, as far as its conditions; `$1` is what [`WITH_TAKEN`] asks for.
+/// The query for lists of shows, up to its conditions; `$1` is that of [`WITH_TAKEN`].
 fn listing(now: Timestamp) -> Result<QueryBuilder<Postgres>, sqlx::Error> {
     let mut arguments = PgArguments::default();
     arguments.add(alive_since(now)).map_err(sqlx::Error::Encode)?;
@@ -170,7 +170,7 @@ fn listing(now: Timestamp) -> Result<QueryBuilder<Postgres>, sqlx::Error> {
 pub(crate) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<Found, sqlx::Error> {
     let mut query = listing(now)?;
     query.push("NOT s.called_off AND s.sales <> 'planned' AND s.starts_at > ").push_bind(clock::to_utc(now));
-    // Only what is asked for becomes a condition, so that each question can use its index.
+    // Only given fields become conditions, so that each query can use its index.
     if let Some(film) = &search.film {
         query.push(" AND s.film_id = ").push_bind(film);
     }

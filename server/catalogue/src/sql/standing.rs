@@ -1,7 +1,7 @@
-//! How far the primary has written, and how far a server that follows it has come.
+//! Replication positions: of the primary's log, and of a standby's replay.
 //!
-//! Positions in the write-ahead log are compared, not clocks: nothing is to come where nothing was written, and a
-//! standby that no longer hears of its primary cannot tell by itself.
+//! Positions in the write-ahead log are compared, not clocks: a standby of an idle primary has no lag, and a standby that lost
+//! its primary cannot tell its own lag.
 
 use sqlx::{FromRow, PgPool};
 
@@ -19,32 +19,32 @@ impl Identity {
     }
 }
 
-/// How far the primary has written.
+/// The position of the primary.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub struct Written {
     /// Which database it is.
     #[sqlx(flatten)]
     pub identity: Identity,
-    /// Whatever could be seen when it was asked is at this byte of the log or before.
+    /// All data that was visible at the time of the query is at this byte of the log or before.
     pub position: i64,
 }
 
-/// How far another server has come.
+/// The position of another server.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub struct Replayed {
     /// Which database it is.
     #[sqlx(flatten)]
     pub identity: Identity,
-    /// Whether it follows somebody. One that was promoted, or never followed, takes writes of its own.
+    /// True if it is a standby. A promoted or independent server takes its own writes.
     pub follows: bool,
-    /// Whatever is before this byte of the log can be seen here.
+    /// All data before this byte of the log is visible here.
     pub position: Option<i64>,
 }
 
-/// Asks the primary.
+/// Reads the primary's position.
 ///
 /// # Errors
-/// When it cannot be asked, or takes no writes.
+/// When the query fails, or the server takes no writes.
 pub async fn written(primary: &PgPool) -> Result<Written, sqlx::Error> {
     sqlx::query_as(
         "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
@@ -55,10 +55,10 @@ pub async fn written(primary: &PgPool) -> Result<Written, sqlx::Error> {
     .await
 }
 
-/// Asks a server that should follow it.
+/// Reads the position of a server that should follow it.
 ///
 /// # Errors
-/// When it cannot be asked.
+/// When the query fails.
 pub async fn replayed(standby: &PgPool) -> Result<Replayed, sqlx::Error> {
     sqlx::query_as(
         "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,

@@ -1,26 +1,26 @@
-//! Where the primary was at which instant, and from that how old a standby is at most.
+//! Marks: the primary's log position at known instants, and from these an upper bound of a standby's age.
 //!
-//! A standby that has come to a mark shows whatever the primary showed when the mark was set. So its age is known by
-//! our own clock alone, and a primary nobody writes to makes no standby old: every mark of it is reached.
+//! A standby that has replayed up to a mark shows at least what the primary showed when the mark was set. So its age is known
+//! by our own clock alone, and an idle primary makes no standby old: every mark is reached.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::sql::{Identity, Replayed, Written};
 
-/// What is read from a standby is this old at most.
+/// Maximum age of data that is read from a standby.
 pub const LAG_LIMIT: Duration = Duration::from_secs(5);
 
-/// How a server stands that is to follow the primary.
+/// The state of a standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StandbyState {
-    /// What it shows may be too old, or the primary does not say where it is.
+    /// Its lag may be too large, or the primary's position is unknown.
     Behind,
-    /// What it shows is young enough for as long as this.
+    /// Its lag is small enough until then.
     Near { until: Instant },
-    /// It follows nobody.
-    FollowsNobody,
-    /// It follows somebody else than our primary.
+    /// It is not a standby.
+    NotAStandby,
+    /// It follows another primary.
     Another,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Sets one. `asked` is before the primary answered: what it showed until then is at the mark or before.
+    /// Sets a mark. `asked` is before the primary's answer: all data visible then is at the mark or before.
     pub(super) fn set(&mut self, asked: Instant, written: &Written) {
         if self.of.replace(written.identity) != Some(written.identity) {
             self.set.clear();
@@ -43,10 +43,10 @@ impl Marks {
         self.set.push_back((asked, written.position));
     }
 
-    /// How a server stands that has come so far.
+    /// The state of a standby that has replayed so far.
     pub(super) fn state(&self, replayed: &Replayed, now: Instant) -> StandbyState {
         if !replayed.follows {
-            return StandbyState::FollowsNobody;
+            return StandbyState::NotAStandby;
         }
         if self.of.is_some_and(|identity| identity != replayed.identity) {
             return StandbyState::Another;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standby_is_as_old_as_the_last_mark_it_has_come_to() {
+    fn the_age_is_that_of_the_last_reached_mark() {
         let start = Instant::now();
         let mut marks = Marks::default();
         assert_eq!(marks.state(&replayed(1_000), start), StandbyState::Behind, "nothing is known of the primary");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_too_old_when_the_limit_is_over_since_that_mark() {
+    fn a_standby_is_too_old_when_the_limit_has_passed_since_its_mark() {
         let start = Instant::now();
         let mut marks = Marks::default();
         marks.set(start, &written(100));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_primary_makes_no_standby_old() {
+    fn an_idle_primary_makes_no_standby_old() {
         let start = Instant::now();
         let mut marks = Marks::default();
         for second in 0..600 {
@@ -115,12 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_nobody_or_somebody_else_is_no_standby_of_ours() {
+    fn a_server_that_follows_no_or_another_primary_is_refused() {
         let now = Instant::now();
         let mut marks = Marks::default();
         marks.set(now, &written(100));
         let promoted = Replayed { follows: false, ..replayed(100) };
-        assert_eq!(marks.state(&promoted, now), StandbyState::FollowsNobody);
+        assert_eq!(marks.state(&promoted, now), StandbyState::NotAStandby);
         for other in [Identity::of(8, 1), Identity::of(7, 2)] {
             assert_eq!(marks.state(&Replayed { identity: other, ..replayed(100) }, now), StandbyState::Another);
         }

@@ -1,4 +1,4 @@
-//! Who is asked, with a standby nobody listens at: reads are given in.
+//! The choice between standby and primary, with a standby without listener: results are given.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,22 +22,22 @@ async fn answered(standby: &Standby) -> Result<u32, CatalogueRead> {
 }
 
 #[tokio::test]
-async fn it_is_read_while_it_is_near_and_no_longer() {
+async fn a_standby_is_read_while_its_lag_is_known_and_small() {
     let standby = Standby::new(nowhere(), nowhere());
-    assert_eq!(answered(&standby).await, Err(CatalogueRead::Behind), "nobody has compared it yet");
+    assert_eq!(answered(&standby).await, Err(CatalogueRead::Behind), "not compared yet");
     standby.stands(StandbyState::Near { until: Instant::now() + LAG_LIMIT });
     assert_eq!(answered(&standby).await, Ok(7));
-    // Nobody compares it any more: it is not read for ever on an old word.
+    // Without further comparisons it is not read for ever.
     standby.stands(StandbyState::Near { until: Instant::now() });
     assert_eq!(answered(&standby).await, Err(CatalogueRead::Behind));
-    for unfit in [StandbyState::FollowsNobody, StandbyState::Another] {
+    for unfit in [StandbyState::NotAStandby, StandbyState::Another] {
         standby.stands(unfit);
         assert_eq!(answered(&standby).await, Err(CatalogueRead::Unfit));
     }
 }
 
 #[tokio::test]
-async fn who_does_not_answer_in_time_is_soon_not_asked_any_more() {
+async fn a_standby_that_times_out_opens_the_breaker() {
     let standby = near();
     let asked = AtomicU32::new(0);
     let never = |_: PgPool| {
@@ -52,7 +52,7 @@ async fn who_does_not_answer_in_time_is_soon_not_asked_any_more() {
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_says_nothing_against_it_and_a_cut_line_does() {
+async fn an_invalid_row_does_not_count_for_the_breaker_and_a_lost_connection_does() {
     let standby = near();
     for _ in 0..2 * BREAKER.failures_to_open {
         let wrong = standby.read(|_| async { Err::<u32, _>(sqlx::Error::Decode("a row that cannot be".into())) }).await;

@@ -1,6 +1,6 @@
-//! The CDN that is told what to forget: whether it takes it, and what it did not take.
+//! Checks the CDN: whether it accepts a purge, and which purges are parked.
 //!
-//! Whatever is wrong with it is a warning: stale pages are shown for a moment longer, and every seat can be sold.
+//! Every failure is a warning: stale pages are shown for a moment longer, and every seat can be sold.
 
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use super::{Finding, Report, within};
 use crate::config::Config;
 use catalogue::cdn::{Cdn, parked};
 
-/// A tag that no page has: purging it takes nothing away.
-const NOBODY_S: &str = "rowlock-check";
+/// A tag that no page has: purging it has no effect.
+const UNUSED_TAG: &str = "rowlock-check";
 
 pub(super) async fn look(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
     if config.catalogue.cdn_purge_url.is_none() {
@@ -19,7 +19,7 @@ pub(super) async fn look(config: &Config, pg: Option<&PgPool>, report: &mut Repo
     }
     let began = Instant::now();
     let mut found = match Cdn::from_settings(&config.catalogue) {
-        Ok(cdn) if cdn.is_told() => vec![within(takes(&cdn)).await.unwrap_or_else(|late| late)],
+        Ok(cdn) if cdn.is_configured() => vec![within(takes(&cdn)).await.unwrap_or_else(|late| late)],
         _ => vec![Finding::skipped("its settings cannot be used")],
     };
     let left = match pg {
@@ -36,7 +36,7 @@ pub(super) async fn look(config: &Config, pg: Option<&PgPool>, report: &mut Repo
 }
 
 async fn takes(cdn: &Cdn) -> Finding {
-    match cdn.purge(&[NOBODY_S]).await {
+    match cdn.purge(&[UNUSED_TAG]).await {
         Ok(()) => Finding::good("takes purges, and believes our token"),
         Err(cause) => Finding::warning(format!("CDN_PURGE_URL takes no purge: {cause}")),
     }

@@ -1,7 +1,7 @@
-//! `rowlock check`: whether a system that runs can sell, from one end to the other, asked from outside of it.
+//! `rowlock check`: tests from outside, from end to end, whether a running system can sell.
 //!
-//! It reads the settings a server would read, asks everything they name, holds seats in a show nobody sees, and visits
-//! the address people type. It sells nothing, sends nothing, and leaves nothing behind.
+//! It reads the settings of a server, contacts every system they name, holds seats in a hidden show, and visits the public
+//! address. It sells nothing, sends nothing, and leaves nothing behind.
 
 mod cdn;
 mod lock_store;
@@ -20,14 +20,14 @@ use platform::tls;
 
 pub use report::{Finding, Report, State};
 
-/// One thing that is looked at may take this long.
+/// Deadline of one check.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// Clocks may differ by this much, milliseconds, before somebody should look…
+/// Clock skew that is a warning, milliseconds…
 const SKEW_WARNING_MS: i64 = 1_000;
-/// …and by this much before it hurts: webhooks are refused when they are five minutes old.
+/// …and that is a failure: webhooks are refused when they are five minutes old.
 const SKEW_BAD_MS: i64 = 60_000;
 
-/// Looks at everything. What cannot be reached keeps nothing else from being looked at.
+/// Runs all checks. A failed check stops no other.
 pub async fn check(config: &Config) -> Report {
     tls::use_one_provider();
     let mut report = Report::default();
@@ -50,15 +50,15 @@ pub async fn check(config: &Config) -> Report {
     report
 }
 
-/// What it came to, or that it took too long.
+/// The result, or a finding that the deadline has passed.
 async fn within<T>(looked: impl Future<Output = T>) -> Result<T, Finding> {
     let late = |_| Finding::bad(format!("no answer within {} s", DEADLINE.as_secs()));
     tokio::time::timeout(DEADLINE, looked).await.map_err(late)
 }
 
-/// How a clock stands to this machine's, which was asked before and after.
+/// The skew of a clock against this machine's, which was read before and after.
 fn clock_of(whose: &str, theirs_ms: i64, before_ms: i64, after_ms: i64) -> Finding {
-    // Where in between it was read nobody knows.
+    // The clock was read at an unknown moment in between.
     let ahead = theirs_ms - theirs_ms.clamp(before_ms, after_ms);
     let words = format!(
         "{whose} clock is {:.1} s {} ours",
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_is_judged_by_what_is_sure() {
+    fn a_clock_is_judged_by_its_certain_skew() {
         assert_eq!(clock_of("its", 1_000, 900, 1_100).state, State::Good);
         assert_eq!(clock_of("its", 3_000, 900, 2_100).state, State::Good, "900 ms ahead at least");
         assert_eq!(clock_of("its", 3_101, 900, 2_100).state, State::Warning);

@@ -1,4 +1,4 @@
-//! What lies outside: gateways, mail, and the address people type, all the way through proxies.
+//! Checks external systems: gateways, mail, and the public address, through all proxies.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ use crate::web::files;
 use payments::{Gateways, Known};
 use tickets::Mailer;
 
-/// How long connecting may take.
+/// Deadline of connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// How long an answer may take.
+/// Deadline of an answer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
-/// Any sixteen bytes will do.
+/// Any sixteen bytes.
 const WEBSOCKET_KEY: &str = "cm93bG9jay1jaGVjay0tLQ==";
 
-/// Each is asked about a payment that never was.
+/// Asks each gateway for the status of a payment that does not exist.
 pub(super) async fn gateways(config: &Config, report: &mut Report) {
     let Ok(gateways) = Gateways::from_settings(&config.payments, &config.site.public_url) else {
         return report.add("gateway", Duration::ZERO, [Finding::skipped("its settings cannot be used")]);
@@ -131,7 +131,7 @@ async fn readiness(client: &Client, base: &Url) -> Vec<Finding> {
     found
 }
 
-/// Whether proxies let a WebSocket through.
+/// Checks that proxies pass a WebSocket through.
 async fn socket(client: &Client, base: &Url, pg: &PgPool) -> Finding {
     let next = "SELECT id FROM shows WHERE starts_at > now() ORDER BY starts_at LIMIT 1";
     let show = match sqlx::query_scalar::<_, Uuid>(next).fetch_optional(pg).await {

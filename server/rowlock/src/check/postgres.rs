@@ -1,4 +1,4 @@
-//! Postgres: there, of the right age, with our schema in it, and keeping what it says it keeps.
+//! Checks Postgres: reachable, version, schema, durability.
 
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
@@ -88,7 +88,7 @@ fn about(itself: &Itself, config: &Config, before: i64, after: i64) -> Vec<Findi
     found
 }
 
-/// Two connections of ours name their statements alike. A pooler that does not keep them apart mixes them up.
+/// Checks that a pooler separates prepared statements: two of our connections use the same names.
 async fn prepared(pg: &PgPool) -> Option<Finding> {
     let asked = async {
         let (mut one, mut two) = (pg.acquire().await?, pg.acquire().await?);
@@ -109,7 +109,7 @@ async fn prepared(pg: &PgPool) -> Option<Finding> {
     }
 }
 
-/// Whether the migrations of this program are there, and no others.
+/// Checks that exactly the migrations of this program are applied.
 pub(super) async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
     let applied: Result<Vec<(i64, Vec<u8>, bool)>, _> =
         sqlx::query_as("SELECT version, checksum, success FROM _sqlx_migrations").fetch_all(pg).await;

@@ -1,11 +1,11 @@
-//! What Redis says of itself.
+//! Checks Redis' `INFO`.
 
 use super::Finding;
 use platform::redis_link::Link;
 
-/// The oldest whose scripting we use.
+/// Oldest version with the scripting that we use.
 const OLDEST: u32 = 7;
-/// Above this share of its memory somebody should look.
+/// Share of its memory above which a warning is given.
 const FULL: f64 = 0.9;
 
 pub(super) async fn look(link: &Link) -> Vec<Finding> {
@@ -71,7 +71,7 @@ mod tests {
                         maxmemory_policy:noeviction\r\naof_enabled:1\r\naof_last_write_status:ok\r\nrole:master\r\n";
 
     #[test]
-    fn what_redis_says_of_itself_is_judged() {
+    fn each_setting_of_redis_has_its_finding() {
         assert_eq!(judge(GOOD), [Finding::good("Redis 7.0.15 answers")]);
         for (told, instead, state, words) in [
             ("7.0.15", "6.2.1", State::Bad, "too old"),

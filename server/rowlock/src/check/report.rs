@@ -1,18 +1,18 @@
-//! What was found, for people and for programs.
+//! The findings, as a table and as JSON.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// As it should be.
     Good,
-    /// It was not looked at: what it needs is not there.
+    /// Not checked: a prerequisite is missing.
     Skipped,
-    /// Seats can be sold, but somebody should look.
+    /// Seats can be sold, but an operator should look.
     Warning,
     /// Seats cannot be sold, or not safely.
     Bad,
@@ -34,9 +34,9 @@ impl State {
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub state: State,
-    /// What it is, in a line.
+    /// The finding, one line.
     pub words: String,
 }
 
@@ -67,7 +67,7 @@ impl Report {
         self.0.extend(findings.into_iter().map(|finding| (about.to_owned(), took, finding)));
     }
 
-    /// Whether seats can be sold; warnings are no reason why not.
+    /// True if seats can be sold; warnings do not matter.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.0.iter().all(|(_, _, finding)| finding.state != State::Bad)
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warnings_are_no_reason_not_to_sell_and_failures_are() {
+    fn a_report_with_warnings_is_good_and_with_a_failure_is_not() {
         let mut report = Report::default();
         report.add("mail", Duration::from_millis(7), [Finding::good("a"), Finding::warning("b")]);
         assert!(report.is_good());

@@ -1,4 +1,4 @@
-//! A show nobody sees: two people want its seats.
+//! Holds seats in a hidden show, as two visitors.
 
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use seats::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, RedisLocks, Refus
 const SEATS: usize = 2;
 const TERMS: Terms = Terms { per_person: 10, length_ms: MINUTE_MS, life_ms: MINUTE_MS };
 
-/// Whether a seat is granted once, refused to a second, and granted again when it is let go.
+/// Checks that a seat is granted once, refused to a second visitor, and granted again after its release.
 pub(super) async fn try_seats(locks: &RedisLocks) -> Finding {
     let show = ids::new_id();
     let tried = try_in(locks, show).await;
@@ -24,7 +24,7 @@ pub(super) async fn try_seats(locks: &RedisLocks) -> Finding {
     }
 }
 
-/// What went wrong, if anything did.
+/// The failure, if there is one.
 async fn try_in(locks: &RedisLocks, show: Uuid) -> Result<Option<String>, StoreError> {
     locks.load(show, &KnownSeats { map: vec![0; SEATS], ..KnownSeats::default() }).await?;
     let ann = match wants(locks, show, "check-one", vec![0, 1]).await? {

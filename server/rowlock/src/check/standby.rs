@@ -1,6 +1,6 @@
-//! The standby that lists for everybody are read from: there, following our primary, near, with our schema in it.
+//! Checks the standby for public lists: reachable, follows our primary, small lag, our schema.
 //!
-//! Whatever is wrong with it is a warning: the primary is read in its place, and every seat can be sold.
+//! Every failure is a warning: the primary is read in its place, and every seat can be sold.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::start::MIGRATOR;
 use catalogue::{LAG_LIMIT, Written, replayed, written};
 use platform::database;
 
-/// How often it is asked whether it has come to where the primary was.
+/// Interval in which its position is compared with the primary's.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) async fn look(config: &Config, primary: Option<&PgPool>, report: &mut Report) {

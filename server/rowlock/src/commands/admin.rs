@@ -10,8 +10,8 @@ use super::{Database, in_words};
 
 #[derive(Subcommand)]
 pub enum Admin {
-    /// Make somebody a manager: of every theatre there is, or of those named. The password is read from
-    /// ROWLOCK_PASSWORD, or asked for; one who has an account keeps theirs.
+    /// Make an account a manager: of every theatre, or of those named. A new account's password is read from
+    /// ROWLOCK_PASSWORD, or prompted for; an existing account keeps its password.
     Create {
         /// Address they sign in with.
         #[arg(long)]
@@ -23,7 +23,7 @@ pub enum Admin {
         #[arg(long = "theatre")]
         theatres: Vec<String>,
     },
-    /// Close an account: nobody signs in to it any more, and whoever is signed in is not from now on.
+    /// Close an account: it cannot sign in any more, and its sessions end now.
     Close {
         /// Its address.
         #[arg(long)]
@@ -55,7 +55,7 @@ pub async fn run(what: Admin, database: &Database) -> anyhow::Result<()> {
                 (true, false) => eprintln!("there is such an account already; its password stays"),
                 (true, true) => eprintln!(
                     "there was such an account already, but its address was never confirmed: it has the new password \
-                     now, and whoever was signed in to it is not any more"
+                     now, and its sessions have ended"
                 ),
                 (false, _) => {}
             }

@@ -1,4 +1,4 @@
-//! `rowlock cancel-booking` and `cancel-show`: bookings are undone in full, and buyers are told why.
+//! `rowlock cancel-booking` and `cancel-show`: cancel bookings in full and notify the buyers.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::{Database, in_words};
 
-/// How often the command looks at bookings that somebody is moving just now; replicas do not give up.
+/// Maximum number of retries for bookings that are locked by others; replicas retry without limit.
 const MAX_BUSY_LOOKS: u32 = 50;
-/// How often it looks again.
+/// Pause between the retries.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 pub async fn booking(reference: &str, seats: &[String], reason: &str, database: &Database) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
-//! What staff and operators do at the command line until they have pages for it: a file per command.
+//! Commands for staff and operators without a page: a file per command.
 //!
-//! The program's own: arguments are read here, and what is to be done is done by the capabilities.
+//! A command parses its arguments and calls a function of another crate.
 
 pub mod admin;
 pub mod cancelling;

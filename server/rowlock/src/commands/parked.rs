@@ -1,4 +1,4 @@
-//! `rowlock parked`: effects that were tried in vain and wait for a person.
+//! `rowlock parked`: effects and purges whose retries are exhausted and that wait for a person.
 
 use catalogue::cdn;
 use clap::Subcommand;
@@ -20,7 +20,7 @@ pub enum Parked {
         #[arg(long)]
         reason: String,
     },
-    /// Take one off the list: somebody did it in another way.
+    /// Remove one from the list: it was done in another way.
     Settle {
         /// Its number in the list.
         id: i64,
@@ -28,7 +28,7 @@ pub enum Parked {
         #[arg(long)]
         reason: String,
     },
-    /// Have the CDN told again what it did not purge in any try.
+    /// Retry the purges that the CDN never confirmed.
     RetryPurges,
 }
 

@@ -1,10 +1,10 @@
-//! A password for somebody whose account is made at the command line.
+//! The password of an account that is made at the command line.
 
 use std::io::IsTerminal;
 
 use domain::api::accounts::Password;
 
-/// From the environment, or asked for. Never from the command line, where everybody on the machine can read it.
+/// Reads it from the environment, or prompts for it. Never from an argument, which all users of the machine can read.
 pub fn password() -> anyhow::Result<Password> {
     if let Ok(password) = std::env::var("ROWLOCK_PASSWORD") {
         return Ok(Password::new(password));

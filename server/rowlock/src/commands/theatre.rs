@@ -13,13 +13,13 @@ pub enum Theatre {
     /// Write one down, in a city that has one (`--city`) or in a new one (`--new-city`, `--country`, `--time-zone`).
     /// `rowlock admin create` makes a manager of it.
     Create {
-        /// What people call it.
+        /// Its public name.
         #[arg(long)]
         name: String,
         /// Its street address.
         #[arg(long)]
         address: String,
-        /// What it takes, for example `EUR`.
+        /// Its currency, for example `EUR`.
         #[arg(long)]
         currency: String,
         /// Slug of a city, for example `lisbon`.

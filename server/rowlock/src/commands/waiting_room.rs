@@ -24,7 +24,7 @@ pub enum WaitingRoom {
         #[arg(long)]
         reason: String,
     },
-    /// Open the show to everybody; tickets of the room are worth nothing any more.
+    /// Open the show to all visitors; tickets of the room are void.
     Off {
         /// The show.
         show: Uuid,

@@ -1,5 +1,5 @@
-//! Settings as they are given: a flag goes before the environment, that before the file, that before the default.
-//! What is wrong with them is named all at once, so that nobody starts a server six times to set six of them.
+//! Reads the settings. A flag precedes the environment, the environment the file, the file the default. All errors are
+//! reported at once, so that six missing settings do not take six starts.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -21,7 +21,7 @@ const COMMANDS: [&str; 2] = ["serve", "check"];
 /// Why a command line is not followed.
 #[derive(Debug)]
 pub enum CommandLineError {
-    /// It is wrong in itself, or asks for help.
+    /// Invalid arguments, or a request for help.
     Arguments(clap::Error),
     /// These settings cannot be used.
     Settings(Vec<SettingError>),
@@ -55,7 +55,7 @@ pub fn parse_command_line<C: CommandFactory + FromArgMatches>(words: &[OsString]
     }
 }
 
-/// Every setting, as clap knows it.
+/// All settings, as a clap command.
 #[must_use]
 pub fn settings() -> Command {
     Config::augment_args(Command::new("rowlock").no_binary_name(true))
@@ -71,7 +71,7 @@ fn named_file(words: &[OsString]) -> Option<PathBuf> {
     flag.or_else(|| std::env::var_os(FILE_VARIABLE)).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Each setting is read by itself; then those that can be read are looked at together.
+/// All errors: each setting is parsed by itself; then the valid ones are checked together.
 fn all_wrong(file: &File, words: &[OsString]) -> Vec<SettingError> {
     let all = settings().mut_args(|arg| file.under(arg));
     let (mut wrong, mut unreadable, mut usable) = (Vec::new(), BTreeSet::new(), Vec::new());
@@ -111,14 +111,14 @@ fn words_of(arg: &Arg, words: &[OsString]) -> Vec<OsString> {
     mine
 }
 
-/// A setting that says nothing: what it says cannot be read, and was complained of.
+/// A setting without its invalid value, which is reported already.
 fn silenced(arg: Arg) -> Arg {
     let was_required = arg.is_required_set();
     let arg = arg.env(None::<&'static str>).required(false);
     if was_required { arg.default_value("") } else { arg }
 }
 
-/// What clap says, without its advice.
+/// clap's message without its hints.
 fn in_words(cause: &clap::Error) -> String {
     if cause.kind() == ErrorKind::MissingRequiredArgument {
         return "is not set".to_owned();

@@ -11,7 +11,7 @@ use super::SettingError;
 /// Larger files are none of settings, bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// What a file says, by setting.
+/// The settings in a file: values by setting.
 #[derive(Debug, Default)]
 pub struct File(BTreeMap<String, Vec<&'static str>>);
 
@@ -35,7 +35,7 @@ impl File {
     }
 
     fn parse(text: &str, settings: &Command) -> Result<Self, Vec<SettingError>> {
-        // A secret stands in it: of what cannot be read, only the place is told.
+        // The file contains secrets: an error names only the line.
         let table = DeTable::parse(text).map_err(|cause| {
             let before = cause.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
@@ -59,7 +59,7 @@ impl File {
         if wrong.is_empty() { Ok(Self(said)) } else { Err(wrong) }
     }
 
-    /// The argument, with what the file says of it in place of its default.
+    /// The argument, with the value in the file as its default.
     #[must_use]
     pub fn under(&self, arg: Arg) -> Arg {
         let Some(values) = self.0.get(arg.get_id().as_str()) else { return arg };
@@ -67,7 +67,7 @@ impl File {
     }
 }
 
-/// A value as somebody would type it; a list as several.
+/// A value as on the command line; a list as several.
 fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
     match value {
         DeValue::String(text) => Some(vec![text.to_string()]),
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_says_what_a_flag_would() {
+    fn a_file_has_the_values_of_flags() {
         let text = "listen = \"0.0.0.0:80\"\ncommit_queue = 9\nwebhooks_may_be_private = true\n\
                     payment_gateways = [\"stripe\", \"simulator\"]\n";
         let file = File::parse(text, &settings()).expect("it is read");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_named_and_no_secret_is() {
+    fn each_invalid_line_is_reported_without_its_value() {
         let wrong =
             File::parse("colour = \"red\"\nlisten = 1.5\ncommit_queue = 3\n", &settings()).expect_err("it is not");
         let named: Vec<&str> = wrong.iter().map(|wrong| wrong.setting.as_str()).collect();

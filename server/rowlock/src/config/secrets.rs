@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_long_and_no_example() {
+    fn a_secret_is_long_and_not_from_an_example() {
         assert_eq!(of(&[GOOD]), Ok(()));
         assert_eq!(of(&[GOOD, &GOOD.to_uppercase()]), Ok(()));
         for short in [&[][..], &[""], &[GOOD, ""], &[&GOOD[1..]], &["a secret, 24 characters."]] {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_found_in_every_shape_of_address() {
+    fn a_password_is_found_in_every_form_of_address() {
         for (address, password) in [
             ("postgres://rowlock:replace-me@pgbouncer:6432/rowlock", Some("replace-me")),
             ("redis://:replace-me@redis:6379/", Some("replace-me")),

@@ -1,4 +1,4 @@
-//! What is wrong with settings that can be read, as far as they can tell by themselves.
+//! Checks settings that can be parsed, without contacting another system.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,9 +13,9 @@ use platform::redis_link::Link;
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
-    /// Its name in the environment, or where it stands.
+    /// The name of its variable, or its position in the file.
     pub setting: String,
-    /// Why not, to be read after the name.
+    /// The reason, to be read after the name.
     pub why: String,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for SettingError {
 /// Numbers and what they may be.
 pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 15] = [
     ("TRUSTED_PROXIES", 0..=10),
-    // Four transactions of the pipeline, four that go by themselves, and some for everybody else.
+    // Four transactions of the pipeline, four that run by themselves, and some for all other work.
     ("DATABASE_CONNECTIONS", 10..=1_000),
     ("COMMIT_QUEUE", 1..=1_000_000),
     ("COMMIT_GATHER_MS", 0..=1_000),
@@ -47,7 +47,7 @@ pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 15] = [
     // As many as one server serves at all.
     ("SOCKETS_PER_ADDRESS", 0..=20_000),
     ("QUEUE_TICKETS_PER_ADDRESS", 0..=60_000),
-    // Beyond, nobody is watched for so long.
+    // Visitors are not tracked for longer.
     ("NEVER_BOUGHT_AFTER_MS", 0..=1_200_000),
     ("WAITING_OFFER_MS", 1_000..=86_400_000),
     ("WEBHOOK_DEADLINE_MS", 1..=60_000),
@@ -55,7 +55,7 @@ pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 15] = [
 ];
 
 impl Config {
-    /// All that is wrong; nothing is asked of anybody.
+    /// All errors; contacts no other system.
     #[must_use]
     pub fn validate(&self) -> Vec<SettingError> {
         let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! How things stand, asked when somebody scrapes.
+//! Gauges of the current state, read on each scrape.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) const DESCRIBED: [(&str, Unit, &str); 15] = [
     (CDN_LATE, Unit::Seconds, "How long the CDN has not taken a purge it should have taken; 0 when there is none."),
     (CDN_PARKED, Unit::Count, "Purges the CDN did not take in any try, and which wait for a person."),
     (LIVE_SOCKETS, Unit::Count, "People who watch a seat map on this replica."),
-    (LIVE_HUBS, Unit::Count, "Shows somebody watches on this replica."),
+    (LIVE_HUBS, Unit::Count, "Shows with live maps open on this replica."),
     (DATABASE_KNOWN, Unit::Count, "1 when the database answered this scrape; otherwise gauges read from it are stale."),
     (DATABASE_CONNECTIONS, Unit::Count, "Connections to the database this replica has, busy and idle."),
     (DATABASE_LIMIT, Unit::Count, "Connections to the database this replica may have: DATABASE_CONNECTIONS."),
@@ -114,7 +114,7 @@ pub(super) async fn refresh(state: &AppState) {
             true
         }
         Ok(Err(cause)) => {
-            tracing::warn!(%cause, "the database does not say how things stand");
+            tracing::warn!(%cause, "read gauges from the database failed");
             false
         }
         Err(_) => false,

@@ -35,12 +35,12 @@ fn register() {
     }
 }
 
-/// All metrics, for whoever has `METRICS_TOKEN`; without one set there is no such page.
+/// All metrics, for requests with `METRICS_TOKEN`; without that setting there is no such page.
 pub async fn metrics(State(state): State<AppState>, headers: HeaderMap) -> Response {
     let Some(token) = &state.config.metrics_token else { return StatusCode::NOT_FOUND.into_response() };
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-    // Digests are compared, so the time it takes says nothing about the token.
+    // Digests are compared, so that the time it takes reveals nothing about the token.
     if token.is_empty() || Sha256::digest(given) != Sha256::digest(token) {
         return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")]).into_response();
     }

@@ -1,5 +1,5 @@
-//! Tests of what is shipped for those who watch: alerts and dashboard ask for lines that are there, each alert has
-//! its test and its chapter for whoever is woken, and Prometheus' own tool takes them.
+//! Tests of the shipped alerts and dashboards: they query existing series, each alert has a test and a chapter for the
+//! operator on call, and Prometheus' own tool accepts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -18,9 +18,9 @@ const TESTS: &str = include_str!("../../../../deploy/prometheus/rowlock.rules.te
 const DASHBOARD: &str = include_str!("../../../../deploy/grafana/rowlock.json");
 const OPERATING: &str = include_str!("../../../../docs/operating.md");
 const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
-/// What whoever scrapes writes on every line.
+/// Labels that the scraper adds to every series.
 const SCRAPER_S: [&str; 2] = ["instance", "job"];
-/// Said of a replica by whoever scrapes it, not by itself.
+/// Series that the scraper makes, not the replica.
 const OTHERS: [&str; 1] = ["up"];
 
 /// Every metric there is, as a scrape has them.
@@ -61,7 +61,7 @@ fn selector(text: &str) -> Option<(&str, Vec<&str>)> {
     (!name.is_empty()).then(|| (name, labels.filter(|label| !label.is_empty()).collect()))
 }
 
-/// What is wrong with the series that a query asks for.
+/// The unknown series and labels in a query.
 fn unknown(query: &str, known: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (at, _) in query.match_indices("rowlock_") {
@@ -97,7 +97,7 @@ fn queries() -> Vec<(String, String)> {
 }
 
 #[test]
-fn alerts_and_panels_ask_for_what_there_is() {
+fn alerts_and_panels_query_existing_series() {
     let exposition = exposition();
     let known = series(&exposition);
     assert_eq!(unknown("rate(rowlock_nothing[5m]) + rowlock_outbox_parked{colour=\"red\"}", &known).len(), 2);
@@ -111,7 +111,7 @@ fn alerts_and_panels_ask_for_what_there_is() {
 }
 
 #[test]
-fn every_line_is_explained_to_operators() {
+fn every_metric_is_documented_for_operators() {
     let exposition = exposition();
     let types = exposition.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let names: Vec<&str> = types.map(|(name, _)| name).collect();
@@ -123,7 +123,7 @@ fn every_line_is_explained_to_operators() {
 }
 
 #[test]
-fn every_alert_is_caused_and_not_caused_in_a_test_and_has_its_chapter() {
+fn every_alert_has_a_firing_and_a_silent_test_and_a_chapter() {
     for alert in alerts() {
         assert!(TESTS.contains(&format!("name: \"{alert}: ")), "nothing causes {alert}");
         assert!(TESTS.contains(&format!("name: \"no {alert}: ")), "nothing is said not to cause {alert}");
@@ -133,7 +133,7 @@ fn every_alert_is_caused_and_not_caused_in_a_test_and_has_its_chapter() {
 }
 
 #[test]
-fn panels_lie_beside_each_other() {
+fn panels_do_not_overlap() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).expect("the dashboard is JSON");
     let panels = dashboard["panels"].as_array().expect("it has panels");
     let (mut ids, mut cells) = (BTreeSet::new(), BTreeSet::new());
@@ -149,7 +149,7 @@ fn panels_lie_beside_each_other() {
     }
 }
 
-/// Prometheus' own tool: what `PROMTOOL` says, else the one of the system. `cargo xtask test` sees to it.
+/// Prometheus' own tool: `PROMTOOL`, else the one on the path. `cargo xtask test` installs it.
 fn promtool(arguments: &[&str], input: &str) {
     let named = std::env::var_os("PROMTOOL").map(PathBuf::from);
     let is_named = named.is_some();
@@ -184,7 +184,7 @@ fn prometheus_takes_rules_and_lines_and_each_alert_fires() {
 }
 
 #[test]
-fn prometheus_understands_every_panel() {
+fn prometheus_parses_the_query_of_every_panel() {
     let rules: Vec<Value> = queries()
         .into_iter()
         .enumerate()

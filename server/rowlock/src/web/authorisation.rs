@@ -1,32 +1,32 @@
-//! Who may call which address of the API: the one table of it.
+//! Authorisation: the table of all API routes and their callers.
 //!
-//! A test compares it with the description generated from the handlers: an address without a row fails, and so does a
-//! row without an address. Another sends every kind of person to every address (`server/rowlock/tests/it/authorisation.rs`)
-//! and compares what they are answered with what stands here.
+//! A test compares it with the OpenAPI description: a route without a row fails, and so does a row without a route. Another
+//! test sends every kind of caller to every route (`server/rowlock/tests/it/authorisation.rs`) and compares the answers with
+//! this table.
 
 use domain::roles::Role;
 
 /// Whom an address is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody, and it is the same for all.
+    /// All callers, the same answer for all.
     Public,
-    /// Everybody, each for their own visitor.
+    /// All callers, each for their own visitor.
     Visitor,
-    /// Whoever has it: a hold, a booking, a request. For others there is no such thing.
+    /// The owner of a hold, a booking or a request. For others it does not exist.
     Owner,
     /// People who are signed in, for their own account. Others are answered 401.
     Account,
-    /// People who work in the theatre, as one of these; a manager does what the box office does. Others who work there
-    /// are answered 403, strangers 404, and whoever is not signed in 401.
+    /// Staff of the theatre in one of these roles; a manager may do all that the box office may. Others who work there get
+    /// 403, strangers 404, and callers who are not signed in 401.
     Staff(&'static [Role]),
-    /// People who manage every theatre there is. Others are answered 403, and whoever is not signed in 401.
+    /// Managers of all theatres. Others get 403, and callers who are not signed in 401.
     Chain,
-    /// Whoever signs the body.
+    /// Callers who sign the body.
     Signed,
 }
 
-/// An address and whom it is for: method and path as in the description.
+/// A route and its callers: method and path as in the description.
 pub type Row = (&'static str, &'static str, Access);
 
 use Access::{Account, Chain, Owner, Public, Signed, Staff, Visitor};
@@ -49,10 +49,10 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/shows/{show}/holds", Visitor),
     ("GET", "/api/v1/shows/{show}/hold", Visitor),
     ("PATCH", "/api/v1/shows/{show}/holds/{hold}", Owner),
-    // Whose it is not, has it no more than before: said to all the same, and only the owner's is let go.
+    // All callers get the same answer; only the owner's hold is released.
     ("DELETE", "/api/v1/shows/{show}/holds/{hold}", Visitor),
     ("POST", "/api/v1/shows/{show}/holds/{hold}/extend", Owner),
-    // A beacon, whose answer nobody reads: for another's hold it says the same, and does nothing.
+    // A beacon, whose answer is not read: all callers get the same answer; another's hold is unchanged.
     ("POST", "/api/v1/shows/{show}/holds/{hold}/leave", Visitor),
     ("POST", "/api/v1/shows/{show}/waiting-list", Visitor),
     ("GET", "/api/v1/shows/{show}/waiting-list", Visitor),
@@ -180,7 +180,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_address_has_one_row_and_every_row_an_address() {
+    fn every_route_has_one_row_and_every_row_a_route() {
         let description = serde_json::to_value(crate::web::router::openapi()).expect("a description is JSON");
         let paths = description["paths"].as_object().expect("paths");
         let described: BTreeSet<(String, String)> = paths

@@ -1,8 +1,7 @@
-//! Connections of visitors: accepted, served until they end, and asked to end when the server stops.
+//! Connections of visitors: accepted, served until they end, and closed gracefully when the server stops.
 //!
-//! Ours and not axum's, for one reason: answers to requests that came together leave together
-//! ([`Gathered`]). A client that comes back after a break sends several at once, and a system call for
-//! each answer would cost more than all else about a repeat.
+//! Not axum's, for one reason: answers to requests that arrived together are written together ([`Gathered`]). A client that
+//! reconnects sends several at once, and a system call for each answer would cost more than all other work of a retry.
 
 use std::convert::Infallible;
 use std::io;
@@ -47,7 +46,7 @@ pub struct Limits {
     headers_within: Duration,
     /// Connections at one time.
     all: usize,
-    /// Those of one address; none where a proxy of ours stands in front, whose address all of them have.
+    /// Maximum per address; none behind a proxy of ours, whose address all connections have.
     per_address: Option<usize>,
 }
 
@@ -61,7 +60,7 @@ impl Limits {
     }
 }
 
-/// When the system has no more connections to give, it is asked again after this.
+/// Pause after a failure to accept for lack of resources.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
 /// Serves `service` until `stop`; then ends when every connection has.
 pub async fn serve<S>(listener: TcpListener, service: S, limits: Limits, stop: CancellationToken)
@@ -82,7 +81,7 @@ where
         match accepted {
             Ok(((stream, peer), place)) => {
                 let Ok(slots) = slots_of(&of_addresses, &of_networks, peer, limits) else {
-                    tracing::debug!(%peer, "an address has too many connections; one more is closed");
+                    tracing::debug!(%peer, "connection closed: too many from its address");
                     continue;
                 };
                 let (service, stop) = (service.clone(), stop.clone());
@@ -91,14 +90,14 @@ where
                     drop((slots, place));
                 });
             }
-            Err(cause) if is_of_one_connection(&cause) => tracing::debug!(%cause, "a visitor left at the door"),
+            Err(cause) if is_of_one_connection(&cause) => tracing::debug!(%cause, "accept one connection failed"),
             Err(cause) => {
-                tracing::error!(%cause, "no more connections can be accepted for now");
+                tracing::error!(%cause, "accept connections failed; pausing");
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
     }
-    // Nobody else comes in.
+    // No new connections.
     drop(listener);
     connections.close();
     connections.wait().await;
@@ -123,7 +122,7 @@ fn slots_of(
     Ok(Some([of_network, of_address]))
 }
 
-/// Whether the next visitor may have more luck.
+/// True if the failure concerns one connection only.
 fn is_of_one_connection(cause: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(cause.kind(), Kind::ConnectionRefused | Kind::ConnectionAborted | Kind::ConnectionReset)
@@ -135,7 +134,7 @@ where
 {
     // Small frames and small answers leave at once, instead of waiting for the last to be acknowledged.
     if let Err(cause) = stream.set_nodelay(true) {
-        tracing::debug!(%cause, "a connection keeps its delay");
+        tracing::debug!(%cause, "set TCP_NODELAY failed");
     }
     let service = service.map_request(move |request: hyper::Request<Incoming>| {
         let mut request = request.map(Body::new);
@@ -192,7 +191,7 @@ mod tests {
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
     #[tokio::test]
-    async fn a_connection_whose_headers_do_not_come_is_closed_and_an_idle_one_as_well() {
+    async fn a_connection_without_headers_or_requests_is_closed() {
         let (address, stop) = served(Limits { headers_within: Duration::from_millis(50), ..GENEROUS }).await;
         for slow in [&b""[..], b"G", b"PRI * HTTP/2.0", b"GET / HTTP/1.1\r\nhost: he"] {
             let answer = answer_to(&mut connect(address).await, slow).await;
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_has_so_many_connections_and_one_more_is_closed() {
+    async fn an_address_has_a_maximum_of_connections() {
         let (address, stop) = served(Limits { per_address: Some(2), ..GENEROUS }).await;
         let (mut one, mut two) = (connect(address).await, connect(address).await);
         assert!(answer_to(&mut one, REQUEST).await.starts_with("HTTP/1.1 200"));
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn when_all_places_are_taken_one_more_waits_until_a_connection_ends() {
+    async fn at_the_maximum_the_next_connection_waits_until_one_ends() {
         let (address, stop) = served(Limits { all: 1, ..GENEROUS }).await;
         let mut first = connect(address).await;
         assert!(answer_to(&mut first, REQUEST).await.starts_with("HTTP/1.1 200"));

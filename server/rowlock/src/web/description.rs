@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_is_defined() {
         let document = document();
         let mut found = BTreeSet::new();
         references(&document, &mut found);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_described_and_a_public_operation_asks_for_none() {
+    fn credentials_are_described_and_a_public_operation_requires_none() {
         let document = document();
         let schemes = document["components"]["securitySchemes"].as_object().expect("schemes");
         for (name, operation) in operations(&document) {

@@ -1,10 +1,10 @@
-//! Files of the site: by their plain names, asked about before each use; and by the version they are of, kept for good.
+//! Files of the site: by their plain names, revalidated before each use; and by version, cached without limit.
 //!
-//! A page names the version in the addresses it asks for ([`app::site`]). `cargo xtask site` puts every version into a
-//! folder of its own, named by a hash over all that is in it, in which nothing ever changes; so whoever has that folder has
-//! the files, to the last byte, and may say so for a year. While replicas are renewed, one is asked for a version it does
-//! not have. Then it gives what does for any page from its own files, a style or a script that stands by itself, and nobody
-//! may keep that; what belongs to a module it does not find, and the page asks again (docs/decisions/0054).
+//! A page requests files by version ([`app::site`]). `cargo xtask site` puts every version into its own folder, named by a hash
+//! over all files in it, which never change; so a replica that has the folder has exactly these files, and lets caches keep
+//! them for a year. During a rolling update a replica is asked for versions that it does not have. Then it serves files that
+//! work on any page (a style or an independent script) from its own version, uncacheable; for a file of a module it answers
+//! 404, and the page retries (docs/decisions/0054).
 
 use std::path::Path;
 
@@ -23,11 +23,11 @@ use http::caching::{FOREVER, PRIVATE, REVALIDATED};
 pub(super) const PLAIN_ROUTES: [&str; 3] = ["/pkg/{*file}", "/fonts/{*file}", "/style/{*file}"];
 /// Addresses of files by version.
 pub(super) const ROUTE: &str = "/site/{version}/{*file}";
-/// How they begin.
+/// Prefix of versioned files.
 const FRONT: &str = "/site/";
-/// Where versions are, below the site's root.
+/// Folder of the versions, below the site's root.
 const VERSIONS: &str = "versions";
-/// In there, the name of the version that pages are of; `xtask/src/versions.rs` writes it.
+/// File in it with the name of the current version; `xtask/src/versions.rs` writes it.
 const CURRENT: &str = "current";
 /// Hexadecimal digits of a version's name.
 const DIGITS: usize = 16;
@@ -38,7 +38,7 @@ const LONGEST: usize = 128;
 /// The script of a module that runs as a worker.
 const PAINTER: &str = "overview-worker";
 
-/// In which form somebody gets a file depends on what they can unpack.
+/// Request header on which the encoding of a file depends.
 pub(super) const VARIES_BY: &str = "accept-encoding";
 
 /// The version of this site; `None` where it may change at any time: it was built by `cargo xtask dev`, or is not there.
@@ -49,7 +49,7 @@ pub fn version(root: &Path) -> Option<String> {
     if is_version(&named) && versions.join(&named).is_dir() {
         return Some(named);
     }
-    tracing::warn!(site = %root.display(), version = named, "the site lacks its version: pages ask for plain names");
+    tracing::warn!(site = %root.display(), version = named, "the site's version is missing: pages use plain names");
     None
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn of_version(
     if belongs_to_a_module(file) {
         return said(exact, PRIVATE);
     }
-    // Whoever has the beginning of one file gets no end of another.
+    // Ranges of two versions of a file must not be combined.
     headers.remove(RANGE);
     said(read(root, file, &method, &headers).await, PRIVATE)
 }
@@ -100,7 +100,7 @@ pub(super) async fn plain(State(state): State<AppState>, method: Method, uri: Ur
     said(answer, control)
 }
 
-/// What is in a folder under this name.
+/// The file of this name in a folder.
 async fn read(from: &Path, file: &str, method: &Method, headers: &HeaderMap) -> Response {
     let Ok(uri) = Uri::try_from(format!("/{file}")) else { return StatusCode::NOT_FOUND.into_response() };
     let mut request = Request::new(Body::empty());
@@ -110,13 +110,13 @@ async fn read(from: &Path, file: &str, method: &Method, headers: &HeaderMap) -> 
     match folder(from).try_call(request).await {
         Ok(answer) => answer.map(Body::new),
         Err(cause) => {
-            tracing::error!(%cause, file, "a file of the site cannot be read");
+            tracing::error!(%cause, file, "read a file of the site failed");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
 }
 
-/// Whether somebody has the file now, or had it already.
+/// True if the client has the file now, or had it already.
 fn is_given(answer: &Response) -> bool {
     answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED
 }
@@ -132,8 +132,8 @@ fn is_version(name: &str) -> bool {
     name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Whether this can be a file of a version, or of the site by its plain name. Names of ours need no escaping, and none
-/// begins with a dot: what is hidden, or leads elsewhere, is no file of any.
+/// True if this can be the name of a file. Names of ours need no escaping, and none begins with a dot: hidden files and paths
+/// that lead elsewhere are refused.
 fn is_file(path: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_name = |name: &str| !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_sign);
@@ -141,10 +141,10 @@ fn is_file(path: &str) -> bool {
         && path.split_once('/').is_some_and(|(folder, rest)| FOLDERS.contains(&folder) && rest.split('/').all(is_name))
 }
 
-/// Whether it is of use only beside the other files of its module: they call each other by numbers and short names, which
-/// mean something else in another version. The worker that paints is one of them: what it is told and answers is between
-/// it and the module (`app::seat_map::large_rooms::offscreen`), and may change with any version. What `puzzle-worker.js` solves is the
-/// server's to say, the same for all versions (docs/api.md), so any of it does.
+/// True if the file works only beside the other files of its module: they call each other by numbers and short names, which
+/// differ by version. The painting worker is one of them: its messages are private to the module
+/// (`app::seat_map::large_rooms::offscreen`), and may change with any version. The server defines the puzzles that
+/// `puzzle-worker.js` solves, the same for all versions (docs/api.md), so any version of it works.
 fn belongs_to_a_module(file: &str) -> bool {
     let Some(file) = file.strip_prefix("pkg/") else { return false };
     let script = file.strip_suffix(".js").filter(|script| !script.contains('/'));
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_or_elsewhere_is_no_file_of_a_version() {
+    fn a_hidden_or_outside_path_is_no_file_of_a_version() {
         for file in ["pkg/boot.js", "pkg/show_bg.wasm", "pkg/show-parts/split_rest.wasm", "fonts/figtree-OFL.txt"] {
             assert!(is_file(file), "{file}");
         }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_comes_whole_and_what_stands_by_itself_alone() {
+    fn a_module_has_all_its_files_and_an_independent_file_is_alone() {
         for file in [
             "pkg/show.js",
             "pkg/staff.js",

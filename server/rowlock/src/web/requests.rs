@@ -1,4 +1,4 @@
-//! How a request stands whose caller did not wait for it.
+//! The state of a request whose caller did not wait.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -33,7 +33,7 @@ async fn request(
     match standing(&state, &visitor.owner, &key).await? {
         Standing::Running => Ok(running(&key)),
         Standing::Answered(answer) => {
-            // What was answered to an account is told to a session of it.
+            // An answer to an account is returned to its sessions.
             let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
             if is_theirs { Ok(answer) } else { Err(Problem::not_found("request")) }
         }

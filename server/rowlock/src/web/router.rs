@@ -99,9 +99,9 @@ pub fn openapi() -> OpenApi {
 
 /// The whole server. A request passes the layers from the first line down, its answer back up.
 ///
-/// They lie around the router and not in it: there, each would be a box around every route, and every
-/// request would copy all of them several times over, half of what an API call cost. In front of them is
-/// the road for repeats whose answer is known; what it answers passes none of them.
+/// They wrap the router and are not in it: there, each would be a box around every route, and every request would copy all of
+/// them several times over, half of what an API call cost. In front of them is the replay cache, whose answers pass none of
+/// them.
 pub fn build(
     state: AppState,
 ) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static {
@@ -112,7 +112,7 @@ pub fn build(
         // Failures are logged where their cause is known, not once more as a status.
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
         .layer(from_fn_with_state(route_names(), telemetry::count_request))
-        .layer(from_fn_with_state(state.clone(), manners))
+        .layer(from_fn_with_state(state.clone(), check_origin_and_set_headers))
         // A panic is a bug; the caller gets a problem and everyone else is served on.
         .layer(CatchPanicLayer::custom(panicked))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_DEADLINE))
@@ -121,7 +121,7 @@ pub fn build(
         .layer(CompressionLayer::new().compress_when(
             SizeAbove::new(MIN_COMPRESSED_BYTES).and(NotForContentType::IMAGES).and(NotForContentType::SSE),
         ))
-        // Below the counting, so that refusals are counted, and below the manners, so that they speak the reader's language.
+        // Below the counting, so that refusals are counted, and below the headers, so that they are in the reader's language.
         .layer(BudgetLayer::new(state.config.database_connections));
     ReplayCache::new(HttpState::from_ref(&state), stack.service(routes(state)), MAX_BODY_BYTES)
 }
@@ -166,7 +166,7 @@ fn routes(state: AppState) -> Router {
         .merge(api)
 }
 
-/// What is neither of the API as described nor a page.
+/// Addresses that are neither in the API's description nor a page.
 pub(super) const OTHER_ADDRESSES: [&str; 11] = [
     "/api/openapi.json",
     files::ROUTE,
@@ -191,10 +191,9 @@ fn route_names() -> &'static telemetry::Routes {
     &NAMES
 }
 
-/// Refuses what another site's page sent; answers people in their language; sees to it that nobody keeps what nobody
-/// may; puts the lock store's clock on every answer of the API, from which clients count down, and the security headers
-/// on all.
-async fn manners(State(state): State<AppState>, request: Request, next: Next) -> Response {
+/// Refuses unsafe requests from other sites; sets the reader's language, the caching rules, the security headers, and on
+/// every answer of the API the lock store's time, from which clients count down.
+async fn check_origin_and_set_headers(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let (began, method) = (Instant::now(), request.method().clone());
     let route = request.extensions().get::<telemetry::RouteName>().map_or("", |route| route.0);
     let is_api = request.uri().path().starts_with("/api/");
@@ -291,14 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn every_route_has_a_class_and_what_is_not_for_everybody_is_kept_by_nobody() {
+    fn every_route_has_a_cache_class_and_a_route_that_is_not_public_is_never_cached() {
         for (method, route, access) in authorisation::TABLE {
             match (*method, *access) {
                 ("GET", Access::Public) => {
                     assert!(class(route).is_some(), "who may keep {route}? Say so in http::caching::TABLE")
                 }
                 ("GET", _) => {
-                    assert_eq!(class(route).unwrap_or(Class::Never), Class::Never, "{route} is not for everybody")
+                    assert_eq!(class(route).unwrap_or(Class::Never), Class::Never, "{route} is not public")
                 }
                 _ => {}
             }
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_about_a_route_and_stands_once() {
+    fn every_row_has_a_route_and_occurs_once() {
         let api = authorisation::TABLE.iter().map(|(_, route, _)| *route);
         let routes: BTreeSet<&str> = api.chain(pages::ADDRESSES).chain(OTHER_ADDRESSES).collect();
         let rows: BTreeSet<&str> = TABLE.iter().map(|(route, _)| *route).collect();

@@ -1,8 +1,7 @@
-//! What people are doing, by route, and how long it may take.
+//! Classes of requests, by route, and their latency budgets.
 //!
-//! Whatever has no row here is never refused by a budget: paying and everything behind it, accounts, the door, the box
-//! office, gateways' webhooks, whoever looks after the server, files of the site. So are routes to come, until somebody
-//! gives them a row.
+//! A route without a row is never shed: paying and all later steps, accounts, the door, the box office, webhooks of gateways,
+//! operators' pages, files of the site. New routes are not shed until they have a row.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,10 +9,10 @@ use std::time::Duration;
 
 use axum::http::Method;
 
-/// What somebody is doing, from what is given up first to what is given up last.
+/// A class of requests, from the first to be shed to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// What is on, where and when.
+    /// Browsing the programme.
     Looking,
     /// Opening the room of a show.
     Opening,
@@ -22,7 +21,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = 3;
     /// All of them, in order.
     pub const ALL: [Self; Self::COUNT] = [Self::Looking, Self::Opening, Self::Choosing];
@@ -37,9 +36,9 @@ impl Class {
         }
     }
 
-    /// How long an answer may take. Far above what any takes when no queue stands in front of it, on a slow machine
-    /// too; the more somebody has to lose, the longer they rather wait. A lock store that is away is given up after
-    /// three seconds (`seat_locks::link`), and says so itself.
+    /// The latency budget. Far above any latency without a queue, on a slow machine too; later steps of a purchase have longer
+    /// budgets. Calls to a lock store that is down fail after three seconds (`platform::redis_link`), with their own
+    /// error.
     #[must_use]
     pub const fn budget(self) -> Duration {
         match self {
@@ -50,7 +49,7 @@ impl Class {
     }
 }
 
-/// A route by method and template, and what people do with it. GET stands for HEAD as well.
+/// A route by method and template, and its class. GET stands for HEAD as well.
 type Row = (&'static str, &'static str, Class);
 
 use Class::{Choosing, Looking, Opening};
@@ -96,9 +95,9 @@ const REPORTS: &[&str] = &[
 /// Under which terms a route is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// What people do with it.
+    /// The class.
     pub class: Class,
-    /// Whether how long it takes says something about the class.
+    /// True if its latency is measured for the class.
     pub is_measured: bool,
 }
 
@@ -120,7 +119,7 @@ mod tests {
     use crate::web::{authorisation, pages};
 
     #[test]
-    fn every_row_is_a_route_of_ours_and_none_stands_twice() {
+    fn every_row_is_a_route_and_none_is_twice() {
         let rows: Vec<_> = TABLE.iter().map(|(method, route, _)| (*method, *route)).collect();
         let rows: Vec<_> = rows.into_iter().chain(REPORTS.iter().map(|route| ("GET", *route))).collect();
         assert_eq!(TERMS.len(), rows.len(), "no row stands twice");
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn who_pays_was_let_in_or_works_is_refused_by_no_budget() {
+    fn payers_admitted_visitors_and_staff_are_never_shed() {
         for (method, route, _) in authorisation::TABLE {
             let spared = ["/bookings", "/webhooks", "/requests", "/users", "/door", "/box-office", "/extend", "/leave"];
             if spared.iter().any(|part| route.contains(part)) {
@@ -152,14 +151,14 @@ mod tests {
         ] {
             assert_eq!(terms(&Method::GET, route), None, "{route}");
         }
-        // Letting seats or a place in a line go helps everybody.
+        // Releasing seats or a place in a queue reduces load.
         for route in ["holds/{hold}", "waiting-list", "queue"] {
             assert_eq!(terms(&Method::DELETE, &format!("/api/v1/shows/{{show}}/{route}")), None, "{route}");
         }
     }
 
     #[test]
-    fn the_more_somebody_has_to_lose_the_longer_they_wait() {
+    fn later_classes_have_longer_budgets() {
         assert!(Class::ALL.is_sorted_by(|one, next| one.budget() < next.budget()));
         assert_eq!(terms(&Method::HEAD, "/search"), Some(Terms { class: Looking, is_measured: true }));
         assert_eq!(terms(&Method::POST, "/search"), None);

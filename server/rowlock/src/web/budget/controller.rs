@@ -1,29 +1,29 @@
-//! Whether a queue stands in front of a class, and which share of its requests is refused meanwhile.
+//! The controller: detects a standing queue in front of a class, and sets the share of its requests that is shed.
 //!
-//! In the spirit of CoDel (Nichols and Jacobson, "Controlling Queue Delay", 2012): a queue that comes and goes does no
-//! harm, however long it is for a moment; one that stands makes everybody wait and nobody is served more. They are told
-//! apart by the fastest answer: as long as one in a window came within the budget, no queue stands. Where none did and
-//! enough people waited longer, a share of those who come is refused, more with every window, until answers come in
-//! time again. Who still waits counts as well: where everything hangs there are no answers to be measured.
+//! In the spirit of CoDel (Nichols and Jacobson, "Controlling Queue Delay", 2012): a short queue is harmless, however long it
+//! is for a moment; a standing queue delays all requests and increases no throughput. The fastest answer tells them apart: as
+//! long as one in a window came within the budget, no queue is standing. If none did and enough requests waited longer, a
+//! share of new requests is shed, more with every window, until answers are in time again. Requests without an answer yet
+//! count as well: where everything hangs there are no answers to measure.
 //!
-//! Pure: time and chance are arguments. On the way of a request lie two additions and a few readings, no lock.
+//! Pure: time and randomness are arguments. A request costs two additions and a few reads, no lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::Class;
 
-/// What is judged at once.
+/// Length of a window.
 const WINDOW: Duration = Duration::from_millis(500);
-/// Fewer who waited too long are slow requests, and no queue.
+/// Fewer late requests than this are slow requests, and no queue.
 const ENOUGH: u32 = 20;
 /// Shares are so-manieth parts.
 pub const PARTS: u32 = 8;
 /// Never all: from those who are let in we learn that it is over.
 const MOST: u32 = PARTS - 1;
-/// How many parts more are refused with each window that is over budget. With each that is not, it is one less.
+/// Parts by which the share grows with each window over budget. With each other window it shrinks by one.
 const STEP: u32 = 2;
-/// Windows in which requests began that are told apart: longer than any request may take (30 s).
+/// Windows that are distinguished by the start of their requests: longer than any request may take (30 s).
 const REMEMBERED: usize = 64;
 
 /// Every class, measured.
@@ -39,22 +39,22 @@ pub struct Controller {
 struct Lane {
     /// The share that is refused, in parts.
     share: AtomicU32,
-    /// Whether an answer of this window came within the budget.
+    /// True if an answer of this window came within the budget.
     has_quick: AtomicBool,
-    /// Those of this window who waited longer.
+    /// Requests of this window that waited longer.
     late: AtomicU32,
     /// Requests that are not answered yet, by the window they began in.
     open: [AtomicU32; REMEMBERED],
 }
 
-/// What a window says of a class.
+/// The result of a window for a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Answers come in time, or nobody waits.
+    /// Answers are in time, or there are no requests.
     Easy,
-    /// Some wait too long, too few to tell.
+    /// Some waited too long, too few to decide.
     Unclear,
-    /// A queue stands.
+    /// A queue is standing.
     Over,
 }
 
@@ -63,12 +63,12 @@ enum Verdict {
 pub struct Change {
     /// Which.
     pub class: Class,
-    /// Whether some of it is refused from now on.
+    /// True if some requests are shed from now on.
     pub is_refused: bool,
 }
 
 impl Controller {
-    /// Refuses nobody.
+    /// Sheds nothing.
     pub fn new() -> Self {
         let lane = |_| Lane {
             share: AtomicU32::new(0),
@@ -79,7 +79,7 @@ impl Controller {
         Self { window: AtomicU64::new(0), lanes: std::array::from_fn(lane) }
     }
 
-    /// Whether this request of a class is refused; `draw` draws from `0..=limit`.
+    /// True if this request of a class is shed; `draw` draws from `0..=limit`.
     pub fn refuses(&self, class: Class, draw: impl FnOnce(u64) -> u64) -> bool {
         let share = self.lane(class).share.load(Relaxed);
         share > 0 && draw(u64::from(PARTS - 1)) < u64::from(share)
@@ -90,7 +90,7 @@ impl Controller {
         self.lane(class).begun_in(window_of(at)).fetch_add(1, Relaxed);
     }
 
-    /// …and is over. Whoever left without an answer has waited, but was not served in time.
+    /// …and ends. A request that was cancelled has waited, but was not answered in time.
     pub fn end(&self, class: Class, began: Duration, at: Duration, is_answered: bool) {
         let lane = self.lane(class);
         lane.begun_in(window_of(began)).fetch_sub(1, Relaxed);
@@ -101,10 +101,10 @@ impl Controller {
         }
     }
 
-    /// Judges the window that is over, if one is; asked by whoever comes or leaves. What changed by it.
+    /// Ends the window if it is over, at the start or end of a request. Returns the changes.
     pub fn turn(&self, at: Duration) -> Vec<Change> {
         let (now, last) = (window_of(at), self.window.load(Relaxed));
-        // Others may see an instant later than ours: whoever moves the window judges it.
+        // Other threads may have a later time: the thread that moves the window judges it.
         if now <= last || self.window.compare_exchange(last, now, Relaxed, Relaxed).is_err() {
             return Vec::new();
         }
@@ -112,7 +112,7 @@ impl Controller {
         let stuck = Class::ALL.map(|class| self.lane(class).stuck(now, class.budget()));
         let judged = Class::ALL.map(|class| self.lane(class).judge(stuck[class as usize]));
         let mut after = step(before, judged);
-        // In those between, nobody came and nobody left.
+        // In the windows between, no request started or ended.
         let quiet = stuck.map(|stuck| if stuck > 0 { Verdict::Unclear } else { Verdict::Easy });
         for _ in 0..(now - last - 1).min(u64::from(MOST) * Class::COUNT as u64) {
             after = step(after, quiet);
@@ -142,7 +142,7 @@ impl Lane {
         oldest.map(|ago| self.begun_in(now.wrapping_sub(ago)).load(Relaxed)).fold(0, u32::saturating_add)
     }
 
-    /// What the window says that is over, and begins the next.
+    /// Judges the ended window, and begins the next.
     fn judge(&self, stuck: u32) -> Verdict {
         let (has_quick, late) = (self.has_quick.swap(false, Relaxed), self.late.swap(0, Relaxed));
         match late.saturating_add(stuck) {

@@ -21,9 +21,9 @@ use http::idempotency::Fingerprint;
 use http::{Code, Problem};
 use platform::{ids, telemetry};
 
-/// Whoever is refused comes back after one second at least…
+/// Minimum `Retry-After` of a shed request, seconds…
 const COME_BACK_S: u64 = 1;
-/// …and up to so many more, each at their own time, that they do not all come at once.
+/// …and its random addition, so that clients do not all return at once.
 const SPREAD_S: u64 = 4;
 
 /// Lies around the routes.
@@ -117,20 +117,20 @@ impl Budgets {
         self.began.elapsed()
     }
 
-    /// Judges what is over, and says once what changed.
+    /// Ends the window, and logs each change once.
     fn turn(&self, at: Duration) {
         for change in self.controller.turn(at) {
             let (class, budget_s) = (change.class.label(), change.class.budget().as_secs());
             if change.is_refused {
-                tracing::warn!(class, budget_s, "answers take too long: people of this class are told to come back");
+                tracing::warn!(class, budget_s, "latency over budget: shedding requests of this class");
             } else {
-                tracing::warn!(class, budget_s, "answers come in time again: nobody of this class is refused any more");
+                tracing::warn!(class, budget_s, "latency within budget: no request of this class is shed any more");
             }
         }
     }
 }
 
-/// Whether all of a request is here. Whoever sends slowly is no queue of ours.
+/// True if the whole request has arrived. A slow sender is not a queue of ours.
 fn has_come(request: &Request) -> bool {
     request.body().is_end_stream() || request.extensions().get::<Fingerprint>().is_some()
 }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_refused_is_told_when_to_come_back_a_program_by_a_code() {
+    async fn a_shed_request_has_a_retry_after_and_for_programs_a_code() {
         for (is_api, kind) in [(true, "application/problem+json"), (false, "text/html; charset=utf-8")] {
             let mut pauses = std::collections::BTreeSet::new();
             for _ in 0..200 {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sends_slowly_is_not_measured() {
+    fn a_slow_sender_is_not_measured() {
         let slow = Body::from_stream(futures::stream::pending::<Result<axum::body::Bytes, Infallible>>());
         assert!(!has_come(&request("/api/v1/shows/{show}/holds", slow)));
         assert!(has_come(&request("/search", Body::empty())));
@@ -216,7 +216,7 @@ mod tests {
 
     /// Half of ten connections: five hang, and the sixth waits. Who pays does not.
     #[tokio::test]
-    async fn those_who_look_hang_in_half_of_the_connections_and_in_no_more() {
+    async fn browsing_takes_half_of_the_connections_at_most() {
         let hangs = tower::service_fn(|request: Request| async move {
             if request.uri().path() == "/search" {
                 std::future::pending::<()>().await;

@@ -1,12 +1,12 @@
-//! Latency budgets: where answers take too long, those who look around are told to come back in a moment, and those
-//! who pay go on (docs/decisions/0047).
+//! Latency budgets: under overload, requests that only browse are shed with a short `Retry-After`, and requests that pay
+//! continue (docs/decisions/0047).
 //!
-//! [`class`] says what people are doing, by route, and how long that may take. [`controller`] sees from the answers
-//! whether a queue stands in front of a class, and which share of it is refused. [`places`] keeps those who look from
-//! taking every connection to the database. [`layer`] lies around the routes and does it.
+//! [`class`] maps routes to classes and their budgets. [`controller`] detects from the latencies whether a queue is standing
+//! in front of a class, and which share of it is shed. [`places`] keeps browsing from taking every connection to the
+//! database. [`layer`] applies them to the routes.
 //!
-//! Not here: the bounds of single things people wait for (sales to commit, passwords to hash, gateways, reports), which
-//! are where those are.
+//! Not here: the limits of single resources (sales to commit, passwords to hash, gateways, reports); each is beside its
+//! resource.
 
 mod class;
 mod controller;

@@ -1,8 +1,8 @@
-//! Places of those who look: they take half of the connections to the database at most, however many they are and
-//! whatever their questions wait for. The other half is there for those who choose and pay, at any time.
+//! Slots for browsing requests: they take half of the connections to the database at most, whatever their number and
+//! whatever their queries wait for. The other half is always free for choosing and paying.
 //!
-//! Refusing those who come would not do it. Whoever hangs in Postgres keeps their connection; so they keep their place
-//! too, until the database has answered, even if they have long pressed reload.
+//! Shedding new requests is not enough. A query that hangs in Postgres keeps its connection; so its request keeps its slot
+//! too, until the database has answered, even if the visitor has long reloaded the page.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests that may wait for a place; those who come then are told at once.
+/// Requests that may wait for a slot; further ones are shed at once.
 const LINE: usize = 1_024;
 
 /// The places, and the line in front of them.
@@ -40,13 +40,13 @@ impl Places {
     }
 }
 
-/// Somebody in the line.
+/// A waiting request.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
     fn join(waiting: &'a AtomicUsize) -> Option<Self> {
         let ahead = waiting.fetch_add(1, Relaxed);
-        // Whoever finds no room leaves the line with it.
+        // A request that finds the queue full leaves it at once.
         let joined = Self(waiting);
         (ahead < LINE).then_some(joined)
     }
@@ -58,7 +58,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Work at a place. When nobody waits for it any more it is brought to its end all the same, and the place is free then.
+/// Work in a slot. If its request is cancelled the work still runs to its end, and frees the slot then.
 pub struct Work<T: Send + 'static>(Option<(BoxFuture<'static, T>, OwnedSemaphorePermit)>);
 
 impl<T: Send + 'static> Work<T> {
@@ -73,7 +73,7 @@ impl<T: Send + 'static> Future for Work<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         // If it panics, it is not here to be gone on with.
-        let (mut work, place) = self.0.take().expect("nobody asks again for what is done");
+        let (mut work, place) = self.0.take().expect("not polled after completion");
         let polled = work.as_mut().poll(cx);
         if polled.is_pending() {
             self.0 = Some((work, place));
@@ -109,17 +109,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_is_free_when_its_work_is_done() {
+    async fn a_slot_is_free_when_its_work_is_done() {
         let places = Places::new(1);
         let (done, work) = work(places.take(PATIENT).await.expect("it is free"));
         assert!(places.take(IMPATIENT).await.is_none(), "there is one place");
-        done.send(7).expect("somebody waits");
+        done.send(7).expect("the work waits");
         assert_eq!(work.await, Some(7));
         assert!(places.take(IMPATIENT).await.is_some());
     }
 
     #[tokio::test]
-    async fn who_leaves_without_an_answer_leaves_no_place_behind_before_the_work_is_done() {
+    async fn a_cancelled_request_keeps_its_slot_until_the_work_is_done() {
         let places = Places::new(1);
         let (done, work) = work(places.take(PATIENT).await.expect("it is free"));
         drop(work);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_panics_leaves_its_place() {
+    async fn work_that_panics_frees_its_slot() {
         let places = Places::new(1);
         let place = places.take(PATIENT).await.expect("it is free");
         let work = Work::<()>::new(Box::pin(async { panic!("a bug") }), place);
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_line_has_an_end_and_who_leaves_it_makes_room() {
+    async fn the_queue_is_bounded_and_a_cancelled_request_leaves_it() {
         let places = Places::new(1);
         let place = places.take(PATIENT).await.expect("it is free");
         let mut line: Vec<_> = (0..LINE).map(|_| Box::pin(places.take(PATIENT))).collect();
         for waiting in &mut line {
             assert!(futures::poll!(waiting).is_pending());
         }
-        assert!(matches!(futures::poll!(Box::pin(places.take(PATIENT))), Poll::Ready(None)), "told at once");
+        assert!(matches!(futures::poll!(Box::pin(places.take(PATIENT))), Poll::Ready(None)), "shed at once");
         drop(line.pop());
         assert!(futures::poll!(Box::pin(places.take(PATIENT))).is_pending());
         drop(place);

@@ -48,7 +48,7 @@ async fn booking(
     if booking.state == BookingState::PaymentPending
         && let Err(cause) = bookings::ask_soon(&state, booking.id).await
     {
-        tracing::debug!(booking = %booking.id, %cause, "the gateway is asked about {} in its turn", booking.id);
+        tracing::debug!(booking = %booking.id, %cause, "ask the gateway about {} failed; the reconciler retries", booking.id);
     }
     let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED));
     Ok(html(Booking { booking, show, is_submitted }, PRIVATE_CACHE))
@@ -59,7 +59,7 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) 
     let address = format!("/bookings/{}", booking.id);
     let tickets = tickets::of_booking(&state.pg, booking.id).await?;
     if booking.state != BookingState::Confirmed || tickets.is_empty() {
-        // The booking's page says why there are none, or waits for them.
+        // The booking's page shows the reason, or waits for them.
         return Ok(Redirect::to(&address).into_response());
     }
     let holder = booking.holder.name;
@@ -93,7 +93,7 @@ pub(super) struct Opened {
     pub tickets: Vec<Ticket>,
 }
 
-/// The ticket of this code, or all tickets of the booking this is the key of, while they stand.
+/// The ticket of this code, or all tickets of the booking of this key, while they are valid.
 pub(super) async fn opened(state: &AppState, code: &str) -> Result<Opened, PageError> {
     let whole = tickets::links::booking_of(code);
     let booking = match whole {
@@ -121,7 +121,7 @@ async fn calendar_with_code(
     Ok(entry(&state, &show, (booking, reference), seats, &format!("/tickets/{code}")))
 }
 
-/// The show as an entry for the calendar of whoever has the ticket.
+/// The show as a calendar entry, for ticket holders.
 async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
     let Path(id) = id?;
     let owner = belongings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
@@ -189,7 +189,7 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
     let labels = tickets.iter().map(|ticket| ticket.label.clone()).collect();
     let label = say!(in reader::language(), "ticket.code_for_all", tickets = tickets.len());
     let qr_svg = qr::svg(&code::group_qr_text(&codes, holder), &label).map_err(|cause| {
-        tracing::error!(%cause, tickets = tickets.len(), "a party's code cannot be drawn");
+        tracing::error!(%cause, tickets = tickets.len(), "draw the QR code of a party failed");
         PageError::Fault
     })?;
     Ok(Some(GroupTicket { labels, qr_svg }))
@@ -199,7 +199,7 @@ pub(super) fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageErro
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
     let qr_svg =
         qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {
-            tracing::error!(%cause, seat = ticket.label, "a ticket cannot be drawn");
+            tracing::error!(%cause, seat = ticket.label, "draw the QR code of a ticket failed");
             PageError::Fault
         })?;
     Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })

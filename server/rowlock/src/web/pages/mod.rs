@@ -122,7 +122,7 @@ pub fn routes() -> Router<AppState> {
         .route("/docs/problems", get(problems))
 }
 
-/// What the `type` of every problem points at.
+/// The page to which the `type` of every problem leads.
 async fn problems() -> Response {
     let entries = Code::ALL.into_iter().map(|code| {
         let (status, name, title) = code.describe();
@@ -136,7 +136,7 @@ pub fn html(page: impl app::Page, cache: &'static str) -> Response {
     ([(header::CACHE_CONTROL, cache)], Html(document(page))).into_response()
 }
 
-/// A page that is the same for everybody who reads its language.
+/// A public page, the same for all readers of its language.
 pub fn for_all(page: impl app::Page, kept: Kept) -> Response {
     (kept, Html(document(page))).into_response()
 }
@@ -152,7 +152,7 @@ pub fn start_in_words(show: &Show) -> String {
     start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(reader::language()))
 }
 
-/// What happened and what to do, in the reader's language.
+/// The problem's message in the reader's language.
 pub fn words(problem: &Problem) -> String {
     language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
 }
@@ -165,13 +165,13 @@ pub fn in_words(show: &Show, at: Timestamp) -> String {
 /// Why a page cannot be shown.
 #[derive(Debug)]
 pub enum PageError {
-    /// The address names nothing, or what belongs to somebody else.
+    /// The address does not exist, or belongs to another visitor.
     NotFound,
-    /// The address asks what cannot be read; the sentence says why.
+    /// The address has an invalid query or path; the text explains it.
     Unreadable(String),
     /// The database is unavailable for a moment.
     Busy,
-    /// A fault of ours, logged already.
+    /// An internal error, logged already.
     Fault,
 }
 
@@ -179,11 +179,11 @@ impl From<sqlx::Error> for PageError {
     fn from(cause: sqlx::Error) -> Self {
         match cause {
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
-                tracing::warn!(%cause, "the database is unavailable");
+                tracing::warn!(%cause, "database unavailable");
                 Self::Busy
             }
             other => {
-                tracing::error!(cause = %other, "a page failed by a fault of ours");
+                tracing::error!(cause = %other, "page failed by an internal error");
                 Self::Fault
             }
         }
@@ -225,10 +225,10 @@ impl IntoResponse for PageError {
     }
 }
 
-/// How long to wait after "not right now", seconds.
+/// `Retry-After` of temporary failures, seconds.
 const RETRY_AFTER_S: u32 = 5;
 
-/// The fallback for addresses nobody answers.
+/// The fallback for unknown addresses.
 pub async fn nothing_here() -> PageError {
     PageError::NotFound
 }

@@ -23,9 +23,9 @@ use http::reader;
 use identity::{Visitor, accounts};
 use platform::clock;
 
-/// A show that is paused is looked at again after so many seconds, by whoever stays: it may go on any moment.
+/// Minimum delay in which the page of a paused show reloads, seconds: sales may resume at any moment.
 const LOOK_AGAIN_S: u64 = 4;
-/// And up to so many later, each visitor at their own time, that they do not all come at once.
+/// And its random addition, so that visitors do not all reload at once.
 const SPREAD_S: u64 = 8;
 
 /// The page.
@@ -82,7 +82,7 @@ async fn show(
     Ok((visitor, again, html(page, PRIVATE_CACHE)).into_response())
 }
 
-/// Sends whoever asks for a show of another region there, in the language they read.
+/// Redirects to the region of the show, in the reader's language.
 async fn sent_to_its_region(state: &AppState, id: Uuid) -> Result<Response, PageError> {
     let address = state.catalogue.elsewhere(id).await?.ok_or(PageError::NotFound)?;
     let here = reader::current().address_in(reader::language());
@@ -96,7 +96,7 @@ fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
     state.waiting_rooms.of(show.id).map(|room| in_words(show, room.setting().opens_at)).unwrap_or_default()
 }
 
-/// Brings somebody's place to the device that opens this link.
+/// Transfers a place in the queue to the device that opens this link.
 async fn bring_ticket(
     State(state): State<AppState>,
     headers: HeaderMap,

@@ -49,7 +49,7 @@ async fn answer(show: &Show, reference: String, holder: String, tickets: Vec<Tic
     let name = format!("attachment; filename=\"rowlock-{reference}.pdf\"");
     let sheet = bookings::ticket_sheet(show, reference, holder, tickets);
     let file = pdf::file(sheet).await.map_err(|cause| {
-        tracing::error!(%cause, "tickets cannot be written as a file");
+        tracing::error!(%cause, "write a ticket PDF failed");
         PageError::Fault
     })?;
     let name = HeaderValue::try_from(name).map_err(|_| PageError::Fault)?;

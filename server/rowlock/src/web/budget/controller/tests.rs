@@ -62,7 +62,7 @@ const QUICK: Duration = Duration::from_millis(20);
 const LATER_MS: u64 = 60_000;
 
 #[test]
-fn a_queue_that_stands_is_met_step_by_step_and_some_are_always_let_in() {
+fn a_standing_queue_raises_the_share_stepwise_and_never_to_all() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     let mut shares = Vec::new();
@@ -76,7 +76,7 @@ fn a_queue_that_stands_is_met_step_by_step_and_some_are_always_let_in() {
 }
 
 #[test]
-fn a_burst_is_served() {
+fn a_burst_is_not_shed() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     // A thousand at once, who are answered one after the other within two seconds.
@@ -92,7 +92,7 @@ fn a_burst_is_served() {
 }
 
 #[test]
-fn one_answer_in_time_says_that_no_queue_stands() {
+fn one_answer_in_time_proves_that_no_queue_is_standing() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     for _ in 0..10 {
@@ -104,7 +104,7 @@ fn one_answer_in_time_says_that_no_queue_stands() {
 }
 
 #[test]
-fn few_requests_are_no_queue_however_slow() {
+fn few_slow_requests_are_no_queue() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     for _ in 0..10 {
@@ -121,7 +121,7 @@ fn few_requests_are_no_queue_however_slow() {
 }
 
 #[test]
-fn who_waits_without_an_answer_counts_once_the_budget_is_over() {
+fn an_unanswered_request_counts_once_it_is_over_budget() {
     let mut play = Play::new();
     play.pass(LATER_MS + 499);
     let came = play.come(Looking, ENOUGH);
@@ -131,7 +131,7 @@ fn who_waits_without_an_answer_counts_once_the_budget_is_over() {
     }
     play.pass(500);
     assert_eq!(play.shares(), [2, 0, 0]);
-    // Half of them are helped: what is left is too few to tell, and changes nothing.
+    // Half of them are answered: the rest is too few to decide, and changes nothing.
     play.answer(Looking, came, ENOUGH / 2);
     play.pass(500);
     assert_eq!(play.shares(), [4, 0, 0], "those were late");
@@ -144,7 +144,7 @@ fn who_waits_without_an_answer_counts_once_the_budget_is_over() {
 }
 
 #[test]
-fn who_gives_up_was_not_served_in_time() {
+fn a_cancelled_request_was_not_answered_in_time() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     for _ in 0..2 {
@@ -156,7 +156,7 @@ fn who_gives_up_was_not_served_in_time() {
 }
 
 #[test]
-fn when_it_is_over_people_are_let_in_again_a_part_with_every_window() {
+fn after_the_queue_the_share_shrinks_with_every_window() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     (0..4).for_each(|_| play.window(Looking, ENOUGH, too_long(Looking)));
@@ -164,7 +164,7 @@ fn when_it_is_over_people_are_let_in_again_a_part_with_every_window() {
     assert_eq!(play.shares(), [6, 0, 0]);
     play.window(Looking, 1_000, QUICK);
     assert_eq!(play.shares(), [5, 0, 0]);
-    // Nobody comes for a while.
+    // No requests for a while.
     play.pass(1_500);
     assert_eq!(play.shares(), [2, 0, 0]);
     play.pass(3_600_000);
@@ -174,11 +174,11 @@ fn when_it_is_over_people_are_let_in_again_a_part_with_every_window() {
 }
 
 #[test]
-fn who_chooses_is_refused_last_and_let_in_first() {
+fn choosing_is_shed_last_and_admitted_first() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     let mut shares = Vec::new();
-    // Nobody looks, and those who choose wait too long.
+    // No browsing, and requests of choosing are late.
     for _ in 0..10 {
         play.window(Choosing, ENOUGH, too_long(Choosing));
         shares.push(play.shares());
@@ -200,7 +200,7 @@ fn who_chooses_is_refused_last_and_let_in_first() {
 
 /// Whatever windows say, in whatever order: 3 verdicts for 3 classes, and every state that can be reached by them.
 #[test]
-fn no_class_is_ever_refused_before_those_in_front_of_it() {
+fn no_class_is_shed_before_the_classes_in_front_of_it() {
     let verdicts = [Verdict::Easy, Verdict::Unclear, Verdict::Over];
     let mut seen = std::collections::BTreeSet::from([[0; Class::COUNT]]);
     let mut open = vec![[0; Class::COUNT]];

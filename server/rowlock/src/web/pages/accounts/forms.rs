@@ -19,7 +19,7 @@ use identity::accounts::{self, Registration, ResetIntent};
 type Asked = Result<Query<Ask>, QueryRejection>;
 type PageResult = Result<Response, PageError>;
 
-/// Where people go who said nothing else.
+/// Default page after signing in.
 const HOME: &str = "/account";
 
 pub(super) async fn login(asked: Asked) -> PageResult {
@@ -81,8 +81,8 @@ pub(super) struct RegisterForm {
     next: String,
 }
 
-/// Registers, then signs in with the same password. Where the address had an account that fails as it would for
-/// anybody, and its owner has a mail.
+/// Registers, then signs in with the same password. If the address has an account already, signing in fails like any other
+/// failure, and its owner gets a mail.
 pub(super) async fn make(
     State(state): State<AppState>,
     visitor: Visitor,

@@ -41,7 +41,7 @@ pub fn routes() -> Router<AppState> {
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-/// What stands behind the question mark of these pages.
+/// The query of these pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Ask {
@@ -65,7 +65,7 @@ impl From<FormRejection> for PageError {
     }
 }
 
-/// Where to go on: a path of ours, whatever an address says. Another site's would make us vouch for it.
+/// The page to go to afterwards: a path of this site only. A redirection to another site would make us vouch for it.
 fn way_on(next: &str) -> Option<&str> {
     let is_ours = next.len() <= MAX_NEXT_BYTES
         && next.starts_with('/')
@@ -88,7 +88,7 @@ fn see_with(path: &str, notice: Notice) -> Response {
     see(&format!("{path}?notice={}", notice.as_str()))
 }
 
-/// The form once more, with what stood in the way; faults of ours have a page of their own.
+/// The form again, with the problem; internal errors have their own page.
 pub(super) fn once_more(problem: Problem, page: impl FnOnce(String) -> Response) -> Response {
     match problem.code() {
         Code::Internal => return PageError::Fault.into_response(),
@@ -106,10 +106,10 @@ pub(super) fn once_more(problem: Problem, page: impl FnOnce(String) -> Response)
     response
 }
 
-/// The key a form came with.
+/// The key of a form.
 ///
 /// # Errors
-/// 400 when it has none: somebody else's form.
+/// 400 without one: it is not our form.
 fn key_of(text: &str) -> Result<IdempotencyKey, Problem> {
     IdempotencyKey::of_form(text)
 }
@@ -119,7 +119,7 @@ fn new_key() -> String {
     ids::new_id().to_string()
 }
 
-/// A page nobody keeps.
+/// A page that is never cached.
 pub(super) fn private(page: impl app::Page) -> Response {
     html(page, PRIVATE_CACHE)
 }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_on_stays_on_our_site() {
+    fn the_next_page_is_always_on_our_site() {
         for ours in ["/", "/account", "/shows/00000000-0000-0000-0000-000000000007", "/confirm-email?token=0a"] {
             assert_eq!(way_on(ours), Some(ours));
         }

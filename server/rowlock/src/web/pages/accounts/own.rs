@@ -19,10 +19,10 @@ use selling::belongings;
 
 type Asked = Result<Query<Ask>, QueryRejection>;
 type PageResult = Result<Response, PageError>;
-/// Whoever is signed in, or why nobody is.
+/// The signed-in account, or the problem.
 type Who = Result<SignedIn, Problem>;
 
-/// The way to sign in and back; trouble of ours has a page of its own.
+/// Redirects to the sign-in page and back; internal errors have their own page.
 fn sign_in_first(problem: Problem, next: &str) -> PageResult {
     match problem.code() {
         Code::NotSignedIn | Code::TokenInvalid => {
@@ -119,7 +119,7 @@ pub(super) async fn confirm(State(state): State<AppState>, who: Who, asked: Aske
     let session = match who {
         Ok(SignedIn(session)) => session,
         Err(problem) => {
-            // What is no token of ours is not carried on.
+            // Only well-formed tokens are passed on.
             let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
             return sign_in_first(problem, &format!("/confirm-email?token={token}"));
         }

@@ -148,7 +148,7 @@ pub(super) fn day_in_words(today: NaiveDate, day: NaiveDate) -> String {
     name + &comma() + &date
 }
 
-/// What stands between two things side by side.
+/// The separator of two adjacent items.
 pub(super) fn comma() -> String {
     say!(in reader::language(), "list.comma")
 }

@@ -1,5 +1,5 @@
-//! Pages of people who work in a theatre, a file a room. Whoever is not signed in is sent to do that first; for
-//! strangers there is nothing here.
+//! Pages of a theatre's staff, a file per section. Callers who are not signed in are redirected to the sign-in page; for
+//! strangers these pages do not exist.
 
 mod box_office;
 mod door;
@@ -47,7 +47,7 @@ pub fn routes() -> Router<AppState> {
         .merge(box_office::routes())
 }
 
-/// What stood in the way, in the reader's language.
+/// The problem in the reader's language.
 fn hindrance(problem: &Problem) -> Hindrance {
     language::speaking(reader::language(), || language::problem_for_staff(&problem.view()))
 }
@@ -55,9 +55,9 @@ fn hindrance(problem: &Problem) -> Hindrance {
 /// Why a page of staff is not shown.
 #[derive(Debug)]
 pub(super) enum Turned {
-    /// Nobody is signed in; the way back.
+    /// Not signed in; the address to return to.
     SignIn(String),
-    /// As for everybody.
+    /// Any other error page.
     Away(PageError),
 }
 
@@ -82,7 +82,7 @@ impl IntoResponse for Turned {
     }
 }
 
-/// Whoever is signed in, or why nobody is.
+/// The signed-in member of staff, or the problem.
 pub(super) type Who = Result<Staff, Problem>;
 
 fn signed_in(who: Who, next: &str) -> Result<Staff, Turned> {
@@ -92,10 +92,10 @@ fn signed_in(who: Who, next: &str) -> Result<Staff, Turned> {
     })
 }
 
-/// The frame of a room for whoever may be in it. Called before anything of the theatre is looked at.
+/// The frame of a section, for its roles. Called before any data of the theatre is read.
 pub(super) async fn desk(state: &AppState, who: Who, theatre: &str, section: Section) -> Result<(Staff, Desk), Turned> {
     let staff = signed_in(who, &section.href(theatre))?;
-    // Another role of the same theatre is sent away like a stranger: the navigation never leads here.
+    // Another role of the same theatre gets 404 like a stranger: the navigation never leads here.
     staff.at(theatre, section.roles()).map_err(|_| PageError::NotFound)?;
     let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
     let desk = Desk { theatre: theatre.to_owned(), name: found.name, roles: staff.roles_at(theatre), section };
@@ -106,12 +106,12 @@ pub(super) async fn desk(state: &AppState, who: Who, theatre: &str, section: Sec
 async fn zone_of(state: &AppState, theatre: &str) -> Result<Tz, PageError> {
     let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
     found.time_zone.parse().map_err(|_| {
-        tracing::error!(theatre, zone = found.time_zone, "a theatre's time zone is none");
+        tracing::error!(theatre, zone = found.time_zone, "read a theatre's time zone failed");
         PageError::Fault
     })
 }
 
-/// An instant as the API tells it, on clocks like these: `2026-11-21T20:15:07`.
+/// An instant of the API in local time: `2026-11-21T20:15:07`.
 fn on_its_clocks(at: &str, zone: Tz) -> String {
     let read = DateTime::parse_from_rfc3339(at).map(|at| at.with_timezone(&Utc));
     read.map_or_else(|_| at.to_owned(), |at| at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string())
@@ -122,14 +122,14 @@ async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, T
     entrance_page(&state, &staff, None).await
 }
 
-/// How much waits for a manager in those of these theatres that they manage.
+/// Number of parked effects per theatre, for the given theatres that the caller manages.
 async fn parked_in(state: &AppState, staff: &Staff, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
     let may_decide = |theatre: &&String| staff.at(theatre, Section::Parked.roles()).is_ok();
     let managed: Vec<String> = theatres.iter().filter(may_decide).cloned().collect();
     if managed.is_empty() { Ok(HashMap::new()) } else { bookings::parked_counts(&state.pg, &managed).await }
 }
 
-/// Where somebody works; with one more theatre as it was typed and refused, and why.
+/// The caller's theatres; with the refused input of a new theatre, and the reason.
 async fn entrance_page(
     state: &AppState,
     staff: &Staff,

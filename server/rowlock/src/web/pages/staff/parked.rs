@@ -49,7 +49,7 @@ async fn look(
     page(&state, who, &theatre, asked.map(|Query(asked)| asked.done), None).await
 }
 
-/// The page as it stands; with what was typed and refused, and why.
+/// The page; with the refused input and the reason, if there is one.
 async fn page(
     state: &AppState,
     who: Who,
@@ -57,7 +57,7 @@ async fn page(
     done: Result<bool, QueryRejection>,
     refused: Option<(ParkedForm, Problem)>,
 ) -> PageResult {
-    // Others are turned away before anything of the theatre, or of what they ask, is looked at.
+    // Permission is checked before any data of the theatre, or the query, is read.
     let (_, desk) = desk(state, who, theatre, Section::Parked).await?;
     let (done, zone) = (done?, zone_of(state, theatre).await?);
     let mut parked = bookings::parked_at(state, theatre).await.map_err(passing_or_fault)?;
@@ -72,7 +72,7 @@ async fn page(
     Ok((status, html(page, PRIVATE_CACHE)).into_response())
 }
 
-/// What is wrong stands beside its field.
+/// The problem is beside its field.
 fn marked() -> Hindrance {
     app::say!(in reader::language(), "field.refused").into()
 }

@@ -1,4 +1,4 @@
-//! The page of reports: all of them for the days that are asked for.
+//! The page with all reports of the chosen days.
 
 use app::language::Hindrance;
 use app::staff::pages::Section;
@@ -40,7 +40,7 @@ pub(super) async fn page(
     }
 }
 
-/// What stood in the way. What the general words say of many visitors is not about reports.
+/// The problem's message. The general message about many visitors does not fit reports.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
         Code::Malformed => app::say!(in reader::language(), "reports.bad_days", days = reports::MAX_DAYS).into(),
@@ -49,8 +49,7 @@ fn in_words(problem: &Problem) -> Hindrance {
     }
 }
 
-/// All of it, of the theatre or of the screen that is asked about. Seats are those of one room: of several screens they
-/// are not told.
+/// The reports of a theatre or of one screen. Seats are reported for one room only, not for several screens.
 async fn figures(
     state: &AppState,
     theatre: &str,

@@ -29,7 +29,7 @@ use platform::ids;
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;
-/// Deliveries shown of an endpoint; the API tells more.
+/// Deliveries shown per endpoint; the API returns more.
 const MAX_SHOWN: usize = 25;
 
 pub(super) fn routes() -> Router<AppState> {
@@ -54,14 +54,14 @@ async fn page(State(state): State<AppState>, who: Who, theatre: Named<String>) -
     shown(&state, who, &theatre, None, Refused::default()).await
 }
 
-/// What was typed, and what stood in the way.
+/// The refused input, and the problem.
 #[derive(Default)]
 struct Refused {
     form: SystemsForm,
     problem: Option<Problem>,
 }
 
-/// The page as it stands, with a secret that was just made, or what stood in the way.
+/// The page, with a secret that was just made, or with the problem.
 async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, refused: Refused) -> PageResult {
     let Refused { form, problem } = refused;
     let (_, desk) = desk(state, who, theatre, Section::Systems).await?;
@@ -82,7 +82,7 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
     Ok((status, html(systems, PRIVATE_CACHE)).into_response())
 }
 
-/// What stood in the way. What the general words say of bookings is not about this page.
+/// The problem's message. The general messages about bookings do not fit this page.
 fn in_words(problem: &Problem) -> Hindrance {
     let said = hindrance(problem);
     match problem.code() {
@@ -92,7 +92,7 @@ fn in_words(problem: &Problem) -> Hindrance {
     }
 }
 
-/// Does what a form asks; then its secret, once; the page again; or what stood in the way.
+/// Executes a form; then shows its secret once, or the page again, or the problem.
 async fn after(
     state: &AppState,
     staff: &Staff,
@@ -126,7 +126,7 @@ fn intent(staff: &Staff, key: &str, path: &str, body: &impl serde::Serialize) ->
     Ok(Intent::new(&staff.session.owner, IdempotencyKey::of_form(key)?, &format!("form {path}"), body))
 }
 
-/// A form of a manager's. All others are turned away before anything of the theatre, or the form, is looked at.
+/// A manager's form. Permission is checked before any data of the theatre, or the form, is read.
 async fn filled<T>(state: &AppState, who: Who, theatre: &str, sent: Sent<T>) -> Result<(Staff, T), Turned> {
     let (staff, _) = desk(state, who, theatre, Section::Systems).await?;
     match sent {
@@ -170,7 +170,7 @@ struct ReasonForm {
     reason: String,
 }
 
-/// What was typed for an act on what is there already.
+/// The input of an act on an existing endpoint.
 fn typed(name: String, reason: &str) -> SystemsForm {
     SystemsForm { act: Some((name, Field::reason(reason))), ..SystemsForm::default() }
 }
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checkboxes_of_one_name_are_all_read_and_what_is_no_event_is_none() {
+    fn repeated_checkboxes_are_all_read_and_an_unknown_event_is_refused() {
         let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let all = WebhookEvent::ALL.map(|event| field("events", event.as_str()));
         let mut fields = vec![field("key", "k"), field("url", "https://a.example"), field("events", "everything")];

@@ -48,7 +48,7 @@ async fn look(
     asked: Result<Query<Ask>, QueryRejection>,
 ) -> PageResult {
     let Path(theatre) = theatre?;
-    // Others are turned away before anything of the theatre is looked at.
+    // Permission is checked before any data of the theatre is read.
     let (_, desk) = desk(&state, who, &theatre, Section::Team).await?;
     let Query(Ask { done }) = asked?;
     let people = accounts::people_at(&state, &theatre).await.map_err(passing_or_fault)?;
@@ -95,7 +95,7 @@ async fn change(
     Ok((status, html(page, PRIVATE_CACHE)).into_response())
 }
 
-/// What was typed, in the form it was typed in.
+/// The input, in its form.
 fn typed(request: GrantRequest) -> TeamForm {
     let GrantRequest { email, role, granted, reason } = request;
     let reason = Field::reason(reason);
@@ -105,7 +105,7 @@ fn typed(request: GrantRequest) -> TeamForm {
     TeamForm { taken: Some((take_form(&email, role), reason)), ..TeamForm::default() }
 }
 
-/// What stood in the way. That nothing is there says too little of an address without an account.
+/// The problem's message. "Not found" does not fit an address without an account.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
         Code::NotFound => app::say!(in reader::language(), "team.no_account").into(),

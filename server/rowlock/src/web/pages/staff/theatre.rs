@@ -1,4 +1,4 @@
-//! What is written about a theatre, for its managers; and one more, for whoever manages all of them.
+//! The page of a theatre's details, for its managers; and of a new theatre, for managers of all theatres.
 
 use app::language::Hindrance;
 use app::staff::pages::{Desk, NewTheatreForm, Section, TheatrePage};
@@ -55,7 +55,7 @@ async fn page(
     let mut reason = String::new();
     if let Some(typed) = typed {
         let TheatreChange { name, address, currency, version, reason: why } = typed;
-        // Nobody overwrites what they have not seen: it stays a change of the version they saw.
+        // A stale form must not overwrite newer details: it keeps its old version.
         theatre = ManagedTheatre { name, address, currency, version, ..theatre };
         reason = why;
     }
@@ -64,7 +64,7 @@ async fn page(
     Ok((status.unwrap_or(StatusCode::OK), page).into_response())
 }
 
-/// What stood in the way, in the reader's language; faults of ours have a page of their own.
+/// The problem in the reader's language; internal errors have their own page.
 fn told(problem: Problem) -> Result<(StatusCode, Hindrance), Turned> {
     match problem.code() {
         Code::Internal | Code::DatabaseUnavailable => Err(passing_or_fault(problem).into()),
@@ -103,7 +103,7 @@ async fn change(
     }
 }
 
-/// What is asked for; of a new city only where none that is there was chosen.
+/// The request of a form; with a new city only if no existing one was chosen.
 fn read(form: NewTheatreForm) -> TheatreRequest {
     let NewTheatreForm { name, address, currency, city, city_name, country, time_zone, reason, .. } = form;
     let city = Some(city).filter(|city| !city.is_empty());

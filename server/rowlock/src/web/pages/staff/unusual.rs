@@ -39,7 +39,7 @@ async fn page(State(state): State<AppState>, who: Who, theatre: Result<Path<Stri
     shown(&state, who, &theatre, None).await
 }
 
-/// The page as it stands, with what stood in the way.
+/// The page, with the problem if there is one.
 async fn shown(state: &AppState, who: Who, theatre: &str, problem: Option<Problem>) -> PageResult {
     let (_, desk) = desk(state, who, theatre, Section::Unusual).await?;
     let flags = fairness::list(state, theatre).await.map_err(passing_or_fault)?;
@@ -49,7 +49,7 @@ async fn shown(state: &AppState, who: Who, theatre: &str, problem: Option<Proble
     Ok((status, html(unusual, PRIVATE_CACHE)).into_response())
 }
 
-/// What stood in the way. What the general words say of bookings is not about this page.
+/// The problem's message. The general messages about bookings do not fit this page.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
         Code::Malformed => app::say!(in reader::language(), "unusual.refused").into(),
@@ -70,7 +70,7 @@ async fn dismiss(
     sent: Result<Form<ReasonForm>, FormRejection>,
 ) -> PageResult {
     let Path((theatre, id)) = named?;
-    // Others are turned away before anything of the theatre, or the form, is looked at.
+    // Permission is checked before any data of the theatre, or the form, is read.
     let (staff, _) = desk(&state, who, &theatre, Section::Unusual).await?;
     let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(describe_rejection(&rejection.body_text())))?;
     let request = ReasonRequest { reason: sent.reason };

@@ -16,13 +16,13 @@ use backoffice::box_office;
 use catalogue::{read_date, today_in};
 use identity::accounts;
 
-/// The booking, if it can be exchanged; else its own page says why not.
+/// The booking, if it can be exchanged; otherwise its own page explains why not.
 async fn sold(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<CounterBooking>, Turned> {
     let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
     Ok((found.state == BookingState::Confirmed).then_some(found))
 }
 
-/// What the counter is told of a booking whose seats are exchanged there; nothing once it was.
+/// The data of a booking whose seats are exchanged at the counter; none after the exchange.
 pub(super) async fn at_counter(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<Exchanging>, Turned> {
     let Some(found) = sold(state, here, booking).await? else { return Ok(None) };
     let managers = accounts::managers_with_pin(state, &here.desk.theatre).await?;

@@ -1,5 +1,4 @@
-//! Forms of bookings at the box office, and of a PIN: each does one act through the service of the API, then shows how
-//! things stand.
+//! Forms of bookings at the box office, and of a PIN: each does one act through the API's service, then shows the new state.
 
 use std::collections::HashMap;
 
@@ -35,13 +34,13 @@ fn password(fields: &Fields, name: &str) -> Password {
     Password::new(field(fields, name).to_owned())
 }
 
-/// The day whose page a form stood on; today's where it does not say, or says none.
+/// The day of the page with the form; today without a valid one.
 pub(super) fn day_of(fields: &Fields) -> DayQuery {
     let date = read_date(fields.get("date").map(String::as_str)).ok().flatten();
     DayQuery { date: date.map(|date| date.to_string()) }
 }
 
-/// The key a form came with, bound to what it says.
+/// The intent of a form: its key, bound to its content.
 pub(super) fn intent(
     here: &Here,
     fields: &Fields,
@@ -52,7 +51,7 @@ pub(super) fn intent(
     Ok(Intent::new(&here.staff.session.owner, key, &format!("form {}/{what}", here.base()), body))
 }
 
-/// The page once more, with what stood in the way and the status of that; passing trouble has a page of its own.
+/// The page again, with the problem and its status; temporary problems have their own page.
 pub(super) fn with_status(problem: Problem, page: Response) -> Response {
     match problem.code() {
         Code::Internal => return PageError::Fault.into_response(),
@@ -96,7 +95,7 @@ pub(super) async fn set_pin(
     }
 }
 
-/// What is wrong with a new PIN, beside its field. The problems' own words are about signing in.
+/// The problem of a new PIN, beside its field. The problems' own messages are about signing in.
 fn refused_pin(problem: &Problem) -> PinForm {
     let language = reader::language();
     let refused = |words| Field::refused("", Refusal::Told(words));
@@ -132,7 +131,7 @@ pub(super) async fn booking(
     }
 }
 
-/// What was typed, to be shown again; but for a PIN.
+/// The input, to be shown again; except for a PIN.
 fn typed(act: String, fields: &Fields) -> TakeBackForm {
     TakeBackForm {
         reason: Field::kept(field(fields, "reason")),
@@ -173,7 +172,7 @@ async fn booking_act(
     }
 }
 
-/// The seats whose boxes are ticked; none of them means all of the booking.
+/// The seats whose boxes are ticked; none ticked means all of the booking.
 fn seats(fields: &Fields) -> Result<Option<Vec<SeatIndex>>, Problem> {
     let unreadable = |_: std::num::ParseIntError| Problem::new(Code::Malformed, "A seat is a number.");
     let ticked = fields
@@ -209,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_leads_back_to_the_day_it_stood_on() {
+    fn a_form_leads_back_to_its_day() {
         let of = |date: &str| day_of(&[("date".to_owned(), date.to_owned())].into()).date;
         assert_eq!(of("2026-11-28").as_deref(), Some("2026-11-28"));
         for none in ["", "tomorrow", "2026-11-28&x=1"] {
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn ticked_seats_are_some_and_none_is_the_whole_booking() {
+    fn no_ticked_seat_means_the_whole_booking() {
         let of = |names: &[&str]| {
             let fields: Fields = names.iter().map(|name| ((*name).to_owned(), "on".to_owned())).collect();
             seats(&fields).map_err(|problem| problem.code())

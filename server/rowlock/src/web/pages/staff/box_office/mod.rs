@@ -55,7 +55,7 @@ pub fn routes() -> Router<AppState> {
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-/// Somebody at the counter, with the frame of their pages.
+/// A member of staff at the counter, with the frame of their pages.
 struct Here {
     staff: Staff,
     desk: Desk,
@@ -79,7 +79,7 @@ impl Here {
         Section::BoxOffice.href(&self.desk.theatre)
     }
 
-    /// The page of the day that was looked at when a form was sent.
+    /// The day of the page from which a form was sent.
     fn day(&self, query: &DayQuery) -> String {
         match &query.date {
             Some(date) => format!("{}?date={date}", self.base()),
@@ -88,7 +88,7 @@ impl Here {
     }
 }
 
-/// What is in the way of a page, where it is nobody's fault.
+/// A temporary problem that prevents a page.
 fn away(problem: Problem) -> Turned {
     Turned::Away(passing_or_fault(problem))
 }
@@ -163,7 +163,7 @@ fn on_the_clock(zone: &str, at: &str) -> String {
     read.and_then(|at| clock_in(zone, at).ok()).unwrap_or_default()
 }
 
-/// What stands behind the question mark of a show at the counter.
+/// The query of a show's page at the counter.
 #[derive(Deserialize)]
 struct ExchangeQuery {
     #[serde(default)]
@@ -185,7 +185,7 @@ async fn sale(
     if let Some(booking) = query.exchange {
         exchange = exchange::at_counter(&state, &here, booking).await?;
         if exchange.is_none() {
-            // Loaded again after it was done, say: nobody is to sell on by mistake.
+            // Reloaded after the exchange, say: it must not start another sale.
             return Ok(see(&format!("{}/bookings/{booking}", here.base())));
         }
     }
@@ -204,7 +204,7 @@ async fn sale(
     Ok(html(page, PRIVATE_CACHE))
 }
 
-/// How a show stands at the counter: whoever comes late is helped until it ends.
+/// The state of a show's sale at the counter: seats are sold until the show ends.
 fn sale_of(show: &Show, now: Timestamp) -> Sale {
     let ends_at = show.starts_at.plus_ms(i64::from(show.running_minutes) * MINUTE_MS);
     match catalogue::sales_open(show, now) {
@@ -214,7 +214,7 @@ fn sale_of(show: &Show, now: Timestamp) -> Sale {
     }
 }
 
-/// What the form that looks for bookings sends.
+/// The search form for bookings.
 #[derive(Deserialize)]
 struct FindQuery {
     /// Of links: nothing else is meant.

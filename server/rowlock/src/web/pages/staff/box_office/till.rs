@@ -18,7 +18,7 @@ use backoffice::box_office;
 use http::idempotency::Answer;
 use http::{Code, Problem, reader};
 
-/// What is asked at that address.
+/// The act of a path.
 fn act_of(path: &str) -> Option<TillAct> {
     match path {
         "open" => Some(TillAct::Open),
@@ -40,7 +40,7 @@ pub(super) async fn till(
     sent(&state, here, act, &fields).await
 }
 
-/// Of a till that is somebody else's.
+/// Counts the till of another seller.
 pub(super) async fn count_for(
     State(state): State<AppState>,
     who: Who,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_stays_and_what_is_wrong_is_said_beside_it() {
+    fn the_input_stays_and_each_problem_is_beside_its_field() {
         let refused = |form: &TillForm| (form.amount.is_refused(), form.reason.is_refused());
         for (amount, is_refused) in [("100", false), ("0", false), ("a lot", true), ("-1", true), ("1000000.01", true)]
         {
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(
             refused(&typed(TillAct::CashUpFor(Uuid::nil()), "99", " ").0),
             (false, true),
-            "somebody else's, and why"
+            "another seller's till, with a reason"
         );
         assert_eq!(refused(&typed(TillAct::CashUp, "99", &"x".repeat(301)).0), (false, true));
     }

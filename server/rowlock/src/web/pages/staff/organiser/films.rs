@@ -46,7 +46,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// The fields as they were, for the page that says what stood in the way.
+    /// The fields as sent, for the page with the problem.
     fn shown(self) -> FilmForm {
         FilmForm {
             title: self.title,

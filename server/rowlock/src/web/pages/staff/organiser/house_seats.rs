@@ -54,7 +54,7 @@ async fn page(
     Ok(private(HouseSeatsPage { desk, standing, rows, choice, key: new_key(), done, trouble }))
 }
 
-/// Where there are no boxes, what was ticked is written down: the screen has a room by now that is too large for them.
+/// For a room that is too large for boxes: the ticked seats as text. The screen has got such a room meanwhile.
 fn written_down(mut choice: HouseChoice) -> HouseChoice {
     let names = std::iter::once(choice.names).filter(|names| !names.trim().is_empty());
     choice.names = names.chain(std::mem::take(&mut choice.ticked)).collect::<Vec<_>>().join(", ");
@@ -65,7 +65,7 @@ fn labels(room: &Layout, first: SeatIndex, count: usize) -> Vec<String> {
     (first..).take(count).map(|seat| room.label(seat).unwrap_or_default()).collect()
 }
 
-/// What was sent: a box of each seat that was ticked, and the rest.
+/// The form: a box for each ticked seat, and the other fields.
 struct Sent {
     key: String,
     layout: Uuid,
@@ -94,7 +94,7 @@ impl Sent {
         }
     }
 
-    /// Everything that was chosen, each once: whoever ticks a seat may write its name down as well.
+    /// All chosen seats, each once: a seat may be both ticked and written.
     fn request(&self) -> StandingRequest {
         let written = self.choice.names.split(['\n', ',', ';']).map(str::trim).filter(|name| !name.is_empty());
         let seats: BTreeSet<&str> = self.choice.ticked.iter().map(String::as_str).chain(written).collect();
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_ticked_and_what_was_written_down_is_chosen_once() {
+    fn a_seat_both_ticked_and_written_is_chosen_once() {
         let fields = [
             ("key", "k"),
             ("layout", "00000000-0000-0000-0000-000000000007"),

@@ -73,7 +73,7 @@ type Asked = Result<Query<Ask>, QueryRejection>;
 /// A theatre and one of its shows or rooms.
 type Thing = Result<Path<(String, Uuid)>, PathRejection>;
 
-/// What stands behind the question mark of these pages.
+/// The query of these pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Ask {
@@ -82,7 +82,7 @@ struct Ask {
     still: bool,
 }
 
-/// A page nobody keeps.
+/// A page that is never cached.
 fn private(page: impl app::Page) -> Response {
     html(page, PRIVATE_CACHE)
 }
@@ -94,13 +94,13 @@ fn see(path: &str) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-/// The page once more, with what stood in the way; faults of ours have a page of their own.
+/// The page again, with the problem and its status; internal errors have their own page.
 fn with_status(status: StatusCode, mut page: Response) -> Response {
     *page.status_mut() = status;
     page
 }
 
-/// What happened and what to do, in the reader's language. Else it is no trouble of whoever asks.
+/// The problem's message in the reader's language, if the caller can solve it.
 fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), Turned> {
     match problem.code() {
         Code::Internal | Code::DatabaseUnavailable | Code::NotFound => Err(Turned::Away(passing_or_fault(problem))),
@@ -111,17 +111,17 @@ fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), Turned> {
     }
 }
 
-/// What stood in the way, in words of the page's own.
+/// A problem with the page's own message.
 fn told(status: StatusCode, words: String) -> (StatusCode, Trouble) {
     (status, Trouble { words: words.into(), findings: Vec::new() })
 }
 
-/// Some fields were refused; what is wrong stands beside each.
+/// Some fields were refused; each has its message beside it.
 fn marked() -> (StatusCode, Trouble) {
     told(StatusCode::BAD_REQUEST, app::say!(in reader::language(), "field.refused"))
 }
 
-/// The key of a form, bound to what it asks for.
+/// The intent of a form: its key, bound to its content.
 fn intent(staff: &Staff, key: &str, form: &str, request: &impl Serialize) -> Result<Intent, Problem> {
     Ok(Intent::new(&staff.session.owner, IdempotencyKey::of_form(key)?, form, request))
 }
@@ -136,7 +136,7 @@ fn whole(text: &str, what: &str) -> Result<u32, Problem> {
     text.trim().parse().map_err(|_| Problem::new(Code::Malformed, format!("{what}: {text:?} is no whole number.")))
 }
 
-/// A field of a form whose fields are not known beforehand; empty where it is not there.
+/// A field of a form with dynamic names; empty if it is missing.
 fn field<'a>(fields: &'a [(String, String)], name: &str) -> &'a str {
     fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
 }

@@ -27,7 +27,7 @@ pub(super) async fn look(
     page(&state, desk, show, &screen, Field::default(), None).await
 }
 
-/// What it would mean; or why it cannot be, when nothing stood in the way before.
+/// The plan of the move; or the reason why it is impossible, if no other problem is given.
 async fn page(
     state: &AppState,
     desk: Desk,

@@ -1,5 +1,5 @@
-//! What a theatre asks for its seats: the form, read field by field. What is wrong is said beside its field, and in the
-//! currency it was typed in; programs are told by the service, in minor units.
+//! The price form of a theatre, read field by field. Each error is shown beside its field, in the currency of the input; API
+//! clients get the service's errors, in minor units.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ pub(super) async fn set(
         };
         match done.await {
             Ok(_) => return Ok(see(&format!("/staff/{theatre}/prices?done=true"))),
-            // Nobody overwrites what they have not seen: the form stays one of the version before.
+            // A stale form must not overwrite newer prices: it keeps its old version.
             Err(problem) if problem.code() == Code::WrongState => {
                 told(problem.code().describe().0, app::say!(in reader::language(), "organiser.prices_changed"))
             }
@@ -95,8 +95,8 @@ fn as_kept(tariff: &TariffView, ground: &PriceGround, currency: Currency) -> Pri
     }
 }
 
-/// The form as it was sent, with what is wrong beside each field; and the tariff it asks for, of no version yet, which is
-/// worth something only where nothing is wrong. A category whose field is empty has no price.
+/// The form as sent, with the error of each field; and its tariff, without a version, which is valid only if no field has an
+/// error. A category with an empty field has no price.
 fn as_sent(sent: &[(String, String)], ground: &PriceGround, currency: Currency) -> (PriceForm, TariffView) {
     let names = sent.iter().filter_map(|(name, _)| name.strip_prefix("price:"));
     let names: BTreeSet<&str> = names.chain(ground.categories.keys().map(String::as_str)).collect();
@@ -126,7 +126,7 @@ fn as_sent(sent: &[(String, String)], ground: &PriceGround, currency: Currency) 
     (PriceForm { version, lines, weekend, matinee, prime, surcharges, reason }, tariff)
 }
 
-/// A percentage as it stands in its field; 0 where it is none.
+/// A percentage in its field; 0 if it is invalid.
 fn percent_in(text: &str) -> (Field, i64) {
     let percent = text.trim().parse::<i64>().ok().filter(|percent| (0..=i64::from(MAX_PERCENT)).contains(percent));
     match percent {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_at_its_field_and_everything_typed_stays() {
+    fn each_error_is_beside_its_field_and_the_input_stays() {
         let (form, _) = sent(&[
             ("price:gold", "350.00"),
             ("price:cat-2", "3,5,0"),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_with_nothing_wrong_is_a_tariff_in_minor_units() {
+    fn a_form_without_errors_is_a_tariff_in_minor_units() {
         let (form, tariff) = sent(&[("price:gold", "350.00"), ("price:vip", " "), ("surcharge:LIVE", "50")]);
         assert!(!form.is_refused(), "{form:?}");
         assert_eq!(tariff.base, BTreeMap::from([("gold".to_owned(), 35_000)]));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_have_the_names_customers_see_and_two_of_one_name_are_told_apart() {
+    fn categories_have_their_public_names_and_equal_names_are_distinguished() {
         let labels: Vec<String> = sent(&[("price:loge", "1")]).0.lines.into_iter().map(|line| line.label).collect();
         assert_eq!(labels, ["Premium (cat-2)", "Gold", "loge", "Premium (vip)"]);
     }

@@ -84,7 +84,7 @@ pub(super) struct PlanForm {
     reason: String,
 }
 
-/// How a show is sold, as forms say it.
+/// The sales settings of a show, as form fields.
 #[derive(Clone, Deserialize)]
 pub(super) struct TermsForm {
     pub(super) sales: String,
@@ -117,7 +117,7 @@ impl TermsForm {
 }
 
 impl PlanForm {
-    /// The fields as they were, for the page that says what stood in the way.
+    /// The fields as sent, for the page with the problem.
     fn shown(self) -> PlanningForm {
         PlanningForm {
             screen: self.screen,

@@ -19,10 +19,10 @@ use crate::AppState;
 use backoffice::organiser::{self, Act, PriceGround};
 use http::Problem;
 
-/// How often the page of a show that is being undone or moved asks again, seconds.
+/// Reload interval of a show that is being cancelled or moved, seconds.
 const LOOK_AGAIN_S: &str = "2";
 
-/// A show with what its page says of it.
+/// A show with the data of its page.
 struct Seen {
     show: OrganisedShow,
     ground: PriceGround,

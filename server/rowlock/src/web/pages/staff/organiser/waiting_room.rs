@@ -1,4 +1,4 @@
-//! The waiting room of a show: how it stands, and what its organiser decides about it.
+//! The organiser's page of a waiting room: its state and settings.
 
 use app::staff::pages::organiser::{RoomForm, RoomPart, RoomStands, Trouble, WaitingRoomPage};
 use app::staff::pages::{Desk, Field, Refusal, Section};
@@ -22,7 +22,7 @@ use http::{Code, reader};
 use platform::clock::rfc3339;
 use waiting_room::{Overview, Refused};
 
-/// How often the figures of a room are looked at again, seconds.
+/// Reload interval of the figures, seconds.
 const LOOK_AGAIN_S: u32 = 5;
 /// An instant on the clocks of a theatre to the minute, as fields have it, is so much of one to the second.
 const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
@@ -72,7 +72,7 @@ impl TermsForm {
         })
     }
 
-    /// The fields as they were, for the page that says what stood in the way.
+    /// The fields as sent, for the page with the problem.
     fn shown(self) -> RoomForm {
         RoomForm {
             opens: Field::kept(self.opens),
@@ -82,7 +82,7 @@ impl TermsForm {
     }
 }
 
-/// When it is to open. A field that was not there, or says to the minute what is so already, leaves it as it is.
+/// The new opening time. A missing field, or one that equals the current time to the minute, changes nothing.
 fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Option<Timestamp>, Refused> {
     let written = written.trim();
     let is_as_before = before.is_some_and(|at| written.is_empty() || to_the_minute(show, at) == written);
@@ -199,7 +199,7 @@ fn told(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), 
     Ok((status, above.map_or(told, |words| Trouble { words: words.into(), findings: Vec::new() })))
 }
 
-/// Somebody who may, asking for the room of a show.
+/// A permitted caller who asks for the waiting room of a show.
 struct Asking<'a> {
     state: &'a AppState,
     desk: Desk,
@@ -211,7 +211,7 @@ impl Asking<'_> {
         let Self { state, desk, show } = self;
         let room = waiting_room::overview(state, show.id).await.map_err(passing_or_fault)?;
         let now = state.clock.now();
-        // Nobody is let in any more. Who asked for a change as booking closed still sees what they typed.
+        // No more admissions. A caller whose change came as booking closed still sees the input.
         let is_closed = catalogue::sales_open(show, now).is_err();
         let part = if is_closed && before.is_none() { RoomPart::Figures { is_still: true } } else { part };
         let again = room.is_some() && matches!(part, RoomPart::Figures { is_still: false });
@@ -242,7 +242,7 @@ impl Asking<'_> {
             trouble,
         };
         let mut page = private(page);
-        // To the figures alone: what was just done is said once.
+        // The reload shows the figures alone: a confirmation is shown once.
         if again && let Ok(after) = HeaderValue::try_from(format!("{LOOK_AGAIN_S}; url={here}")) {
             page.headers_mut().insert(header::REFRESH, after);
         }
