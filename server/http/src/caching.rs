@@ -211,7 +211,7 @@ mod tests {
             ("slow", settled(answer(kept()), &Method::GET, "/", old)),
             ("made of what was slow", settled(answer(kept().asked(now).asked(old)), &Method::GET, "/", now)),
             ("a cookie", settled(with_cookie, &Method::GET, "/", now)),
-            ("somebody's own", settled(answer(kept()), &Method::GET, "/bookings/{id}", now)),
+            ("a personal page", settled(answer(kept()), &Method::GET, "/bookings/{id}", now)),
             ("without a class", settled(answer(kept()), &Method::GET, "/new", now)),
             ("a change", settled(answer(kept()), &Method::POST, "/", now)),
             ("nothing said", settled("alive".into_response(), &Method::GET, "/", now)),

@@ -39,13 +39,13 @@ where
 impl ClientAddress {
     /// `hops` trusted proxies are in front; each appends the address of its client to the header.
     fn of(peer: Option<IpAddr>, headers: &HeaderMap, hops: usize) -> Self {
-        let told = || {
+        let forwarded = || {
             let values = headers.get_all(FORWARDED).into_iter().filter_map(|value| value.to_str().ok());
             let list: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
             // With one proxy the last entry is its client's address; earlier entries may be forged.
             list.len().checked_sub(hops).and_then(|place| list[place].parse::<IpAddr>().ok())
         };
-        let address = if hops == 0 { peer } else { told().or(peer) };
+        let address = if hops == 0 { peer } else { forwarded().or(peer) };
         // Without a peer all share one limit: only tests call without a connection.
         address.map_or_else(|| Self("nowhere".to_owned()), Self::counted)
     }
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(of("10.0.0.1", &["6.6.6.6, 198.51.100.1"], 1), "198.51.100.1");
         assert_eq!(of("10.0.0.1", &["6.6.6.6", "198.51.100.1, 10.0.0.2"], 2), "198.51.100.1");
         assert_eq!(of("10.0.0.1", &["198.51.100.1"], 2), "10.0.0.1", "fewer hops than there should be");
-        assert_eq!(of("10.0.0.1", &["nobody"], 1), "10.0.0.1");
+        assert_eq!(of("10.0.0.1", &["unknown"], 1), "10.0.0.1");
     }
 
     #[test]

@@ -289,7 +289,7 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (code, retry_after_s, told) = (self.code, self.retry_after_s, self.headers.clone());
+        let (code, retry_after_s, extra) = (self.code, self.retry_after_s, self.headers.clone());
         let status = code.describe().0;
         let mut json = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
@@ -300,7 +300,7 @@ impl IntoResponse for Problem {
         if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
-        let lines = match told.as_deref() {
+        let lines = match extra.as_deref() {
             None => Vec::new(),
             Some(InHeaders::Elsewhere(address)) => vec![("location", address.clone())],
             Some(InHeaders::Limit(Limit { name, burst, window_s })) => vec![

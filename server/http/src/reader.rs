@@ -15,7 +15,7 @@ use super::caching::nobody_keeps;
 
 /// The parameter of an address, and the name of the cookie that remembers it.
 pub const LANG: &str = "lang";
-/// How long a browser remembers the language, seconds: a year.
+/// Lifetime of the language cookie, seconds: a year.
 const COOKIE_LIFE_S: u32 = 365 * 24 * 3600;
 /// Entries of `Accept-Language` that are read; browsers send a handful.
 const MAX_PREFERENCES: usize = 16;

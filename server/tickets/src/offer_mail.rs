@@ -110,7 +110,7 @@ mod tests {
         let hostile = OfferMail { film: "A\r\nBcc: all@example.org".to_owned(), ..mail() };
         let message = String::from_utf8(write(&from, &hostile).expect("writable").formatted()).expect("ASCII");
         assert!(!message.contains("\nBcc"), "{message}");
-        let nobody = OfferMail { to_email: "nobody".to_owned(), ..mail() };
-        assert!(matches!(write(&from, &nobody), Err(MailError::Unsendable(_))));
+        let invalid = OfferMail { to_email: "no-address".to_owned(), ..mail() };
+        assert!(matches!(write(&from, &invalid), Err(MailError::Unsendable(_))));
     }
 }

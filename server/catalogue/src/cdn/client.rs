@@ -127,7 +127,7 @@ pub fn wrong_settings(settings: &CatalogueSettings) -> Vec<(&'static str, String
         if !is_visible {
             wrong.push(("CDN_PURGE_TOKEN", "is empty, or has in it what no header may have".to_owned()));
         } else if settings.cdn_purge_url.is_none() {
-            wrong.push(("CDN_PURGE_TOKEN", "is set, and CDN_PURGE_URL is not: nobody is told anything".to_owned()));
+            wrong.push(("CDN_PURGE_TOKEN", "is set, and CDN_PURGE_URL is not: nothing is purged".to_owned()));
         }
     }
     wrong

@@ -40,7 +40,7 @@ pub async fn relay_forever(state: CatalogueState) {
         while !state.stop.is_cancelled() {
             match sql::take(&state.pg, MAX_TAGS, LEASE).await {
                 Ok(wishes) if wishes.is_empty() => break,
-                Ok(wishes) => tell(&state, &wishes).await,
+                Ok(wishes) => send_purges(&state, &wishes).await,
                 Err(cause) => {
                     tracing::warn!(%cause, "read due CDN purges failed");
                     break;
@@ -51,7 +51,7 @@ pub async fn relay_forever(state: CatalogueState) {
 }
 
 /// One call for all of them, each tag once in it, and what it came to.
-async fn tell(state: &CatalogueState, wishes: &[Wish]) {
+async fn send_purges(state: &CatalogueState, wishes: &[Wish]) {
     let tags: BTreeSet<&str> = wishes.iter().map(|wish| wish.tag.as_str()).collect();
     let tags: Vec<&str> = tags.into_iter().collect();
     let noted = match state.cdn.purge(&tags).await {

@@ -1,7 +1,7 @@
 //! Replication positions: of the primary's log, and of a standby's replay.
 //!
 //! Positions in the write-ahead log are compared, not clocks: a standby of an idle primary has no lag, and a standby that lost
-//! its primary cannot tell its own lag.
+//! its primary does not know its own lag.
 
 use sqlx::{FromRow, PgPool};
 

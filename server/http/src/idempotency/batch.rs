@@ -44,8 +44,8 @@ pub fn add_question(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> 
 ///
 /// # Errors
 /// When the answer cannot be decoded.
-pub fn none_known(told: &StatementResults) -> Result<bool, sqlx::Error> {
-    Ok(told.column::<String>("known_keys", "key")?.is_empty())
+pub fn none_known(results: &StatementResults) -> Result<bool, sqlx::Error> {
+    Ok(results.column::<String>("known_keys", "key")?.is_empty())
 }
 
 /// Adds the claims of keys that were free when looked up; keys with an answer are completed at once. Waits for concurrent
@@ -79,12 +79,15 @@ pub fn add_claims(
 ///
 /// # Errors
 /// When the answer cannot be decoded.
-pub fn lost_claims(told: &StatementResults, claims: &[(&Intent, Option<&Answer>)]) -> Result<Vec<usize>, sqlx::Error> {
-    let owners: Vec<String> = told.column("claimed_keys", "owner")?;
+pub fn lost_claims(
+    results: &StatementResults,
+    claims: &[(&Intent, Option<&Answer>)],
+) -> Result<Vec<usize>, sqlx::Error> {
+    let owners: Vec<String> = results.column("claimed_keys", "owner")?;
     if owners.len() == claims.len() {
         return Ok(Vec::new());
     }
-    let claimed: HashSet<(String, String)> = owners.into_iter().zip(told.column("claimed_keys", "key")?).collect();
+    let claimed: HashSet<(String, String)> = owners.into_iter().zip(results.column("claimed_keys", "key")?).collect();
     Ok((0..claims.len()).filter(|place| !claimed.contains(&claims[*place].0.name())).collect())
 }
 
@@ -107,7 +110,7 @@ pub fn add_answers(cte: &mut CteBatch, answers: &[(&Intent, &Answer)], now: Time
 ///
 /// # Errors
 /// `RowNotFound` when a claim is no longer ours, as [`Intent::complete`] says.
-pub fn all_answered(told: &StatementResults, answers: &[(&Intent, &Answer)]) -> Result<(), sqlx::Error> {
-    let stored: Vec<String> = told.column("answered_keys", "key")?;
+pub fn all_answered(results: &StatementResults, answers: &[(&Intent, &Answer)]) -> Result<(), sqlx::Error> {
+    let stored: Vec<String> = results.column("answered_keys", "key")?;
     if stored.len() == answers.len() { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }

@@ -59,9 +59,9 @@ impl Flights {
             Entry::Occupied(_) => Joined::Other,
             Entry::Vacant(_) if is_full => Joined::Full,
             Entry::Vacant(place) => {
-                let (told, progress) = watch::channel(Progress::Looking);
+                let (sender, progress) = watch::channel(Progress::Looking);
                 place.insert(Flight { request_hash, progress: progress.clone() });
-                Joined::First(Lead { flights: self.clone(), id, told }, progress)
+                Joined::First(Lead { flights: self.clone(), id, sender }, progress)
             }
         }
     }
@@ -82,18 +82,18 @@ impl Flights {
 pub(super) struct Lead {
     flights: Flights,
     id: IntentId,
-    told: watch::Sender<Progress>,
+    sender: watch::Sender<Progress>,
 }
 
 impl Lead {
     /// The work begins.
     pub(super) fn working(&self) {
-        self.told.send_replace(Progress::Working);
+        self.sender.send_replace(Progress::Working);
     }
 
     /// It is over: everyone gets this.
     pub(super) fn done(self, result: Result<Answer, Problem>) {
-        self.told.send_replace(Progress::Done(result));
+        self.sender.send_replace(Progress::Done(result));
     }
 }
 
@@ -112,13 +112,13 @@ mod tests {
     #[tokio::test]
     async fn a_second_request_shares_the_result_of_the_first() {
         let flights = Flights::default();
-        let Joined::First(lead, _) = flights.join(ID, [7; 32]) else { panic!("nobody was there") };
+        let Joined::First(lead, _) = flights.join(ID, [7; 32]) else { panic!("it is the first") };
         let Joined::Same(mut progress) = flights.join(ID, [7; 32]) else { panic!("it is running") };
         assert!(matches!(flights.join(ID, [8; 32]), Joined::Other));
         assert!(flights.contains(&ID));
         lead.working();
         lead.done(Ok(Answer::no_content()));
-        let seen = progress.wait_for(|progress| matches!(progress, Progress::Done(_))).await.expect("it was told");
+        let seen = progress.wait_for(|progress| matches!(progress, Progress::Done(_))).await.expect("it has ended");
         assert!(matches!(&*seen, Progress::Done(Ok(answer)) if *answer == Answer::no_content()));
         assert!(!flights.contains(&ID));
         assert!(matches!(flights.join(ID, [8; 32]), Joined::First(..)), "the key is free");
@@ -127,7 +127,7 @@ mod tests {
     #[tokio::test]
     async fn a_dropped_leader_frees_the_key_and_wakes_the_followers() {
         let flights = Flights::default();
-        let Joined::First(lead, mut progress) = flights.join(ID, [7; 32]) else { panic!("nobody was there") };
+        let Joined::First(lead, mut progress) = flights.join(ID, [7; 32]) else { panic!("it is the first") };
         drop(lead);
         assert!(progress.wait_for(|progress| matches!(progress, Progress::Done(_))).await.is_err());
         assert!(!flights.contains(&ID));

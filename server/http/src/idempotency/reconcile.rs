@@ -28,7 +28,7 @@ const PENDING_FOR_MS: i64 = 10 * SECOND_MS;
 /// Pending keys of a bucket checked in one round.
 const MAX_PENDING: usize = 50;
 /// Keys whose difference is logged; more are only counted.
-const MAX_TOLD: usize = 1_000;
+const MAX_LOGGED: usize = 1_000;
 
 /// Progress of a replica's comparison.
 struct Walk {
@@ -37,14 +37,14 @@ struct Walk {
     /// Keys that had no answer yet when they were compared.
     unanswered: Vec<(String, String)>,
     /// Differences already logged.
-    told: HashSet<IntentId>,
+    logged: HashSet<IntentId>,
 }
 
 /// Runs until the server stops.
 pub async fn reconcile_forever(state: HttpState) {
     let mut rounds = Rounds::every(&state.stop, COMPARE_EVERY);
     let after = (oldest(&state), String::new(), String::new());
-    let mut walk = Walk { after, unanswered: Vec::new(), told: HashSet::new() };
+    let mut walk = Walk { after, unanswered: Vec::new(), logged: HashSet::new() };
     while rounds.go_on().await {
         for compared in [walk.late_answers(&state).await, walk.answers(&state).await, walk.pending(&state).await] {
             if let Err(problem) = compared {
@@ -190,7 +190,7 @@ impl Walk {
     fn report(&mut self, state: &HttpState, (owner, key): (&str, &str)) {
         state.idempotency.tally.add(Count::Diverged);
         let id = id_of(None, owner, key);
-        if self.told.len() < MAX_TOLD && self.told.insert(id) {
+        if self.logged.len() < MAX_LOGGED && self.logged.insert(id) {
             tracing::error!(owner, "Redis and Postgres differ on an idempotency key of {owner}");
         }
     }

@@ -224,9 +224,10 @@ pub(super) fn add_claims(
           WHERE idempotency_keys.expires_at <= $9
           RETURNING owner, key"
     );
-    let (statement, told): (_, &[_]) = if surely_free { (insert_keys!(), &[]) } else { (TAKE_FREE, &["owner", "key"]) };
+    let (statement, columns): (_, &[_]) =
+        if surely_free { (insert_keys!(), &[]) } else { (TAKE_FREE, &["owner", "key"]) };
     let values = cte
-        .add("claimed_keys", statement, told)
+        .add("claimed_keys", statement, columns)
         .each(rows.iter().map(|row| row.owner))
         .each(rows.iter().map(|row| row.key))
         .each(rows.iter().map(|row| row.request_hash))

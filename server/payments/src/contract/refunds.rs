@@ -103,6 +103,6 @@ pub(super) async fn a_refund_on_its_way_is_no_refund_yet(house: House) {
     house.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("it is there");
     assert_eq!(ask().await, RefundAnswer::Settled);
     assert_eq!(known(&house, &paid), [RefundStatus::Succeeded]);
-    let told = NewsKind::RefundSettled { number: Some(0) };
-    assert!(house.news(3).await.iter().any(|news| news.booking == paid.booking && news.kind == told));
+    let settled = NewsKind::RefundSettled { number: Some(0) };
+    assert!(house.news(3).await.iter().any(|news| news.booking == paid.booking && news.kind == settled));
 }

@@ -21,10 +21,10 @@ pub(super) async fn the_end_of_a_payment_is_told_and_believed(house: House) {
     let open = house.charged(None).await;
     let PaymentStatus::Pending { pay_url: Some(page) } = house.status(&open).await else { panic!("no page") };
     house.press(&page, "card=another_amount&action=pay").await;
-    let told = house.news(3).await.remove(2);
-    assert_eq!((told.booking, told.kind), (open.booking, NewsKind::Succeeded { amount: money(2_499) }));
+    let news = house.news(3).await.remove(2);
+    assert_eq!((news.booking, news.kind), (open.booking, NewsKind::Succeeded { amount: money(2_499) }));
     // The id in the event can be used for status calls as well.
-    let known = crate::Known { booking: open.booking, gateway_ref: told.gateway_ref };
+    let known = crate::Known { booking: open.booking, gateway_ref: news.gateway_ref };
     assert_eq!(house.status(&known).await, PaymentStatus::Succeeded { amount: money(2_499) });
 }
 

@@ -216,11 +216,11 @@ fn a_booking_moves_to_an_open_gateway_it_has_not_left() {
 #[test]
 fn a_token_goes_only_to_its_gateway() {
     let (_, _, gateways) = both();
-    let told = |gateway, token: &str| gateways.token_for(gateway, Some(token.to_owned()));
-    assert_eq!(told("first", "tok_paid").as_deref(), Some("tok_paid"));
-    assert_eq!(told("second", "tok_paid"), None);
-    assert_eq!(told("second", "pm_paid").as_deref(), Some("pm_paid"));
+    let token_for = |gateway, token: &str| gateways.token_for(gateway, Some(token.to_owned()));
+    assert_eq!(token_for("first", "tok_paid").as_deref(), Some("tok_paid"));
+    assert_eq!(token_for("second", "tok_paid"), None);
+    assert_eq!(token_for("second", "pm_paid").as_deref(), Some("pm_paid"));
     // Unknown tokens: the called gateway refuses them itself.
-    assert_eq!(told("second", "nonsense").as_deref(), Some("nonsense"));
+    assert_eq!(token_for("second", "nonsense").as_deref(), Some("nonsense"));
     assert_eq!(gateways.token_for("first", None), None);
 }

@@ -279,12 +279,12 @@ fn reading<T: DeserializeOwned>(status: StatusCode, headers: &HeaderMap, body: &
             Err(cause) => Reading::Again(format!("{status} with an unreadable body: {cause}")),
         };
     }
-    let told = headers.get("stripe-should-retry").and_then(|value| value.to_str().ok());
+    let should_retry = headers.get("stripe-should-retry").and_then(|value| value.to_str().ok());
     let passing = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS);
     let words = format!("Stripe answered {status}");
     match serde_json::from_slice::<ErrorBody>(body) {
-        _ if told == Some("true") => Reading::Again(words),
-        _ if !status.is_client_error() && told == Some("false") => Reading::Unclear(words),
+        _ if should_retry == Some("true") => Reading::Again(words),
+        _ if !status.is_client_error() && should_retry == Some("false") => Reading::Unclear(words),
         _ if !status.is_client_error() || passing => Reading::Again(words),
         Ok(ErrorBody { error }) => {
             let code = error.code.filter(|_| error.kind != KEY_REUSED).unwrap_or(error.kind);

@@ -159,8 +159,8 @@ mod tests {
         let named = json!({ "booking": other, "refund": format!("refund:{BOOKING_ID}:3") });
         let mut lost = of("canceled", named.clone());
         lost["failure_reason"] = json!("lost_or_stolen_card");
-        let (booking, _, told) = said("refund.updated", lost).expect("readable").expect("of interest");
-        assert_eq!((booking.as_str(), Some(told)), (BOOKING_ID, failed(Some(3), "lost_or_stolen_card")));
+        let (booking, _, news) = said("refund.updated", lost).expect("readable").expect("of interest");
+        assert_eq!((booking.as_str(), Some(news)), (BOOKING_ID, failed(Some(3), "lost_or_stolen_card")));
         let settled = kind("refund.updated", of("succeeded", named));
         assert_eq!(settled, Some(NewsKind::RefundSettled { number: Some(3) }));
     }

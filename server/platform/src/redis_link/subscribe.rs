@@ -55,7 +55,7 @@ pub struct Subscriber {
 #[derive(Debug)]
 struct Lines {
     link: Link,
-    tell: mpsc::Sender<Heard>,
+    events: mpsc::Sender<Heard>,
     /// By the process' name; a place is locked while its connection is made.
     open: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Line>>>>>,
     /// Wakes the task of a channel that Redis stopped announcing: its slot moved.
@@ -74,9 +74,9 @@ struct Line {
 
 impl Subscriber {
     pub(super) fn new(link: Link) -> Self {
-        let (tell, heard) = mpsc::channel(WAITING_ANNOUNCEMENTS);
+        let (events, heard) = mpsc::channel(WAITING_ANNOUNCEMENTS);
         let end = CancellationToken::new();
-        let lines = Lines { link, tell, open: Mutex::default(), moved: Arc::default(), end };
+        let lines = Lines { link, events, open: Mutex::default(), moved: Arc::default(), end };
         Self { lines: Arc::new(lines), heard, followed: HashMap::new() }
     }
 
@@ -130,7 +130,7 @@ async fn keep(lines: Arc<Lines>, channel: String, done: oneshot::Sender<()>, sto
                 match waiting {
                     // A caller that stopped waiting is fine: the next reader subscribes again.
                     Some(done) => _ = done.send(()),
-                    None => _ = lines.tell.send(Heard::Missed { channel: channel.clone() }).await,
+                    None => _ = lines.events.send(Heard::Missed { channel: channel.clone() }).await,
                 }
                 tokio::select! {
                     () = stop.cancelled() => {
@@ -206,7 +206,7 @@ impl Lines {
 
     /// The handler of pushes on a connection.
     fn listener(&self, gone: CancellationToken) -> impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static {
-        let (tell, moved) = (self.tell.clone(), Arc::clone(&self.moved));
+        let (events, moved) = (self.events.clone(), Arc::clone(&self.moved));
         move |push| {
             match push.kind {
                 PushKind::Message | PushKind::SMessage => {
@@ -215,7 +215,7 @@ impl Lines {
                         payload: message.get_payload_bytes().to_vec(),
                     });
                     // The reader does not keep up: begin again, and have everything read again.
-                    if heard.is_some_and(|heard| tell.try_send(heard).is_err()) {
+                    if heard.is_some_and(|heard| events.try_send(heard).is_err()) {
                         gone.cancel();
                     }
                 }

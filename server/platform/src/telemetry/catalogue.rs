@@ -45,7 +45,7 @@ pub(super) fn describe() {
     describe_counter!(
         READS,
         Unit::Count,
-        "Lists for everybody, by who answered: the standby, or the primary for the reason named."
+        "Public lists, by the database that answered: the standby, or the primary for the reason named."
     );
 }
 

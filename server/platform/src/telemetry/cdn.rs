@@ -32,7 +32,7 @@ impl CdnPurge {
 }
 
 pub(super) fn describe() {
-    describe_counter!(PURGES, Unit::Count, "Tags the CDN was told to purge, by what it said; parked: never again.");
+    describe_counter!(PURGES, Unit::Count, "Tags sent to the CDN for purging, by its answer; parked: not retried.");
 }
 
 pub(super) fn begin_at_zero() {

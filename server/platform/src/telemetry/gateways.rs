@@ -71,7 +71,7 @@ pub(super) fn describe() {
     describe_counter!(
         CALLS,
         Unit::Count,
-        "Questions to gateways: answered, refused, not_taken (it rests or nobody listens), unreachable (no answer)."
+        "Calls to gateways: answered, refused, not_taken (breaker open or no listener), unreachable (no answer)."
     );
     describe_histogram!(DURATION, Unit::Seconds, "From a question to a gateway to its answer, all tries included.");
 }

@@ -52,7 +52,7 @@ pub(super) async fn mail(config: &Config, report: &mut Report) {
     };
     let found = match (within(mailer.check()).await, &config.mail.smtp_url) {
         (Ok(Ok(())), Some(_)) => Finding::good("the mail server lets us in"),
-        (Ok(Ok(())), None) => Finding::warning("mails are written into a folder (MAILBOX_DIR): nobody gets them"),
+        (Ok(Ok(())), None) => Finding::warning("mails are written into a folder (MAILBOX_DIR): they are not sent"),
         (Ok(Err(cause)), _) => Finding::bad(format!("{:#}", anyhow::Error::from(cause))),
         (Err(late), _) => late,
     };
@@ -105,7 +105,7 @@ async fn readiness(client: &Client, base: &Url) -> Vec<Finding> {
     let mut found = Vec::new();
     let is_here = base.host_str().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
     if base.scheme() == "http" && !is_here {
-        found.push(Finding::warning("is http: whoever is on the way reads cookies and tickets"));
+        found.push(Finding::warning("is http: cookies and tickets can be read in transit"));
     }
     let asked = match base.join("/readyz") {
         Ok(url) => client.get(url).send().await,
@@ -114,7 +114,7 @@ async fn readiness(client: &Client, base: &Url) -> Vec<Finding> {
     let answer = match asked {
         Ok(answer) => answer,
         Err(cause) => {
-            found.push(Finding::bad(format!("nobody answers at {base}: {:#}", anyhow::Error::from(cause))));
+            found.push(Finding::bad(format!("no answer from {base}: {:#}", anyhow::Error::from(cause))));
             return found;
         }
     };
@@ -126,7 +126,7 @@ async fn readiness(client: &Client, base: &Url) -> Vec<Finding> {
         }
         (StatusCode::OK, Some(_)) => Finding::good(format!("a server answers at {base} and is ready")),
         (_, Some(_)) => Finding::bad(format!("a server answers and is not ready: {body}")),
-        _ => Finding::bad(format!("somebody else answers at {base}, with {status}")),
+        _ => Finding::bad(format!("another server answers at {base}, with {status}")),
     });
     found
 }

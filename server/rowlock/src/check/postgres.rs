@@ -118,7 +118,7 @@ pub(super) async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
         Err(sqlx::Error::Database(cause)) if cause.code().as_deref() == Some(UNDEFINED_TABLE) => {
             return Finding::bad("has no schema of ours: rowlock migrate");
         }
-        Err(cause) => return Finding::bad(format!("does not tell its schema: {cause}")),
+        Err(cause) => return Finding::bad(format!("its schema cannot be read: {cause}")),
     };
     let (mut missing, mut changed) = (Vec::new(), Vec::new());
     for migration in known.iter() {
@@ -146,7 +146,7 @@ pub(super) async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
 async fn outbox(pg: &PgPool) -> Vec<Finding> {
     let (parked, oldest_s): (i64, f64) = match sqlx::query_as(OUTBOX).fetch_one(pg).await {
         Ok(stand) => stand,
-        Err(cause) => return vec![Finding::bad(format!("does not tell what waits: {cause}"))],
+        Err(cause) => return vec![Finding::bad(format!("its queues cannot be read: {cause}"))],
     };
     let mut found = Vec::new();
     if parked > 0 {

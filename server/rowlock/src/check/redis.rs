@@ -11,11 +11,11 @@ const FULL: f64 = 0.9;
 pub(super) async fn look(link: &Link) -> Vec<Finding> {
     let said = match link.ask_any(&::redis::cmd("INFO")).await {
         Ok(said) => said,
-        Err(cause) => return vec![Finding::bad(format!("does not tell of itself: {cause}"))],
+        Err(cause) => return vec![Finding::bad(format!("INFO failed: {cause}"))],
     };
     match ::redis::from_redis_value::<String>(said) {
         Ok(info) => judge(&info),
-        Err(cause) => vec![Finding::bad(format!("tells of itself in no words: {cause}"))],
+        Err(cause) => vec![Finding::bad(format!("INFO is no text: {cause}"))],
     }
 }
 
@@ -33,7 +33,7 @@ fn judge(info: &str) -> Vec<Finding> {
     }];
     match of("maxmemory_policy") {
         "noeviction" => {}
-        "" => found.push(Finding::warning("does not tell its maxmemory-policy: it must be noeviction")),
+        "" => found.push(Finding::warning("does not return its maxmemory-policy: it must be noeviction")),
         policy => found.push(Finding::bad(format!(
             "maxmemory-policy is {policy}: an evicted key is a forgotten hold; set it to noeviction"
         ))),
@@ -46,9 +46,7 @@ fn judge(info: &str) -> Vec<Finding> {
         )));
     }
     if of("aof_enabled") == "0" {
-        found.push(Finding::warning(
-            "keeps no append-only file: whoever restarts it takes every hold away (no paid seat)",
-        ));
+        found.push(Finding::warning("keeps no append-only file: a restart loses every hold (no paid seat)"));
     }
     if of("aof_enabled") == "1" && of("aof_last_write_status") == "err" {
         found.push(Finding::bad("cannot write its append-only file"));
@@ -73,7 +71,7 @@ mod tests {
     #[test]
     fn each_setting_of_redis_has_its_finding() {
         assert_eq!(judge(GOOD), [Finding::good("Redis 7.0.15 answers")]);
-        for (told, instead, state, words) in [
+        for (line, instead, state, words) in [
             ("7.0.15", "6.2.1", State::Bad, "too old"),
             ("noeviction", "allkeys-lru", State::Bad, "allkeys-lru"),
             ("used_memory:10", "used_memory:95", State::Warning, "95 of 100"),
@@ -82,7 +80,7 @@ mod tests {
             ("role:master", "role:slave", State::Bad, "replica"),
             ("loading:0", "loading:1", State::Bad, "loading"),
         ] {
-            let found = judge(&GOOD.replace(told, instead));
+            let found = judge(&GOOD.replace(line, instead));
             let complaint = found.iter().find(|finding| finding.state != State::Good);
             let complaint = complaint.unwrap_or_else(|| panic!("nothing is said of {instead}"));
             assert!(complaint.state == state && complaint.words.contains(words), "{instead}: {complaint:?}");

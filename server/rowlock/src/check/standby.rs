@@ -32,7 +32,7 @@ async fn follows(standby: &PgPool, primary: Option<&PgPool>) -> Vec<Finding> {
         Err(cause) => return vec![Finding::bad(format!("does not answer at CATALOGUE_DATABASE_URL: {cause}"))],
     };
     if !there.follows {
-        return vec![Finding::bad("is no standby, it takes writes of its own: nothing is read from it")];
+        return vec![Finding::bad("is no standby, it takes its own writes: nothing is read from it")];
     }
     let asked = match primary {
         Some(primary) => written(primary).await,

@@ -43,6 +43,6 @@ pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Resu
     if busy == MAX_BUSY_LOOKS {
         eprintln!("the servers go on with what is left");
     }
-    println!("called off; {undone} bookings undone here, refunds and mails are on their way");
+    println!("called off; {undone} bookings undone here, refunds and mails are queued");
     Ok(())
 }

@@ -70,7 +70,7 @@ pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
             Ok(())
         }
         Parked::RetryPurges => {
-            println!("the CDN will be told of {} tags again", cdn::retry_parked(&pg).await?);
+            println!("{} purges will be retried", cdn::retry_parked(&pg).await?);
             Ok(())
         }
     }

@@ -51,7 +51,7 @@ fn check(values: &[String]) -> Result<(), String> {
         return Err("is the value of a public example: make one of your own, `openssl rand -hex 32`".to_owned());
     }
     if values.is_empty() || values.iter().any(|value| value.chars().count() < MIN_SECRET_CHARS) {
-        return Err(format!("needs {MIN_SECRET_CHARS} characters or more: with less anybody could guess it"));
+        return Err(format!("needs {MIN_SECRET_CHARS} characters or more: a shorter one can be guessed"));
     }
     Ok(())
 }

@@ -117,7 +117,7 @@ fn every_metric_is_documented_for_operators() {
     let names: Vec<&str> = types.map(|(name, _)| name).collect();
     assert!(names.len() > 20, "they are read: {names:?}");
     for name in names {
-        assert!(exposition.contains(&format!("# HELP {name} ")), "{name} has no words of its own");
+        assert!(exposition.contains(&format!("# HELP {name} ")), "{name} has no description");
         assert!(OPERATING.contains(&format!("`{name}`")), "docs/operating.md does not explain {name}");
     }
 }

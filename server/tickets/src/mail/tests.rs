@@ -256,7 +256,7 @@ fn an_invalid_address_is_refused_before_the_sale() {
     ] {
         assert!(!is_address(bad), "{bad:?}");
     }
-    let refused = write(&from(), &TicketMail { to_email: "nobody".to_owned(), ..mail() });
+    let refused = write(&from(), &TicketMail { to_email: "no-address".to_owned(), ..mail() });
     assert!(matches!(refused, Err(MailError::Unsendable(_))));
 }
 

@@ -29,7 +29,7 @@ fn to_friend() -> TicketMail {
 
 /// Cannot be addressed.
 fn to_nobody() -> TicketMail {
-    TicketMail { to_email: "nobody".to_owned(), ..mail() }
+    TicketMail { to_email: "no-address".to_owned(), ..mail() }
 }
 
 /// The results of the letters, in their order.
@@ -66,7 +66,7 @@ async fn a_mail_that_fails_does_not_affect_the_others() {
             letters(2, vec![TicketMail { at: Timestamp(i64::MAX), ..mail() }]),
             letters(3, vec![mail()]),
             letters(4, vec![mail(), to_friend()]),
-            letters(5, vec![mail(), TicketMail { to_email: "nobody".to_owned(), ..to_friend() }]),
+            letters(5, vec![mail(), TicketMail { to_email: "no-address".to_owned(), ..to_friend() }]),
             letters(6, Vec::new()),
         ],
     )
@@ -128,21 +128,21 @@ enum Heard {
 async fn open_post() -> (String, UnboundedReceiver<Heard>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("smtp://{}", listener.local_addr().expect("an address"));
-    let (telling, heard) = unbounded_channel();
+    let (events, heard) = unbounded_channel();
     tokio::spawn(async move {
         let mut falls_silent = true;
         while let Ok((client, _)) = listener.accept().await {
             // A client that goes in the middle has not sent anything.
-            tokio::spawn(serve(client, falls_silent, telling.clone()));
+            tokio::spawn(serve(client, falls_silent, events.clone()));
             falls_silent = false;
         }
     });
     (url, heard)
 }
 
-async fn serve(client: TcpStream, falls_silent: bool, telling: UnboundedSender<Heard>) -> std::io::Result<()> {
+async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<Heard>) -> std::io::Result<()> {
     // The test may have ended.
-    let tell = |what| drop(telling.send(what));
+    let record = |what| drop(events.send(what));
     let mut client = BufReader::new(client);
     client.write_all(b"220 post.test\r\n").await?;
     let (mut line, mut to) = (String::new(), String::new());
@@ -158,9 +158,9 @@ async fn serve(client: TcpStream, falls_silent: bool, telling: UnboundedSender<H
                 b"250 yes\r\n"
             }
             "DATA" if falls_silent => {
-                tell(Heard::FellSilent);
+                record(Heard::FellSilent);
                 let more = client.read_line(&mut line).await;
-                tell(if matches!(more, Ok(1..)) { Heard::WasUsedAgain } else { Heard::WasLeft });
+                record(if matches!(more, Ok(1..)) { Heard::WasUsedAgain } else { Heard::WasLeft });
                 return Ok(());
             }
             "DATA" => {
@@ -171,7 +171,7 @@ async fn serve(client: TcpStream, falls_silent: bool, telling: UnboundedSender<H
                         return Ok(());
                     }
                 }
-                tell(Heard::Mail(to.clone()));
+                record(Heard::Mail(to.clone()));
                 b"250 taken\r\n"
             }
             "QUIT" => b"221 bye\r\n",
@@ -192,17 +192,17 @@ async fn the_connection_of_a_cancelled_mail_is_not_reused() {
     let (mailer, cut_off) = (by_smtp(&url), mail());
     tokio::select! {
         sent = mailer.send_ticket(&cut_off) => panic!("the server does not answer: {sent:?}"),
-        told = heard.recv() => assert_eq!(told, Some(Heard::FellSilent)),
+        seen = heard.recv() => assert_eq!(seen, Some(Heard::FellSilent)),
     }
     // Cut off in the middle of a command. The next ones are none the worse for it.
     let outcomes = send_all(&mailer, vec![letters(1, vec![mail(), to_friend()])]).await;
     assert!(matches!(outcomes[..], [(_, Ok(()))]), "{outcomes:?}");
     // Pooled connections would be closed here, with a QUIT.
     drop(mailer);
-    let mut told = [heard.recv().await, heard.recv().await, heard.recv().await].map(|what| what.expect("it is told"));
-    told.sort_by_key(|what| *what == Heard::WasLeft);
+    let mut seen = [heard.recv().await, heard.recv().await, heard.recv().await].map(|what| what.expect("an event"));
+    seen.sort_by_key(|what| *what == Heard::WasLeft);
     let to = |email: &str| Heard::Mail(email.to_owned());
-    assert_eq!(told, [to("ana@example.org"), to("luis@example.org"), Heard::WasLeft]);
+    assert_eq!(seen, [to("ana@example.org"), to("luis@example.org"), Heard::WasLeft]);
 }
 
 #[tokio::test]

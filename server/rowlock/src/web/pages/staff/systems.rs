@@ -68,9 +68,9 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
     let keys = api_keys::list(state, theatre).await.map_err(passing_or_fault)?;
     let mut endpoints = Vec::new();
     for endpoint in webhooks::endpoints(state, theatre).await.map_err(passing_or_fault)? {
-        let mut told = webhooks::deliveries(state, theatre, endpoint.id).await.map_err(passing_or_fault)?;
-        told.truncate(MAX_SHOWN);
-        endpoints.push((endpoint, told));
+        let mut deliveries = webhooks::deliveries(state, theatre, endpoint.id).await.map_err(passing_or_fault)?;
+        deliveries.truncate(MAX_SHOWN);
+        endpoints.push((endpoint, deliveries));
     }
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
     let is_marked = form.act.as_ref().is_some_and(|(_, reason)| reason.is_refused());

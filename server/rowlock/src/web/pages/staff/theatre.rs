@@ -51,7 +51,7 @@ async fn page(
 ) -> Result<Response, Turned> {
     let mut theatre = organiser::theatre(state, &desk.theatre).await.map_err(passing_or_fault)?;
     let (typed, problem) = refused.unzip();
-    let (status, trouble) = problem.map(told).transpose()?.unzip();
+    let (status, trouble) = problem.map(hindrance_of).transpose()?.unzip();
     let mut reason = String::new();
     if let Some(typed) = typed {
         let TheatreChange { name, address, currency, version, reason: why } = typed;
@@ -65,7 +65,7 @@ async fn page(
 }
 
 /// The problem in the reader's language; internal errors have their own page.
-fn told(problem: Problem) -> Result<(StatusCode, Hindrance), Turned> {
+fn hindrance_of(problem: Problem) -> Result<(StatusCode, Hindrance), Turned> {
     match problem.code() {
         Code::Internal | Code::DatabaseUnavailable => Err(passing_or_fault(problem).into()),
         _ => Ok((problem.code().describe().0, hindrance(&problem))),
@@ -128,7 +128,7 @@ async fn create(
     match done.await {
         Ok(made) => Ok(see(&format!("/staff/{}/theatre?done=true", made.id))),
         Err(problem) => {
-            let (status, words) = told(problem)?;
+            let (status, words) = hindrance_of(problem)?;
             Ok((status, entrance_page(&state, &staff, Some((form, words))).await?).into_response())
         }
     }

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::super::{Who, desk};
 use super::rooms::preview_of;
 use super::{
-    Asked, FormResult, PageResult, Preview, Turned, intent, marked, new_key, passing_or_fault, private, reader, see,
-    told, trouble, with_status,
+    Asked, FormResult, PageResult, Preview, Turned, intent, marked, new_key, page_trouble, passing_or_fault, private,
+    reader, see, trouble, with_status,
 };
 use crate::AppState;
 use backoffice::organiser::{self, Act, Room};
@@ -141,7 +141,7 @@ pub(super) async fn keep(
             let (status, trouble) = match problem.code() {
                 _ if choice.reason.is_refused() => marked(),
                 Code::WrongState => {
-                    told(problem.code().describe().0, app::say!(in reader::language(), "house.other_room"))
+                    page_trouble(problem.code().describe().0, app::say!(in reader::language(), "house.other_room"))
                 }
                 _ => trouble(problem)?,
             };

@@ -112,13 +112,13 @@ fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), Turned> {
 }
 
 /// A problem with the page's own message.
-fn told(status: StatusCode, words: String) -> (StatusCode, Trouble) {
+fn page_trouble(status: StatusCode, words: String) -> (StatusCode, Trouble) {
     (status, Trouble { words: words.into(), findings: Vec::new() })
 }
 
 /// Some fields were refused; each has its message beside it.
 fn marked() -> (StatusCode, Trouble) {
-    told(StatusCode::BAD_REQUEST, app::say!(in reader::language(), "field.refused"))
+    page_trouble(StatusCode::BAD_REQUEST, app::say!(in reader::language(), "field.refused"))
 }
 
 /// The intent of a form: its key, bound to its content.

@@ -12,8 +12,8 @@ use domain::pricing::{Format, MAX_PERCENT};
 
 use super::super::{Who, desk};
 use super::{
-    Asked, FormResult, PageResult, currency_of, field, intent, marked, new_key, passing_or_fault, price_in, private,
-    reader, see, told, trouble, whole, with_status,
+    Asked, FormResult, PageResult, currency_of, field, intent, marked, new_key, page_trouble, passing_or_fault,
+    price_in, private, reader, see, trouble, whole, with_status,
 };
 use crate::AppState;
 use backoffice::organiser::{self, Act, PriceGround};
@@ -59,7 +59,7 @@ pub(super) async fn set(
             Ok(_) => return Ok(see(&format!("/staff/{theatre}/prices?done=true"))),
             // A stale form must not overwrite newer prices: it keeps its old version.
             Err(problem) if problem.code() == Code::WrongState => {
-                told(problem.code().describe().0, app::say!(in reader::language(), "organiser.prices_changed"))
+                page_trouble(problem.code().describe().0, app::say!(in reader::language(), "organiser.prices_changed"))
             }
             Err(problem) => trouble(problem)?,
         }

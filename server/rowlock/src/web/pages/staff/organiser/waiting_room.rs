@@ -123,7 +123,7 @@ pub(super) async fn set(
         Ok(_) => Ok(see(&format!("{here}?done=true"))),
         Err(refused) => {
             let mut typed = form.shown();
-            let before = told(refused, &mut typed)?;
+            let before = mark_refusal(refused, &mut typed)?;
             let part = RoomPart::Terms(Some(typed));
             Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await
         }
@@ -166,7 +166,7 @@ pub(super) async fn switch_off(
         Ok(_) => Ok(see(&format!("{here}?done=true"))),
         Err(refused) => {
             let mut typed = RoomForm { reason: Field::kept(request.reason), ..RoomForm::default() };
-            let before = told(refused, &mut typed)?;
+            let before = mark_refusal(refused, &mut typed)?;
             let part = RoomPart::End { reason: typed.reason };
             Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await
         }
@@ -175,16 +175,16 @@ pub(super) async fn switch_off(
 
 /// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
 /// about none.
-fn told(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), Turned> {
+fn mark_refusal(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), Turned> {
     let language = reader::language();
-    let told_so = |words: String| Some(Refusal::Told(words));
+    let refusal_of = |words: String| Some(Refusal::Told(words));
     match &refused {
         Refused::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
-        Refused::Opening => form.opens.refusal = told_so(app::say!(in language, "waiting_room.no_opening")),
-        Refused::Past => form.opens.refusal = told_so(app::say!(in language, "waiting_room.past")),
-        Refused::TooLate => form.opens.refusal = told_so(app::say!(in language, "waiting_room.too_late")),
+        Refused::Opening => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.no_opening")),
+        Refused::Past => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.past")),
+        Refused::TooLate => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.too_late")),
         Refused::Pace => {
-            form.per_second.refusal = told_so(app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND));
+            form.per_second.refusal = refusal_of(app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND));
         }
         Refused::Opened | Refused::Changed | Refused::Other(_) => {}
     }
@@ -195,8 +195,8 @@ fn told(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), 
         Refused::Changed => Some(app::say!(in language, "waiting_room.changed")),
         _ => None,
     };
-    let (status, told) = trouble(refused.problem())?;
-    Ok((status, above.map_or(told, |words| Trouble { words: words.into(), findings: Vec::new() })))
+    let (status, general) = trouble(refused.problem())?;
+    Ok((status, above.map_or(general, |words| Trouble { words: words.into(), findings: Vec::new() })))
 }
 
 /// A permitted caller who asks for the waiting room of a show.
