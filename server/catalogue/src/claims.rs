@@ -8,8 +8,8 @@ use platform::clock::to_utc;
 /// first. Milliseconds.
 pub const CLAIM_GRACE_MS: i64 = 60_000;
 
-/// The condition that a claim is alive, on a seat or on places: sold, or being paid for and run out no longer ago than
-/// [`CLAIM_GRACE_MS`]. What is not alive is anyone's. `$claim`: the table or its name in the statement; `$since`: the
+/// The condition that a claim is alive, on a seat or on places: sold, or in payment and expired no longer ago than
+/// [`CLAIM_GRACE_MS`]. A claim that is not alive is free for others. `$claim`: the table or its name in the statement; `$since`: the
 /// argument that is [`alive_since`].
 #[macro_export]
 macro_rules! claim_is_alive {

@@ -1,4 +1,4 @@
-//! Reads what someone searches for. Pages and API ask by the same rules.
+//! Parses the search of shows, with the same rules for pages and API.
 
 use chrono::NaiveDate;
 use domain::api::catalogue::ShowQuery;
@@ -59,7 +59,7 @@ impl ShowSearch {
 /// Reads a day, `YYYY-MM-DD`.
 ///
 /// # Errors
-/// Says what a day looks like.
+/// When it is not a day; the message describes the format.
 pub fn date(given: Option<&str>) -> Result<Option<NaiveDate>, Unreadable> {
     let Some(given) = present(given) else { return Ok(None) };
     let read = day(given);

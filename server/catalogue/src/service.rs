@@ -144,7 +144,7 @@ impl Catalogue {
         Ok(show)
     }
 
-    /// A show was called off: everyone who holds on to it sees that.
+    /// A show was cancelled: all holders of its `Arc` see that.
     pub async fn call_off(&self, id: Uuid) {
         if let Some(Some(show)) = self.shows.get(&id).await {
             show.call_off();
@@ -244,7 +244,7 @@ impl Catalogue {
 /// The date in a zone at an instant.
 ///
 /// # Errors
-/// When the zone is none.
+/// When the zone is unknown.
 pub fn today_in(zone: &str, now: Timestamp) -> Result<NaiveDate, sqlx::Error> {
     Ok(local_start(clock::to_utc(now), zone)?.date_naive())
 }
@@ -252,7 +252,7 @@ pub fn today_in(zone: &str, now: Timestamp) -> Result<NaiveDate, sqlx::Error> {
 /// An instant on the clocks of a zone: `20:15`.
 ///
 /// # Errors
-/// When the zone is none.
+/// When the zone is unknown.
 pub fn clock_in(zone: &str, at: Timestamp) -> Result<String, sqlx::Error> {
     Ok(local_start(clock::to_utc(at), zone)?.format("%H:%M").to_string())
 }

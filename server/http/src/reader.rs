@@ -112,8 +112,8 @@ fn remembered(headers: &HeaderMap) -> Option<Language> {
     named.find_map(Language::of_tag)
 }
 
-/// The best of the browser's languages that we speak (RFC 9110, section 12.5.4): the one of the greatest
-/// weight, the first of equal ones.
+/// The best supported language of `Accept-Language` (RFC 9110, section 12.5.4): the one with the greatest weight, the first
+/// of equal ones.
 fn preferred(headers: &HeaderMap) -> Option<Language> {
     let lists = headers.get_all(ACCEPT_LANGUAGE).into_iter().filter_map(|value| value.to_str().ok());
     let mut best: Option<(Language, f32)> = None;

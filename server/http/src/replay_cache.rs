@@ -141,7 +141,7 @@ async fn whole(mut body: Body, length: usize) -> Option<Bytes> {
     while read.len() < length {
         let frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await?.ok()?;
         let Ok(data) = frame.into_data() else { continue };
-        // Nearly always the one and only.
+        // Nearly always the only frame.
         if read.is_empty() {
             read = data;
         } else {

@@ -15,15 +15,15 @@ use platform::{ids, telemetry};
 
 /// Deadline of connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
-/// Tries at one question.
+/// Maximum number of attempts per call.
 pub(super) const MAX_TRIES: u32 = 3;
 /// First retry comes within this time, each further one within twice the one before, milliseconds.
 const BACKOFF_BASE_MS: u64 = 100;
-/// Largest answer we read, bytes.
+/// Maximum size of an answer, bytes.
 pub(super) const MAX_ANSWER_BYTES: usize = 64 * 1024;
-/// Largest page of a ledger we read, bytes: a hundred objects of several thousand each.
+/// Maximum size of a ledger page, bytes: a hundred objects of several thousand each.
 pub(super) const MAX_PAGE_BYTES: usize = 1024 * 1024;
-/// Longest piece of a foreign text that goes into our log, characters.
+/// Maximum length of a foreign text in our log, characters.
 const MAX_LOGGED_CHARS: usize = 200;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;

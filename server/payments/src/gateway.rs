@@ -105,8 +105,7 @@ pub(super) fn refund_of_key(key: &str) -> Option<(Uuid, u32)> {
     Some((Uuid::parse_str(booking).ok()?, number.parse().ok()?))
 }
 
-/// An address below a gateway's own with these parts of a path. A token comes from a stranger: whatever is in it stays one
-/// part.
+/// The address of these path segments below the gateway's base. A token is untrusted: its characters stay in one segment.
 pub(super) fn path_of(base: &Url, parts: &[&str]) -> Result<Url, GatewayError> {
     let mut url = base.clone();
     let cannot = || GatewayError::unreachable("the gateway's address has no path");

@@ -17,14 +17,14 @@ use futures::future::join_all;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::{Connection, PgConnection, Row};
 
-/// Pause between two looks at the primary, and, while there is none, at all hosts.
+/// Interval of the checks of the primary, and, while there is none, of all hosts.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Looks at the primary alone between two looks at all hosts.
+/// Checks of the primary alone between two checks of all hosts.
 const LOOKS_BETWEEN: u32 = 4;
-/// One host has so long to connect and answer: a machine without power never refuses a connection.
+/// Deadline of one host to connect and answer: a machine without power never refuses a connection.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// The same for the first look, of a server that starts. It has seen no timeline yet: an old primary that answers would be
-/// taken where the one of the later timeline is too busy to.
+/// Deadline of the first check, at the start. No timeline is known yet: an old primary that answers would be chosen while
+/// the primary of the later timeline is too busy to.
 const ANSWER_FIRST_WITHIN: Duration = Duration::from_secs(10);
 /// Most hosts in one address.
 const MAX_HOSTS: usize = 8;

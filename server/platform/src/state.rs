@@ -1,4 +1,4 @@
-//! The state every request may need, whatever it is about.
+//! The state that every crate shares.
 
 use std::ops::Deref;
 use std::sync::Arc;

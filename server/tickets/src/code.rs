@@ -96,8 +96,8 @@ pub fn qr_text(code: &str, seat: &str, holder: &str) -> String {
     format!("{QR_PREFIX}|{code}|{}|{}", clean(seat), clean(holder))
 }
 
-/// The text of one QR code for a whole party: `ROWLOCK1|<code>,<code>,…|<number> tickets|<holder>`. The door checks
-/// each code by itself, so that one that was given back opens nothing.
+/// The text of one QR code for a whole party: `ROWLOCK1|<code>,<code>,…|<number> tickets|<holder>`. The door checks each code
+/// separately, so that a revoked one admits no one.
 #[must_use]
 pub fn group_qr_text(codes: &[&str], holder: &str) -> String {
     let mut holder = clean(holder);

@@ -1,7 +1,7 @@
-//! The mail that brings a ticket: into a mailbox folder in the demo, through SMTP when configured.
+//! The ticket mail: into a mailbox folder in the demo, through SMTP when configured.
 //!
-//! Names in it come from strangers. They never reach a header unencoded, never open a tag, never
-//! break a line, and never turn the direction of the text around them. Nothing here is logged.
+//! Names in it are untrusted. They never reach a header unencoded, never open a tag, never break a line, and never turn the
+//! direction of the text around them. Nothing here is logged.
 
 mod attachments;
 mod batch;
@@ -59,13 +59,13 @@ impl Addressee {
 /// The content of a ticket mail. Texts may contain any characters.
 #[derive(Clone, Debug)]
 pub struct TicketMail {
-    /// Whom it goes to.
+    /// The recipient.
     pub addressee: Addressee,
     /// The booking; also makes the names of its mails, so that one sent twice is shown once.
     pub booking: Uuid,
     /// The booking's name for people.
     pub reference: String,
-    /// Name of the person it goes to.
+    /// Name of the recipient.
     pub to_name: String,
     /// Their address.
     pub to_email: String,
@@ -155,8 +155,8 @@ impl Mailer {
         }
     }
 
-    /// Writes every mail as a file, `<booking>.eml` a buyer's tickets, into `folder`, which is made when the first
-    /// one comes.
+    /// Writes every mail as a file into `folder`, `<booking>.eml` for a buyer's tickets; creates the folder for the first
+    /// mail.
     #[must_use]
     pub fn into_folder(from: Mailbox, folder: &Path) -> Self {
         Self { from, way: Way::Folder(folder.to_owned()) }

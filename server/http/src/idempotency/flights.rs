@@ -1,4 +1,4 @@
-//! Single flight: requests of this process with a key that is running share the one result.
+//! Single flight: concurrent requests of this process with one key share one result.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -77,7 +77,7 @@ impl Flights {
     }
 }
 
-/// Held by the one who does the work. When it is dropped the key is free again, also after a panic.
+/// Held by the leader. When it is dropped the key is free again, also after a panic.
 #[derive(Debug)]
 pub(super) struct Lead {
     flights: Flights,
@@ -91,7 +91,7 @@ impl Lead {
         self.sender.send_replace(Progress::Working);
     }
 
-    /// It is over: everyone gets this.
+    /// Ends the flight with this result for all followers.
     pub(super) fn done(self, result: Result<Answer, Problem>) {
         self.sender.send_replace(Progress::Done(result));
     }

@@ -163,7 +163,7 @@ impl sql::KeyRow {
     /// Its answer, if it has one.
     ///
     /// # Errors
-    /// When its status is none.
+    /// When its status is invalid.
     pub(super) fn answer(self) -> Result<Option<Answer>, Problem> {
         let (Some(status), Some(body)) = (self.status, self.body) else { return Ok(None) };
         let until = platform::clock::from_utc(self.expires_at);

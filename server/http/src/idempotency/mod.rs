@@ -60,7 +60,7 @@ pub struct Idempotency {
 }
 
 impl Idempotency {
-    /// Knows nothing yet. `prefix` goes before every Redis key.
+    /// Starts empty. `prefix` is that of every Redis key.
     #[must_use]
     pub fn new(prefix: &str) -> Self {
         Self {

@@ -33,7 +33,7 @@ const WORK_DEADLINE: Duration = Duration::from_secs(60);
 pub enum Given {
     /// The answer, fresh or not.
     Answer(Answer),
-    /// The address to ask at, for a caller who would rather not wait: the work goes on.
+    /// The address to poll, for a caller who prefers not to wait: the work continues.
     Accepted(String),
 }
 

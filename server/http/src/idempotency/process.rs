@@ -1,7 +1,7 @@
 //! The first layer: completed answers of this process, found without asking any store.
 //!
-//! Only answers are in it: nothing that is running, nothing that failed. Whatever falls out is found again
-//! in Redis or Postgres, so the oldest go first: a repeat comes soon after its request or not at all.
+//! It contains only answers: no running and no failed requests. Evicted answers are still in Redis or Postgres, so the oldest
+//! are evicted first: a retry comes soon after its request or not at all.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -86,7 +86,7 @@ impl ProcessCache {
         Self { limits, inner: RwLock::default() }
     }
 
-    /// The answer to an intent's key, whatever request it was for.
+    /// The answer of an intent's key, also if it belongs to another request.
     pub(super) fn find(&self, id: &IntentId, now: Timestamp) -> Option<Arc<Kept>> {
         let inner = self.read();
         inner.by_id.get(id).map(|slot| &slot.kept).filter(|kept| kept.until > now).cloned()

@@ -1,4 +1,4 @@
-//! Keys that have run out are of no use to anyone; they are deleted a few at a time, a day after they were claimed.
+//! Deletes expired keys, in batches, a day after they were claimed.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Compares Redis with Postgres, a little at a time, on any replica: two that meet do the same harmless
-//! thing twice. What follows from Postgres alone is mended; what Postgres contradicts is reported.
+//! The reconciler of Redis and Postgres: compares a few keys per round, on every replica; concurrent rounds are idempotent. An
+//! entry that Redis lacks is written from Postgres; a contradiction is logged.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,8 +18,8 @@ const COMPARE_EVERY: Duration = Duration::from_secs(5);
 const SETTLED_AFTER_MS: i64 = 3 * SECOND_MS;
 /// Keys compared in one round, in the order of their claims…
 const MAX_ANSWERS: i64 = 500;
-/// …and whatever is older than this by then is not compared any more: in a rush, sales go first. A replay
-/// still finds it in Postgres.
+/// …and maximum age of a compared key: under load, sales have priority over the comparison. A replay still finds an older one
+/// in Postgres.
 const GIVEN_UP_AFTER_MS: i64 = 60 * SECOND_MS;
 /// Unanswered keys that are compared again; more are not.
 const MAX_UNANSWERED: usize = 500;

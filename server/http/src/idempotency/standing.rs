@@ -91,7 +91,7 @@ fn failed(status: u16, body: bytes::Bytes) -> ApiResult<Response> {
     Ok((status, kind, body).into_response())
 }
 
-/// A key as one segment of a path: whatever is not unreserved (RFC 3986, 2.3) in hex.
+/// A key as one segment of a path: every character that is not unreserved (RFC 3986, 2.3) in hex.
 fn percent_encoded(key: &str) -> String {
     let mut text = String::with_capacity(key.len());
     for byte in key.bytes() {

@@ -59,7 +59,7 @@ pub enum Code {
     PuzzleWrong,
     /// The solution was used for another request.
     PuzzleSpent,
-    /// The hold ran out or was let go.
+    /// The hold expired or was released.
     HoldExpired,
     /// A payment is in progress: the hold cannot be changed.
     HoldPaying,

@@ -78,7 +78,7 @@ impl StripeGateway {
     }
 }
 
-/// A charge of a card that was declined is none.
+/// The entry of a charge; `None` for a declined card.
 fn entry(charge: &Charged) -> Option<Result<LedgerEntry, GatewayError>> {
     if !charge.paid {
         return None;

@@ -34,7 +34,7 @@ use platform::ids;
 
 /// Its name, also in the address of its webhooks.
 pub const NAME: &str = "stripe";
-/// The API as of this day is what we speak, whatever the account's default is.
+/// Version of Stripe's API that we use, independent of the account's default.
 const API_VERSION: &str = "2024-06-20";
 /// A Checkout Session stays open for half an hour at least, and is closed by us when the booking's time is
 /// over; this is for the day we cannot. Milliseconds.

@@ -17,9 +17,9 @@ use sha2::{Digest, Sha256};
 use crate::clock::StoreClock;
 use crate::redis_link::{Answer, Call, Link, LinkError, LuaScript};
 
-/// A try waits so long for Redis, then this replica counts by itself.
+/// Deadline of an attempt in Redis; then this replica counts by itself.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// A try that only Redis may count waits so long.
+/// Deadline of an attempt that only Redis may count.
 const SHARED_DEADLINE: Duration = Duration::from_secs(2);
 
 /// A rate limit: burst and refill.

@@ -21,7 +21,7 @@ use crate::ids;
 
 /// While a process does not answer, the others are asked for its replacement at this interval.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Full jitter between two questions however many calls are redirected.
+/// Full jitter between two questions, also after many redirections.
 const ASK_AGAIN_MS: u64 = 200;
 
 /// The processes of a Cluster.

@@ -1,8 +1,7 @@
-//! The link to Redis, whatever its shape: one server, the master that sentinels name, or a Cluster.
+//! The link to Redis: one server, the master that Sentinels name, or a Cluster.
 //!
-//! It carries scripts there and announcements back, and deals with what goes wrong on the way: every call
-//! has a deadline, is tried again where that may help, follows a slot or a master that moved, and fails at
-//! once while Redis is known not to answer. What the scripts mean is not its business.
+//! It runs scripts and delivers published messages. Every call has a deadline, is retried where that may help, follows a slot
+//! or a master that moved, and fails at once while a breaker is open. It does not know what the scripts mean.
 
 mod address;
 mod cluster;
@@ -114,7 +113,7 @@ enum Repeat {
 struct Wording {
     /// The script in full, not its hash.
     in_full: bool,
-    /// `ASKING` goes before it.
+    /// `ASKING` precedes it.
     asking: bool,
 }
 

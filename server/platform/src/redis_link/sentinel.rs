@@ -17,7 +17,7 @@ use crate::ids;
 
 /// Interval of the regular questions to the Sentinels.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Full jitter between two questions however much goes wrong.
+/// Full jitter between two questions, also after many failures.
 const ASK_AGAIN_MS: u64 = 200;
 
 /// The master of a service.

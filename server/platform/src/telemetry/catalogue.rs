@@ -14,7 +14,7 @@ pub enum CatalogueRead {
     Primary,
     /// The primary: the replication lag is too large or unknown.
     Behind,
-    /// The primary: what should be a standby of it is none.
+    /// The primary: the configured standby is not one of it.
     Unfit,
     /// The primary: the standby did not answer lately.
     Resting,

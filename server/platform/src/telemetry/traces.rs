@@ -164,7 +164,7 @@ impl HttpClient for ToCollector {
     }
 }
 
-/// The span of a request goes on where its sender's trace is.
+/// Continues the sender's trace in the span of a request.
 pub fn take_over(span: &Span, headers: &HeaderMap) {
     if ON.get().is_some() && headers.contains_key(TRACEPARENT) {
         // Fails for a disabled span; then there is no trace to continue.
@@ -182,7 +182,7 @@ pub fn describe(method: &'static str, route: &'static str, status: u16) {
     }
 }
 
-/// The header by which another system goes on with the trace of what is under way here.
+/// The header with which another system continues the current trace.
 #[must_use]
 pub fn pass_on() -> Option<(HeaderName, HeaderValue)> {
     ON.get()?;

@@ -1,4 +1,4 @@
-//! Redis, the first and the one in its shadow: there, keeping what it is given, and granting seats as it should.
+//! Checks Redis and the shadow Redis: reachable, durable, granting seats correctly.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! `rowlock admin`: accounts of people who work here.
+//! `rowlock admin`: accounts of staff.
 
 use clap::Subcommand;
 use identity::accounts;

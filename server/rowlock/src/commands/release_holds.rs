@@ -1,4 +1,4 @@
-//! `rowlock release-holds`: every hold of a show is let go.
+//! `rowlock release-holds`: releases every hold of a show.
 
 use rowlock::start;
 use seats::seat_locks::{ReleasedAll, SeatLocks, StoreError};

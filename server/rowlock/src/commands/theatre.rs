@@ -1,4 +1,4 @@
-//! `rowlock theatre`: the first one, which no manager can write down because there is none yet; and more.
+//! `rowlock theatre`: creates theatres, the first of which no manager can create because there is none yet.
 
 use backoffice::organiser;
 use clap::Subcommand;

@@ -10,7 +10,7 @@ use super::{Database, in_words};
 
 #[derive(Subcommand)]
 pub enum WaitingRoom {
-    /// Have the show entered through one, or change the one it has.
+    /// Give the show a waiting room, or change the one it has.
     On {
         /// The show.
         show: Uuid,

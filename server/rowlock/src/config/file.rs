@@ -1,4 +1,4 @@
-//! A file of settings: TOML, one line each, named as the flags are, in words joined by underscores.
+//! A settings file: TOML, one line per setting, named like the flags with underscores.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::SettingError;
 
-/// Larger files are none of settings, bytes.
+/// Maximum size of the file, bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// The settings in a file: values by setting.

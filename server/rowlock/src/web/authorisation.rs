@@ -164,7 +164,7 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/theatres/{theatre}/shows/{show}/waiting-room", Staff(&[Role::Manager, Role::Organiser])),
 ];
 
-/// Addresses that a program with a key of the theatre reads as well; whatever else is for staff is not for keys.
+/// Routes that a program with an API key of the theatre may read; no other staff route accepts keys.
 pub const FOR_KEYS: &[&str] = &[
     "/api/v1/theatres/{theatre}/reports/sales",
     "/api/v1/theatres/{theatre}/reports/funnel",

@@ -86,7 +86,7 @@ struct Facts {
     is_of_show: bool,
 }
 
-/// A refusal given by extractors and layers, whatever the handler does.
+/// A refusal of extractors and layers, independent of the handler.
 struct SharedRefusal {
     status: &'static str,
     says: &'static str,

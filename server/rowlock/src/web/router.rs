@@ -113,7 +113,7 @@ pub fn build(
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
         .layer(from_fn_with_state(route_names(), telemetry::count_request))
         .layer(from_fn_with_state(state.clone(), check_origin_and_set_headers))
-        // A panic is a bug; the caller gets a problem and everyone else is served on.
+        // A panic is a defect; its caller gets a problem and all other requests are served.
         .layer(CatchPanicLayer::custom(panicked))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_DEADLINE))
         .map_response(lightened)

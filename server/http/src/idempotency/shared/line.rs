@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::entry::{Entry, Id};
 use crate::HttpState;
 
-/// Keys in one call: beyond, everyone else waits longer for Redis than the sharing saves.
+/// Keys per call: with more, the others wait longer for Redis than sharing saves.
 const MAX_PER_CALL: usize = 64;
 /// Maximum number of queued operations; one more is not sent at all, and Postgres has its state anyway.
 const MAX_WAITING: usize = 8_192;

@@ -32,7 +32,7 @@ use crate::HttpState;
 use platform::ids;
 use platform::redis_link::{LinkError, LuaScript};
 
-/// A request waits this long for Redis, and then goes on with Postgres alone.
+/// Deadline of a request's call to Redis; then it continues with Postgres alone.
 const DEADLINE: Duration = Duration::from_millis(250);
 /// While Redis, or a shard of it, is down, this is logged at most once per this time.
 const SAY_AGAIN_AFTER: Duration = Duration::from_secs(60);

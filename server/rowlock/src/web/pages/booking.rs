@@ -1,5 +1,5 @@
-//! The pages of a booking and of its tickets: for the visitor who made it or the account it belongs to; and the pages
-//! of tickets for anyone who has the code of one, or the key of all that the buyer's mail carries.
+//! The pages of a booking, for its visitor or its account; and the pages of tickets, for holders of a ticket's code or of the
+//! key in the buyer's mail.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tickets as a file to print: for the visitor who bought them, and for anyone with the code of one or the key of all.
+//! Tickets as a PDF: for the visitor who bought them, and for holders of a ticket's code or of the booking's key.
 
 use axum::Router;
 use axum::extract::rejection::PathRejection;

@@ -198,7 +198,7 @@ fn choosing_is_shed_last_and_admitted_first() {
     assert_eq!(order, [(Looking, true), (Opening, true), (Choosing, true), (Choosing, false), (Opening, false)]);
 }
 
-/// Whatever windows say, in whatever order: 3 verdicts for 3 classes, and every state that can be reached by them.
+/// All orders of verdicts: 3 verdicts for 3 classes, and every state that they reach.
 #[test]
 fn no_class_is_shed_before_the_classes_in_front_of_it() {
     let verdicts = [Verdict::Easy, Verdict::Unclear, Verdict::Over];

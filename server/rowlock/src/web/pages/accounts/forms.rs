@@ -1,4 +1,4 @@
-//! For people who are not signed in: signing in, registering, a new password.
+//! Pages without a session: signing in, registering, a new password.
 
 use app::pages::accounts::{Login, Notice, Register, Reset};
 use axum::extract::rejection::QueryRejection;

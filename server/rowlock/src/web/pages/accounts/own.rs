@@ -1,4 +1,4 @@
-//! For people who are signed in: their own page, and what is done there. Others are sent to sign in first.
+//! The account's own pages. Callers without a session are redirected to the sign-in page.
 
 use app::pages::accounts::{Account, ConfirmEmail, Notice};
 use axum::extract::rejection::QueryRejection;
