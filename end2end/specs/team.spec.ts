@@ -19,7 +19,7 @@ test("the pages of team and audit log are accessible", async ({ request, newVisi
   await page.locator("#team-email").fill("unknown@example.org");
   await page.locator("#team-reason").fill("Starts on Monday.");
   await press(page.getByTestId("team-give"));
-  await expect(page.getByTestId("team-trouble")).toContainText("Nobody has an account with this address.");
+  await expect(page.getByTestId("team-trouble")).toContainText("No account has this address.");
   // Typed values are kept.
   await expect(page.locator("#team-email")).toHaveValue("unknown@example.org");
   await expect(page.locator("#team-reason")).toHaveValue("Starts on Monday.");

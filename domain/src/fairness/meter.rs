@@ -100,16 +100,16 @@ impl Meter {
 
     /// Records the answer of the shared bucket: it is empty for `empty_ms`, or has tries left if that is 0 or less.
     /// `empty_until` is then 0, not `now`: a concurrent try may have read the clock slightly earlier.
-    pub const fn told(&mut self, empty_ms: i64, now: Timestamp) {
+    pub const fn record_answer(&mut self, empty_ms: i64, now: Timestamp) {
         self.in_flight = 0;
         self.empty_until = if empty_ms > 0 { now.0 + empty_ms } else { 0 };
     }
 
     /// Records that the shared bucket was unavailable. This server's own count then decides.
-    pub const fn told_nobody(&mut self, of: Allowance, now: Timestamp) {
+    pub const fn record_unavailable(&mut self, of: Allowance, now: Timestamp) {
         let from = if self.local_full_at > now.0 { self.local_full_at } else { now.0 };
         self.local_full_at = from + self.in_flight as i64 * of.each_ms;
-        self.told(self.local_full_at - now.0 - of.whole_ms(), now);
+        self.record_answer(self.local_full_at - now.0 - of.whole_ms(), now);
     }
 
     /// True if the meter can be dropped without losing information.
@@ -177,7 +177,7 @@ mod tests {
         let mut meter = Meter::default();
         meter.take(OF, START);
         assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
-        meter.told(3_000, START);
+        meter.record_answer(3_000, START);
         assert_eq!(meter.take(OF, START.plus_ms(1_000)), Try::Refused(2_000));
         assert!(!meter.is_idle(OF, START.plus_ms(2_999)));
         assert!(meter.is_idle(OF, START.plus_ms(3_000)));
@@ -189,11 +189,11 @@ mod tests {
         let mut meter = Meter::default();
         meter.take(OF, START);
         assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
-        meter.told(0, START.plus_ms(5));
+        meter.record_answer(0, START.plus_ms(5));
         assert_eq!(meter.wait_ms(START), None);
         assert_eq!(meter.take(OF, START), Try::Granted);
         assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
-        meter.told_nobody(OF, START.plus_ms(5));
+        meter.record_unavailable(OF, START.plus_ms(5));
         assert_eq!(meter.take(OF, START), Try::Granted);
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let wait = loop {
             match meter.take(OF, START) {
                 Try::Refused(wait) => break wait,
-                Try::GrantedAndDue(_) => meter.told_nobody(OF, START),
+                Try::GrantedAndDue(_) => meter.record_unavailable(OF, START),
                 Try::Granted => {}
             }
             granted += 1;
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(granted(&mut meter, START), 12);
         let later = START.plus_ms(2_000);
         assert_eq!(granted(&mut meter, later), 0, "one lot's refill time refills one lot");
-        meter.told(0, later);
+        meter.record_answer(0, later);
         assert!(!meter.is_idle(OF, later.plus_ms(9_999)));
         assert!(meter.is_idle(OF, later.plus_ms(10_000)));
         assert_eq!(meter.take(OF, later), Try::GrantedAndDue(11), "and all of it is reported");
@@ -249,7 +249,7 @@ mod tests {
                 now = now.plus_ms(pause);
                 for (meter, answer) in meters.iter_mut().zip(&mut coming) {
                     if let Some((at, empty)) = answer.take_if(|(at, _)| *at <= now) {
-                        meter.told(empty, at);
+                        meter.record_answer(empty, at);
                     }
                 }
                 match meters[server].take(OF, now) {
@@ -279,7 +279,7 @@ mod tests {
                     Try::GrantedAndDue(lot) => {
                         granted += 1;
                         let empty = shared.spend(OF, lot, now);
-                        meters[server].told(empty, now);
+                        meters[server].record_answer(empty, now);
                     }
                 }
             }

@@ -164,7 +164,7 @@ struct RoomQuery {
     room: Option<Uuid>,
 }
 
-/// Where every seat is, for painting a large room at once: bytes, see docs/api.md.
+/// The position of every seat, for painting a large room at once: bytes, see docs/api.md.
 #[utoipa::path(
     get, path = "/shows/{id}/dots", tag = "catalogue",
     params(("id" = Uuid, Path, description = "The show"), RoomQuery),

@@ -1,4 +1,4 @@
-//! Regions: each is a whole system with its own database, lock store and address, and sells the shows of its own theatres
+//! Regions: each is a whole system with its own database, lock store and address, and sells the shows of its theatres
 //! (docs/decisions/0051). This module has this server's region and the addresses of the others. A show of another region does
 //! not exist here; requests for it are redirected there.
 

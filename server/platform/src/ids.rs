@@ -14,7 +14,7 @@ pub fn new_id() -> Uuid {
 
 /// The id of a booking made at `now` (UUID version 7: milliseconds, then 74 random bits). It cannot be guessed. Bookings of
 /// one moment are neighbours in every index that begins with the id: a sale writes eighteen such entries, and in tables of
-/// millions of rows each would be on a page of its own.
+/// millions of rows each would be on a separate page.
 #[must_use]
 pub fn booking_id(now: Timestamp) -> Uuid {
     let mut random = [0; 10];

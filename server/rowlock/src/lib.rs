@@ -6,7 +6,7 @@
 //! - [`metrics`]: `/metrics`, with the gauges that are read on each scrape.
 //! - [`check`]: `rowlock check`, which tests from outside whether a running system can sell.
 //!
-//! The crate has no tables and no Redis keys of its own.
+//! The crate has neither tables nor Redis keys.
 //!
 //! A route is added in its crate's `endpoints.rs` and needs a row in `web/authorisation.rs`; a page is a handler in
 //! `web/pages`; a command is a file in `commands`; a setting follows the recipe in CONTRIBUTING.md.

@@ -27,7 +27,7 @@ pub enum Refusal {
     /// Not a reason: empty, or longer than a line of this many characters.
     NoReason(usize),
     /// Another error, in the reader's language.
-    Told(String),
+    Message(String),
 }
 
 impl Field {
@@ -81,7 +81,7 @@ impl Refusal {
             Self::AmountBeyond(least, most) => say!("field.amount_beyond", least = *least, most = *most),
             Self::NoNumber(most) => say!("field.no_number", least = 0_u32, most = *most),
             Self::NoReason(most) => say!("field.no_reason", most = *most),
-            Self::Told(words) => words.clone(),
+            Self::Message(words) => words.clone(),
         }
     }
 }
@@ -116,7 +116,7 @@ pub(super) fn amount_field(
     view! {
         <div class="field">
             <label for=id.clone()><bdi>{label}</bdi>{currency}</label>
-            <div class="field-told">
+            <div class="field-message">
                 <input id=id name=name r#type="text" inputmode="decimal" autocomplete="off" maxlength="20" dir="ltr"
                     required=required value=field.value aria-invalid=invalid aria-describedby=described_by />
                 {below}
@@ -132,7 +132,7 @@ pub(super) fn number_field(id: &'static str, label: String, field: Field, requir
     view! {
         <div class="field">
             <label for=id>{label}</label>
-            <div class="field-told">
+            <div class="field-message">
                 <input id=id name=id r#type="number" required=required value=field.value aria-invalid=invalid
                     aria-describedby=described_by />
                 {below}
@@ -148,7 +148,7 @@ pub(super) fn moment_field(id: &'static str, label: String, field: Field) -> Any
     view! {
         <div class="field">
             <label for=id>{label}</label>
-            <div class="field-told">
+            <div class="field-message">
                 <input id=id name=id r#type="datetime-local" required value=field.value aria-invalid=invalid
                     aria-describedby=described_by />
                 {below}
@@ -165,7 +165,7 @@ pub(super) fn reason_field(id: impl Into<String>, label: String, field: Field, r
     view! {
         <div class="field organiser-reason">
             <label for=id.clone()>{label}</label>
-            <div class="field-told">
+            <div class="field-message">
                 <input id=id name="reason" r#type="text" autocomplete="off" maxlength="300" required=required
                     value=field.value aria-invalid=invalid aria-describedby=described_by />
                 {below}

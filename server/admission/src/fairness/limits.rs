@@ -286,8 +286,8 @@ impl LimitMeters {
         // A meter is not evicted while an answer is pending.
         if let Some(meter) = self.lock().by_name.get_mut(whose) {
             match empty_ms {
-                Some(empty_ms) => meter.told(empty_ms, now),
-                None => meter.told_nobody(self.allowance(whose), now),
+                Some(empty_ms) => meter.record_answer(empty_ms, now),
+                None => meter.record_unavailable(self.allowance(whose), now),
             }
         }
     }

@@ -69,7 +69,8 @@ impl Refused {
                 Problem::new(Code::WrongState, detail)
             }
             Self::Changed => {
-                let detail = "Somebody else has changed this waiting room meanwhile. Look at it again, then change it.";
+                let detail =
+                    "Someone else has changed this waiting room in the meantime. Look at it again, then change it.";
                 Problem::new(Code::WrongState, detail)
             }
             Self::Other(problem) => problem,

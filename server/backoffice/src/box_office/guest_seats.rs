@@ -137,7 +137,7 @@ async fn explain_failed_hold(state: &BackofficeState, show: &Show, seats: &[Seat
     if refused.code() == Code::WrongState {
         return refused;
     }
-    refused.saying("The house keeps the seats no more: those that nobody took are on sale.")
+    refused.saying("The house no longer keeps these seats: those that are still free are on sale.")
 }
 
 fn labels(show: &Show, seats: &[SeatIndex]) -> String {

@@ -144,7 +144,7 @@ async fn undo_own(
     // The booking is locked only since the statement above. A used ticket keeps its seat, unless a manager approves the
     // refund.
     if tickets::in_use(tx, booking, None).await? {
-        let detail = "Somebody came in with these tickets already. A manager can refund them.";
+        let detail = "Someone has already come in with these tickets. A manager can refund them.";
         return Err(Problem::new(Code::UndoTooLate, detail));
     }
     Ok(back)

@@ -32,11 +32,7 @@ fn subject(till: &TillRecord) -> String {
 
 /// Validates a counted sum.
 fn check_counted(minor: i64) -> Result<i64, Problem> {
-    if can_be_counted(minor) {
-        Ok(minor)
-    } else {
-        Err(Problem::new(Code::Malformed, "Nobody can have counted that sum."))
-    }
+    if can_be_counted(minor) { Ok(minor) } else { Err(Problem::new(Code::Malformed, "A till cannot hold that sum.")) }
 }
 
 /// Returns the caller's open till with its ledger.

@@ -42,7 +42,7 @@ pub(super) async fn undo(
     let which = (request.scan, ticket.as_ref().map(TicketCode::as_str));
     let codes = admissions::undo(&mut tx, show.id, which, staff.session.account, now).await?;
     if codes.is_empty() {
-        let detail = "Nobody is in by this scan (any more). Look at the list of the door again.";
+        let detail = "This scan has admitted no one, or was already undone. Look at the list of the door again.";
         return Err(Problem::new(Code::NotAdmitted, detail));
     }
     let ends: Vec<String> = codes.iter().map(|code| format!("…{}", code_suffix(code))).collect();

@@ -88,7 +88,7 @@ pub async fn set(state: &BackofficeState, act: &Act<'_>, request: &TariffRequest
     };
     let (before, now) = (request.tariff.version.cast_signed(), begun.now);
     if !sql::programme::set_tariff(&mut begun.tx, act.theatre, &tariff, before, now).await? {
-        let detail = "Somebody else has changed the prices meanwhile. Look at them again, then change them.";
+        let detail = "Someone else has changed the prices in the meantime. Look at them again, then change them.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     let view = view_of(&tariff, before + 1);

@@ -133,7 +133,7 @@ pub async fn change(state: &BackofficeState, act: &Act<'_>, request: &TheatreCha
     }
     let (version, values) = (request.version.cast_signed(), (name, address, currency.code()));
     if !sql::change(&mut begun.tx, act.theatre, version, values).await? {
-        let detail = "Somebody else has changed this theatre meanwhile. Look at it again, then change it.";
+        let detail = "Someone else has changed this theatre in the meantime. Look at it again, then change it.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     let view = sql::one(&mut begun.tx, act.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;

@@ -15,7 +15,7 @@ use http::{Code, Problem};
 /// # Errors
 /// 400 with the reason.
 pub(super) fn read(text: &str, may_be_private: bool) -> Result<Url, Problem> {
-    let wrong = |why: &str| Problem::new(Code::Malformed, format!("This address cannot be told anything: {why}"));
+    let wrong = |why: &str| Problem::new(Code::Malformed, format!("Webhooks cannot be sent to this address: {why}"));
     let text = text.trim();
     if text.len() > MAX_URL_BYTES {
         return Err(wrong("it is too long."));
@@ -25,10 +25,10 @@ pub(super) fn read(text: &str, may_be_private: bool) -> Result<Url, Problem> {
         return Err(wrong("it does not begin with https://."));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it has a password in it, which our log and everybody who reads this page would see."));
+        return Err(wrong("it has a password in it, which would appear in our log and on this page."));
     }
     if url.fragment().is_some() {
-        return Err(wrong("nobody is told what stands behind a #."));
+        return Err(wrong("the part behind a # is never sent."));
     }
     if !may_be_private && !is_callable(&url) {
         return Err(wrong("it is not on the public internet."));

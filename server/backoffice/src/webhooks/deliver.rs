@@ -220,7 +220,7 @@ async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &Ou
         sql::reset_failures(&mut tx, due.endpoint_id).await?;
     } else if let Some((theatre, row)) = sql::add_failure(&mut tx, due.endpoint_id).await? {
         let notice = match outcome {
-            Outcome::Gone => Some("It answered 410: that it is gone for good.".to_owned()),
+            Outcome::Gone => Some("It answered 410 Gone.".to_owned()),
             _ if row.failures >= MAX_FAILURES => Some(format!(
                 "{} tries in a row failed; the last one: {}.",
                 row.failures,

@@ -76,14 +76,14 @@ pub async fn make(
     events.sort_unstable();
     events.dedup();
     if events.is_empty() || events.len() != request.events.len() {
-        return Err(Problem::new(Code::Malformed, "Name what it is to be told: one event or more, each once."));
+        return Err(Problem::new(Code::Malformed, "Name the events to send: one or more, each once."));
     }
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return with_secret(state, &answer);
     }
     if sql::lock_count(&mut tx, theatre).await? >= MAX_ENDPOINTS {
-        let detail = format!("A theatre has {MAX_ENDPOINTS} endpoints at most. Remove one that nobody needs any more.");
+        let detail = format!("A theatre has {MAX_ENDPOINTS} endpoints at most. Remove one that is no longer needed.");
         return Err(Problem::new(Code::WrongState, detail));
     }
     let row = EndpointRow {
@@ -198,5 +198,5 @@ async fn record_audit(
 
 /// Unreachable while the row is locked; if it happens, nothing was changed.
 fn concurrent_change() -> Problem {
-    Problem::new(Code::WrongState, "Somebody else has just changed this endpoint. Please look at it again.")
+    Problem::new(Code::WrongState, "Someone else has just changed this endpoint. Please look at it again.")
 }

@@ -26,7 +26,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(list, make))
         .routes(routes!(rotate))
         .routes(routes!(change))
-        .routes(routes!(told))
+        .routes(routes!(list_deliveries))
         .routes(routes!(replay))
 }
 
@@ -105,7 +105,7 @@ async fn change(
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
     responses((status = 200, body = Vec<DeliveryView>), NotStaff,
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff")))]
-async fn told(
+async fn list_deliveries(
     State(state): State<BackofficeState>,
     staff: Staff,
     ApiPath((theatre, id)): ApiPath<(String, Uuid)>,

@@ -71,14 +71,14 @@ pub(super) async fn take(pg: &PgPool, tags: i64, lease: Duration) -> Result<Vec<
 pub(super) async fn purged(pg: &PgPool, wishes: &[Wish], again_after: Duration) -> Result<(), sqlx::Error> {
     let (ids, rounds, tries) = keys(wishes);
     sqlx::query(
-        "WITH told AS (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) AS told (id, round, tries)),
+        "WITH purged AS (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) AS purged (id, round, tries)),
               again AS (UPDATE cdn_purges purge
                         SET round = 2, tries = 0, due_at = now() + make_interval(secs => $4),
                             run_after = now() + make_interval(secs => $4)
-                        FROM told WHERE purge.id = told.id AND purge.round = told.round AND purge.tries = told.tries
+                        FROM purged WHERE purge.id = purged.id AND purge.round = purged.round AND purge.tries = purged.tries
                                     AND purge.round = 1)
-         DELETE FROM cdn_purges purge USING told
-         WHERE purge.id = told.id AND purge.round = told.round AND purge.tries = told.tries AND purge.round = 2",
+         DELETE FROM cdn_purges purge USING purged
+         WHERE purge.id = purged.id AND purge.round = purged.round AND purge.tries = purged.tries AND purge.round = 2",
     )
     .bind(ids)
     .bind(rounds)

@@ -110,7 +110,7 @@ pub async fn manages_all(state: &IdentityState, staff: &Staff) -> Result<(), Pro
     if sql::grants::manages_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
         return Ok(());
     }
-    Err(Problem::new(Code::NotAllowed, "This is for whoever manages every theatre."))
+    Err(Problem::new(Code::NotAllowed, "This is for managers of all theatres."))
 }
 
 /// Makes the creator of a theatre its manager. Their sessions stay: they have a manager's lifetime already.
@@ -135,7 +135,7 @@ async fn take(
 ) -> Result<bool, Problem> {
     sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
     if role == Role::Manager && sql::grants::lock_managers(tx, theatre).await? == [account] {
-        let detail = "Somebody has to say who works here. Make somebody else a manager first.";
+        let detail = "A theatre needs a manager. Make someone else a manager first.";
         return Err(Problem::new(Code::LastManager, detail));
     }
     let was_so = sql::grants::take(tx, account, theatre, role).await?;

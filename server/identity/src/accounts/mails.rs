@@ -161,7 +161,7 @@ const fn subject_and_text(kind: MailKind) -> (&'static str, &'static str) {
     match kind {
         MailKind::Reset => (
             "A new password",
-            "Somebody asked for a new password for your account. Choose it here within the hour; the link works once. \
+            "Someone asked for a new password for your account. Choose it here within the hour; the link works once. \
              If it was not you, nothing has changed and there is nothing to do.",
         ),
         MailKind::Prove => (
@@ -172,12 +172,12 @@ const fn subject_and_text(kind: MailKind) -> (&'static str, &'static str) {
         ),
         MailKind::RegisteredAgain => (
             "You have an account already",
-            "Somebody registered with your address. It has an account, which stays as it is: sign in, or ask for a new \
+            "Someone registered with your address. It has an account, which stays as it is: sign in, or ask for a new \
              password there if you have forgotten it. If it was not you, there is nothing to do.",
         ),
         MailKind::PasswordChanged => (
             "Your password was changed",
-            "Everybody who was signed in to your account has to sign in again with the new password. If it was not \
+            "Every device that was signed in to your account has to sign in again with the new password. If it was not \
              you, choose another one here at once.",
         ),
     }

@@ -51,7 +51,7 @@ pub(super) struct TokenSubject {
 /// The reason, worded to follow the name of the setting.
 fn check_length(secrets: &[String]) -> Result<(), String> {
     if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_SECRET_BYTES) {
-        return Err(format!("needs {MIN_SECRET_BYTES} characters or more: with less anybody could guess it"));
+        return Err(format!("needs {MIN_SECRET_BYTES} characters or more: a shorter one could be guessed"));
     }
     Ok(())
 }

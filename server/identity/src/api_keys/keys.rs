@@ -58,7 +58,7 @@ pub async fn make(
         return with_key(state, &answer);
     }
     if sql::lock_count(&mut tx, theatre).await? >= MAX_VALID {
-        let detail = format!("A theatre has {MAX_VALID} keys at most. Revoke one that nobody uses any more.");
+        let detail = format!("A theatre has {MAX_VALID} keys at most. Revoke one that is no longer used.");
         return Err(Problem::new(Code::WrongState, detail));
     }
     let id = ids::new_id();

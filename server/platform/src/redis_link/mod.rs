@@ -99,7 +99,7 @@ enum Whom {
     Any,
 }
 
-/// Whether a call that may have taken effect is repeated.
+/// Decides the retry of a call that may have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeat {
     /// Repeated: the call is idempotent, or its answer shows the repetition.

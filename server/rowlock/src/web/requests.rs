@@ -17,7 +17,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(request))
 }
 
-/// How your request stands: 202 while it is running, then its own answer.
+/// The state of your request: 202 while it is running, then its own answer.
 #[utoipa::path(get, path = "/requests/{key}", tag = "requests",
     params(("key" = String, Path, description = "The Idempotency-Key it was sent with, percent-encoded")),
     responses((status = 200, description = "Its answer"), (status = 201, description = "Its answer"),

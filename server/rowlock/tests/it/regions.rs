@@ -1,4 +1,4 @@
-//! Regions: a server sells shows of its own region, and redirects to the others.
+//! Regions: a server sells the shows of its region and redirects to the others.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -62,11 +62,11 @@ pub async fn exchange(
         return Err(refuse("This booking is not sold, or not any more: it cannot be exchanged."));
     }
     if tickets::in_use(tx, from, None).await? {
-        return Err(refuse("Somebody came in with these tickets already: they cannot be exchanged."));
+        return Err(refuse("Someone has already come in with these tickets: they cannot be exchanged."));
     }
     // A refund belongs to the booking that has its money: that money must not move.
     if refunds::of_booking(tx, from).await?.iter().any(|refund| refund.settled_at.is_none()) {
-        return Err(refuse("Money of this booking is still on its way back. Exchange it when that has arrived."));
+        return Err(refuse("A refund of this booking is still under way. Exchange it when that has arrived."));
     }
     let means = refunds::paid_at_counter(tx, from).await?;
     let fresh = fresh_row(&old, sale, means, now)?;

@@ -78,7 +78,7 @@ pub(super) async fn answer(
         moves::apply(&mut tx, &row, Event::Relocated, Cause::of("buyer", &words), now).await.map_err(cancel::unmoved)?
     } else {
         if tickets::in_use(&mut tx, booking, None).await? {
-            let words = "Somebody came in with these tickets already. The box office may help.";
+            let words = "Someone has already come in with these tickets. The box office may help.";
             return Err(Problem::new(Code::WrongState, words));
         }
         answered(&mut tx, offer.move_id, booking, "declined", now).await?;

@@ -24,7 +24,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 /// Have a code mailed to your address, where a show requires one before checkout.
 #[utoipa::path(post, path = "/shows/{show}/email-code", tag = "bookings", request_body = EmailCodeRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = EmailCodeView, description = "It is on its way; one before it is good no more"), KeyReused,
+    responses((status = 202, body = EmailCodeView, description = "It is being sent; an earlier code no longer works"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "wrong_state: this show asks for none; sales_closed, still_running"),

@@ -79,7 +79,7 @@ async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold
         }
     }
     let detail = "Others wait for seats of this show, and what is free goes to them first. Join the waiting list: \
-                  what nobody before you can use is yours within seconds.";
+                  what no one before you can use is yours within seconds.";
     Err(Problem::new(Code::WaitingListFirst, detail))
 }
 

@@ -187,7 +187,7 @@ fn pace(field: Field) -> impl IntoView {
     view! {
         <div class="field">
             <label for="per_second">{say!("waiting_room.pace")}</label>
-            <div class="field-told">
+            <div class="field-message">
                 <input id="per_second" name="per_second" r#type="number" min="1" max=MAX_PER_SECOND required value=field.value
                     aria-invalid=invalid aria-describedby=described_by />
                 {below}

@@ -102,7 +102,10 @@ pub async fn begin(
     }
     let locked = sql::show(&mut begun.tx, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     if locked.prices.0 != known.prices.0 || locked.screen_id != known.screen_id {
-        return Err(Problem::new(Code::WrongState, "Somebody else has changed this show meanwhile. Look at it again."));
+        return Err(Problem::new(
+            Code::WrongState,
+            "Someone else has changed this show in the meantime. Look at it again.",
+        ));
     }
     let requested = RequestedMove {
         show,

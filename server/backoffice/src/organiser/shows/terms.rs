@@ -73,7 +73,7 @@ pub async fn change(
     };
     let version = request.version.cast_signed();
     if !sql::set_terms(&mut begun.tx, show, version, &terms, prices.as_ref(), now).await? {
-        let detail = "Somebody else has changed this show meanwhile. Look at it again, then change it.";
+        let detail = "Someone else has changed this show in the meantime. Look at it again, then change it.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     if prices.is_some() {
@@ -99,7 +99,7 @@ async fn release_holds(state: &BackofficeState, show: Uuid) -> Result<(), Proble
 async fn check_prices_changeable(tx: &mut PgConnection, row: &OrganisedRow, now: Timestamp) -> Result<(), Problem> {
     let is_on_sale = row.sales == Sales::Open.as_str() && row.sales_from.is_none_or(|from| from_utc(from) <= now);
     if is_on_sale {
-        let detail = "Its sales are open. Pause them first, so that nobody pays another price than they saw.";
+        let detail = "Its sales are open. Pause them first, so that customers pay the price they saw.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     if row.terms_at.is_some_and(|at| now.since(from_utc(at)) < MIN_TERMS_AGE_MS) {
@@ -111,7 +111,7 @@ async fn check_prices_changeable(tx: &mut PgConnection, row: &OrganisedRow, now:
         return Err(Problem::new(Code::WrongState, detail));
     }
     if sql::is_being_bought(tx, row.id).await? {
-        let detail = "Somebody is paying for seats of this show. Please try again in a few minutes.";
+        let detail = "A payment for seats of this show is under way. Please try again in a few minutes.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     Ok(())

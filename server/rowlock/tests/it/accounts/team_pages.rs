@@ -60,7 +60,7 @@ async fn refused_grant_stays_in_its_form_with_the_reason() {
     let mut max = staff_member(&world, "max@example.org", "manager").await;
     let unknown = change(&mut max, "k-1", "unknown@example.org", "organiser", true, "New programme.").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
-    assert!(unknown.text.contains("Nobody has an account with this address."), "{}", unknown.text);
+    assert!(unknown.text.contains("No account has this address."), "{}", unknown.text);
     assert!(
         unknown.text.contains("value=\"unknown@example.org\"") && unknown.text.contains("value=\"New programme.\"")
     );
@@ -71,7 +71,7 @@ async fn refused_grant_stays_in_its_form_with_the_reason() {
     // The last manager cannot be removed.
     let last = change(&mut max, "k-3", "max@example.org", "manager", false, "I leave.").await;
     assert_eq!(last.status, StatusCode::CONFLICT);
-    assert!(last.text.contains("Make somebody else a manager first."), "{}", last.text);
+    assert!(last.text.contains("Make someone else a manager first."), "{}", last.text);
     assert!(last.text.contains("<details open class=\"systems-act\""), "its form stays open: {}", last.text);
     world.end().await;
 }

@@ -111,7 +111,7 @@ async fn refusal_is_shown_in_the_page_language_with_a_remedy() {
     assert_eq!(status, StatusCode::CONFLICT);
     // The text for buyers, about a booking, does not appear.
     assert!(page.contains("So wie die Dinge stehen, geht das nicht.") && !page.contains("Buchung hat sich"), "{page}");
-    let detail = "Somebody else has changed this theatre meanwhile. Look at it again, then change it.";
+    let detail = "Someone else has changed this theatre in the meantime. Look at it again, then change it.";
     assert!(page.contains(&format!("<bdi lang=\"en\">{detail}</bdi>")), "{page}");
     let (status, page) = send("k-2", &"x".repeat(200), version).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);

@@ -153,7 +153,7 @@ async fn organiser_switches_the_room_on_sees_visitors_and_switches_it_off() {
     ];
     let stale = send(&olga, &format!("{here}/terms"), &stale).await;
     assert_eq!(stale.status, StatusCode::CONFLICT);
-    assert!(stale.refusal().contains("Somebody else has changed this waiting room"), "{}", stale.refusal());
+    assert!(stale.refusal().contains("Someone else has changed this waiting room"), "{}", stale.refusal());
     assert_eq!(stale.field("per_second"), "30");
     assert!(stale.contains("&lt;b&gt;still") && !stale.contains("<b>still"), "{}", stale.html);
     let stale = [("key", "k-stale-off"), ("seen", seen), ("reason", "No need."), ("sure", "true")];

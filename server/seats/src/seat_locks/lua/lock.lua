@@ -149,7 +149,7 @@ if #new == 0 then return finish(answer) end
 local fence = redis.call('INCRBY', KEYS[8], #new) - #new
 local expires, latest = int(now + length), int(now + life)
 local until_then, promised = expires .. ':' .. expires .. ':' .. latest .. ':', ':' .. expires .. ':' .. latest .. ':'
-local held, due, owned, told, askers = {}, {}, {}, {}, {}
+local held, due, owned, grants, askers = {}, {}, {}, {}, {}
 for place, number in ipairs(new) do
   local start, id, mine = starts[number], ids[number], int(fence + place)
   local owner, wanted = ARGV[start + OWNER], seats_text(start) .. ':' .. places_text(places_of(start))
@@ -159,14 +159,14 @@ for place, number in ipairs(new) do
   due[to - 1], due[to] = expires, id
   owned[to - 1], owned[to] = owner, standing[owner]
   askers[place] = owner
-  told[to - 1] = id
-  told[to] = ARGV[start + DIGEST] .. promised .. mine .. ':' .. wanted
+  grants[to - 1] = id
+  grants[to] = ARGV[start + DIGEST] .. promised .. mine .. ':' .. wanted
   answer[number + HEAD] = { 'HELD', expires, latest, mine }
 end
 redis.call('HSET', holds, unpack(held))
 redis.call('ZADD', expiry, unpack(due))
 redis.call('HSET', owners, unpack(owned))
-remember(told, askers)
+remember(grants, askers)
 -- The same intent twice in one call: the second gets the answer of the first.
 for _, number in ipairs(twins) do
   local first = new_by_id[ids[number]]

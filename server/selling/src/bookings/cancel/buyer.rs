@@ -30,7 +30,7 @@ pub(in crate::bookings) async fn cancel(
         // It is undone in full in a moment; charging a fee to a faster buyer would be unfair.
         return Err(Problem::new(
             Code::SalesClosed,
-            "This show will not take place. All of the price is on its way back to you, without your doing.",
+            "This show will not take place. The full price is being refunded; you do not need to do anything.",
         ));
     }
 
@@ -48,7 +48,7 @@ pub(in crate::bookings) async fn cancel(
     if tickets::in_use(&mut tx, booking, seats.as_deref()).await? {
         return Err(Problem::new(
             Code::WrongState,
-            "Somebody came in with these tickets already: they cannot be cancelled. The box office may help.",
+            "Someone has already come in with these tickets: they cannot be cancelled. The box office may help.",
         ));
     }
     let by = Canceller::Buyer { show_starts_at: show.starts_at };

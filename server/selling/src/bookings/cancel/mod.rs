@@ -135,7 +135,7 @@ pub(super) fn unmoved(error: MoveError) -> Problem {
         ),
         MoveError::Refused(Refused::Gone) => Problem::new(
             Code::WrongState,
-            "This booking is over already. Nothing was charged for it that is not on its way back.",
+            "This booking is over already. Anything that was charged for it is being refunded.",
         ),
         MoveError::Refused(_) => Problem::new(
             Code::WrongState,

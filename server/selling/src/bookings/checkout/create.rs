@@ -275,10 +275,9 @@ pub(in crate::bookings) fn unmoved(error: MoveError) -> Problem {
         MoveError::LostRace => {
             Problem::new(Code::WrongState, "The booking moved at the same moment. Please look again.")
         }
-        MoveError::Refused(Refused::Gone) => Problem::new(
-            Code::HoldExpired,
-            "This booking is over. Nothing was charged for it that is not on its way back.",
-        ),
+        MoveError::Refused(Refused::Gone) => {
+            Problem::new(Code::HoldExpired, "This booking is over. Anything that was charged for it is being refunded.")
+        }
         MoveError::Refused(Refused::TooLate) => Problem::new(Code::HoldExpired, "The time for this booking is over."),
         MoveError::Refused(Refused::AlreadyDone | Refused::WrongState | Refused::NotDue) => {
             Problem::new(Code::WrongState, "The booking has moved on. Please look at its page.")

@@ -138,7 +138,7 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
             Some(StepWords { note: Some(event.reason.clone()), ..step })
         }
         "relocated" => plain("other_seats_taken", "You took the other seats"),
-        "refund_failed" => plain("came_back", "The money came back to us, and somebody is looking at it"),
+        "refund_failed" => plain("came_back", "The money came back to us, and someone is looking into it"),
         "effect_retried" if is_of_refund(event) => plain("sent_again", "The money is being sent once more"),
         "effect_settled" if is_of_refund(event) => plain("paid_otherwise", "Paid back in another way"),
         "exchanged" => plain("moved", "Exchanged for another booking"),

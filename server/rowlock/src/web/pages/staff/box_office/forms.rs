@@ -98,7 +98,7 @@ pub(super) async fn set_pin(
 /// The problem of a new PIN, beside its field. The problems' own messages are about signing in.
 fn refused_pin(problem: &Problem) -> PinForm {
     let language = reader::language();
-    let refused = |words| Field::refused("", Refusal::Told(words));
+    let refused = |words| Field::refused("", Refusal::Message(words));
     match problem.code() {
         Code::PasswordUnusable => {
             PinForm { pin: refused(app::say!(in language, "box_office.pin_hint")), ..PinForm::default() }

@@ -135,7 +135,7 @@ async fn after(
     }
     // What is wrong with the sum only the till can say.
     if matches!(problem.code(), Code::TillShort | Code::TillDiffers) {
-        form.amount.refusal = Some(Refusal::Told(words(&problem)));
+        form.amount.refusal = Some(Refusal::Message(words(&problem)));
     }
     let trouble = match (act, problem.code()) {
         _ if form.is_refused() => app::say!(in reader::language(), "field.refused").into(),

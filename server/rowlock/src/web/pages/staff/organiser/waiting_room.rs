@@ -177,7 +177,7 @@ pub(super) async fn switch_off(
 /// about none.
 fn mark_refusal(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), Turned> {
     let language = reader::language();
-    let refusal_of = |words: String| Some(Refusal::Told(words));
+    let refusal_of = |words: String| Some(Refusal::Message(words));
     match &refused {
         Refused::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
         Refused::Opening => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.no_opening")),
