@@ -8,7 +8,6 @@ use axum::extract::FromRef;
 use crate::WebhookSettings;
 use crate::reports::Reports;
 use crate::webhooks::Client;
-use admission::AdmissionState;
 use http::HttpState;
 use identity::IdentityState;
 use selling::SellingState;
@@ -61,20 +60,6 @@ impl FromRef<BackofficeState> for HttpState {
 }
 
 impl FromRef<BackofficeState> for IdentityState {
-    fn from_ref(state: &BackofficeState) -> Self {
-        let above: &Self = state;
-        above.clone()
-    }
-}
-
-impl FromRef<BackofficeState> for AdmissionState {
-    fn from_ref(state: &BackofficeState) -> Self {
-        let above: &Self = state;
-        above.clone()
-    }
-}
-
-impl FromRef<BackofficeState> for SellingState {
     fn from_ref(state: &BackofficeState) -> Self {
         let above: &Self = state;
         above.clone()

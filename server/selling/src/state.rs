@@ -82,10 +82,3 @@ impl FromRef<SellingState> for IdentityState {
         above.clone()
     }
 }
-
-impl FromRef<SellingState> for AdmissionState {
-    fn from_ref(state: &SellingState) -> Self {
-        let above: &Self = state;
-        above.clone()
-    }
-}
