@@ -4,7 +4,8 @@
 //! booking events, refunds and called-off shows. No code path can omit a message, and a rollback discards it. `deliver`
 //! leases due messages, signs and sends them, and retries with a back-off. `address` rejects private addresses.
 //!
-//! Messages may arrive twice and out of order; receivers use their `id` and `version`. Elsewhere: incoming webhooks of
+//! Messages may arrive twice and out of order; receivers use their `id` and `version`, and read the booking that a message
+//! names (`theatre_booking`). Elsewhere: incoming webhooks of
 //! payment gateways (`payments`).
 
 mod address;
@@ -16,6 +17,7 @@ mod purge;
 mod routes;
 mod signature;
 mod sql;
+mod theatre_booking;
 
 pub use client::Client;
 pub use deliver::deliver_forever;

@@ -1,23 +1,26 @@
-//! API endpoints of outgoing webhooks, for managers.
+//! API endpoints of outgoing webhooks, for managers, and of the booking that a webhook names.
 
 use axum::Json;
 use axum::extract::State;
 use domain::api::ProblemView;
-use domain::api::systems::{DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointView, ReasonRequest};
+use domain::api::systems::{
+    DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointView, ReasonRequest, TheatreBookingView,
+};
 use domain::roles::Role;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{deliveries, endpoints};
+use super::{deliveries, endpoints, theatre_booking};
 use crate::BackofficeState;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
 use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
+use identity::api_keys::Caller;
 
-/// Roles that may manage webhooks.
+/// Roles that may manage webhooks and read any booking of a theatre.
 const MANAGERS: &[Role] = &[Role::Manager];
 
 /// The routes of webhooks out, under `/api/v1`.
@@ -28,6 +31,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(change))
         .routes(routes!(list_deliveries))
         .routes(routes!(replay))
+        .routes(routes!(read_booking))
 }
 
 /// The webhook endpoints of your theatre. For managers.
@@ -134,4 +138,19 @@ async fn replay(
     let path = format!("POST /theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
     deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await
+}
+
+/// A booking of your theatre. For managers, and for programs with a key; with the buyer only if the key allows it.
+#[utoipa::path(get, path = "/theatres/{theatre}/bookings/{booking}", tag = "systems",
+    params(("theatre" = String, Path), ("booking" = Uuid, Path)),
+    responses((status = 200, body = TheatreBookingView), NotStaffNorProgram,
+        (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
+        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+async fn read_booking(
+    State(state): State<BackofficeState>,
+    caller: Caller,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+) -> ApiResult<Json<TheatreBookingView>> {
+    caller.at(&theatre, MANAGERS)?;
+    theatre_booking::read(&state, &theatre, id, caller.sees_people()).await.map(Json)
 }

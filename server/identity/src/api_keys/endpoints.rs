@@ -1,25 +1,25 @@
-//! Endpoints of API keys, and of bookings for API keys.
+//! Endpoints of API keys.
 
 use axum::Json;
 use axum::extract::State;
 use domain::api::ProblemView;
-use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, ReasonRequest, TheatreBookingView};
+use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, ReasonRequest};
 use domain::roles::Role;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{Caller, booking, keys};
+use super::keys;
 use crate::IdentityState;
 use crate::accounts::Staff;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
+use http::refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath};
 
 /// The routes of keys, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<IdentityState> {
-    OpenApiRouter::new().routes(routes!(list, make)).routes(routes!(revoke)).routes(routes!(read_booking))
+    OpenApiRouter::new().routes(routes!(list, make)).routes(routes!(revoke))
 }
 
 /// The API keys of your theatre, revoked ones last. For managers.
@@ -70,19 +70,4 @@ async fn revoke(
     let path = format!("POST /theatres/{theatre}/api-keys/{id}/revoke");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
     keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
-}
-
-/// A booking of your theatre. For managers, and for programs with a key; with the buyer only if the key allows it.
-#[utoipa::path(get, path = "/theatres/{theatre}/bookings/{booking}", tag = "systems",
-    params(("theatre" = String, Path), ("booking" = Uuid, Path)),
-    responses((status = 200, body = TheatreBookingView), NotStaffNorProgram,
-        (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
-async fn read_booking(
-    State(state): State<IdentityState>,
-    caller: Caller,
-    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
-) -> ApiResult<Json<TheatreBookingView>> {
-    caller.at(&theatre, &[Role::Manager])?;
-    booking::read(&state, &theatre, id, caller.sees_people()).await.map(Json)
 }

@@ -4,7 +4,6 @@
 //! A key is 256 bits, shown once and stored as a hash. It belongs to the theatre, not to a person: it stays valid after
 //! its creator leaves, until it is revoked. Keys only read; no key can change anything.
 
-mod booking;
 mod caller;
 mod endpoints;
 mod keys;

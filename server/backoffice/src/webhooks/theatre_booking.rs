@@ -7,7 +7,7 @@ use domain::booking::{BookingState, MoneyState};
 use domain::money::{Currency, Money};
 use uuid::Uuid;
 
-use crate::IdentityState;
+use crate::BackofficeState;
 use http::Problem;
 use platform::clock::{from_utc, rfc3339};
 
@@ -63,7 +63,7 @@ const LINES: &str = "
 /// # Errors
 /// 404 when the theatre has no such booking.
 pub(super) async fn read(
-    state: &IdentityState,
+    state: &BackofficeState,
     theatre: &str,
     id: Uuid,
     with_people: bool,
