@@ -268,7 +268,8 @@ pub fn spawn_background(state: &AppState) {
     tasks.spawn(waiting_room::serve_forever(AdmissionState::from_ref(state)));
     tasks.spawn(fairness::write_forever(AdmissionState::from_ref(state)));
     for lane in outbox::Lane::ALL {
-        tasks.spawn(outbox::relay_forever(selling.clone(), lane));
+        let handler = bookings::BookingEffects::new(selling.clone());
+        tasks.spawn(outbox::relay_forever(selling.clone(), handler, lane));
     }
     tasks.spawn(holds::flush_forever(selling.clone()));
     tasks.spawn(bookings::reconcile_forever(selling.clone()));

@@ -21,7 +21,7 @@ const MAX_CONCURRENT: usize = 8;
 /// Performs effects of bookings and returns their outcomes in order.
 ///
 /// The effects must be of different bookings: the caller performs the effects of one booking one after the other.
-pub async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
+pub(super) async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
     let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
     let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
     let mut found = load_current(state, &ids).await;

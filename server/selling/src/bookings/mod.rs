@@ -17,6 +17,7 @@ mod claims;
 mod commits;
 mod counter;
 mod effect_batches;
+mod effect_handler;
 mod effects;
 mod endpoints;
 mod exchange;
@@ -52,7 +53,7 @@ pub use counter::{
     CounterSale, Found as CounterFound, Sold, Unsold, close_hold, find_by_id, find_by_reference, open_hold_again, sell,
     show_as_sold,
 };
-pub use effect_batches::perform_all;
+pub use effect_handler::BookingEffects;
 pub use effects::{EffectError, perform};
 pub use endpoints::routes;
 pub use exchange::{Exchanged, Given, exchange};

@@ -2,8 +2,9 @@
 //!
 //! A step writes its effects here in its own transaction ([`enqueue`]); the relay on every replica performs
 //! them and deletes the rows. A failed effect is retried with full jitter, then parked for a person
-//! ([`parked`]). `bookings` implements the effects.
+//! ([`parked`]). An [`EffectHandler`] performs them.
 
+mod handler;
 mod parked;
 mod relay;
 mod sql;
@@ -12,6 +13,7 @@ use domain::booking::Effect;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+pub use handler::{EffectFailure, EffectHandler, FailureKind};
 pub use parked::{
     MAX_LISTED, Parked, parked, parked_at, parked_counts, parked_effect, parked_refunds, retry, settle, unpark_refund,
     with_parked_refund,

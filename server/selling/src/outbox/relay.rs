@@ -8,9 +8,9 @@ use domain::time::SECOND_MS;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
+use super::handler::{EffectFailure, EffectHandler, FailureKind};
 use super::sql::{self, Job};
 use crate::SellingState;
-use crate::bookings::{self, EffectError};
 use platform::background::woken;
 use platform::ids;
 
@@ -97,7 +97,7 @@ impl Lane {
 }
 
 /// Runs until the server stops; leased effects are finished first.
-pub async fn relay_forever(state: SellingState, lane: Lane) {
+pub async fn relay_forever(state: SellingState, handler: impl EffectHandler, lane: Lane) {
     while !state.stop.is_cancelled() {
         let now = state.clock.now();
         match sql::take(&state.pg, lane.effects(), now, now.plus_ms(lane.lease_ms()), lane.together() as i64).await {
@@ -105,11 +105,11 @@ pub async fn relay_forever(state: SellingState, lane: Lane) {
                 match lane {
                     Lane::Gateway => {
                         let each = futures::stream::iter(jobs);
-                        each.for_each_concurrent(MAX_CONCURRENT_GATEWAY_CALLS, |job| run(&state, job)).await;
+                        each.for_each_concurrent(MAX_CONCURRENT_GATEWAY_CALLS, |job| run(&state, &handler, job)).await;
                     }
                     Lane::Map | Lane::Mail => {
                         let was_all = jobs.len() < lane.together();
-                        run_together(&state, lane, jobs).await;
+                        run_together(&state, &handler, lane, jobs).await;
                         if was_all {
                             // A query costs more than one more effect: let some gather.
                             tokio::time::sleep(GATHER).await;
@@ -127,9 +127,9 @@ pub async fn relay_forever(state: SellingState, lane: Lane) {
     }
 }
 
-async fn run_together(state: &SellingState, lane: Lane, jobs: Vec<Job>) {
+async fn run_together(state: &SellingState, handler: &impl EffectHandler, lane: Lane, jobs: Vec<Job>) {
     let wanted: Vec<_> = jobs.iter().map(|job| (job.booking, job.effect)).collect();
-    let Ok(outcomes) = AssertUnwindSafe(bookings::perform_all(state, &wanted)).catch_unwind().await else {
+    let Ok(outcomes) = AssertUnwindSafe(handler.perform_all(&wanted)).catch_unwind().await else {
         tracing::error!(effects = jobs.len(), "a batch of effects panicked; they are retried when their lease expires");
         return;
     };
@@ -150,9 +150,9 @@ async fn run_together(state: &SellingState, lane: Lane, jobs: Vec<Job>) {
     }
 }
 
-async fn run(state: &SellingState, job: Job) {
+async fn run(state: &SellingState, handler: &impl EffectHandler, job: Job) {
     // A panic is a bug in one effect; the lane continues with the others, and retries this one later.
-    let performed = AssertUnwindSafe(bookings::perform(state, job.booking, job.effect)).catch_unwind().await;
+    let performed = AssertUnwindSafe(handler.perform(job.booking, job.effect)).catch_unwind().await;
     let Ok(performed) = performed else {
         tracing::error!(booking = %job.booking, effect = ?job.effect, "an effect of {} panicked; it is retried when its lease expires", job.booking);
         return;
@@ -168,15 +168,15 @@ async fn run(state: &SellingState, job: Job) {
     }
 }
 
-async fn fail(state: &SellingState, job: &Job, cause: &EffectError) {
-    // Map updates need only our own stores and are retried without limit; other effects may need a person.
-    let noted = if must_park(job, cause) {
-        tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
-        sql::give_up(&state.pg, job, &cause.to_string()).await
+async fn fail(state: &SellingState, job: &Job, failure: &EffectFailure) {
+    let noted = if must_park(job, failure.kind) {
+        tracing::error!(booking = %job.booking, effect = ?job.effect, cause = %failure, "an effect of {} is parked for a person", job.booking);
+        sql::give_up(&state.pg, job, &failure.cause).await
     } else {
-        tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} failed and is retried", job.booking);
+        tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, cause = %failure, "an effect of {} failed and is retried", job.booking);
         let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
-        let longest = if is_away(cause) { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
+        let longest =
+            if failure.kind == FailureKind::Unavailable { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
         let pause = ids::jitter(doubled.min(longest)).cast_signed();
         sql::postpone(&state.pg, job, state.clock.now().plus_ms(pause)).await
     };
@@ -185,13 +185,12 @@ async fn fail(state: &SellingState, job: &Job, cause: &EffectError) {
     }
 }
 
-/// Checks for an unavailable gateway or lock store, which is temporary.
-const fn is_away(cause: &EffectError) -> bool {
-    cause.is_gateway_away() || cause.is_lock_store_away()
-}
-
-/// Checks that the effect must be parked. Retries cannot change a definite refusal by a gateway.
-fn must_park(job: &Job, cause: &EffectError) -> bool {
-    let max_attempts = if is_away(cause) { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
-    !job.is_for_the_map() && (cause.is_definite() || job.attempts >= max_attempts)
+/// Checks that the effect must be parked. Map updates need only our own stores and are retried without limit.
+fn must_park(job: &Job, kind: FailureKind) -> bool {
+    let is_over = match kind {
+        FailureKind::Definite => true,
+        FailureKind::Unavailable => job.attempts >= MAX_ATTEMPTS_WHILE_AWAY,
+        FailureKind::Temporary => job.attempts >= MAX_ATTEMPTS,
+    };
+    is_over && !job.is_for_the_map()
 }

@@ -10,7 +10,7 @@ use clap::FromArgMatches;
 use rowlock::config::{Config, settings};
 use rowlock::{AppState, start, web};
 use selling::SellingState;
-use selling::bookings::{self, Batch};
+use selling::bookings::{self, Batch, BookingEffects};
 use selling::outbox::{self, Lane};
 use simulator::Simulator;
 use tokio::net::TcpListener;
@@ -165,8 +165,10 @@ impl ScheduleWorld {
         }
         let now = "UPDATE outbox SET run_after = now() - interval '1 second' WHERE parked_why IS NULL";
         sqlx::query(now).execute(&self.world.pg).await.expect("the effects are due");
-        let lanes = [Lane::Gateway, Lane::Map]
-            .map(|lane| tokio::spawn(outbox::relay_forever(SellingState::from_ref(&self.clerk), lane)));
+        let selling = SellingState::from_ref(&self.clerk);
+        let lanes = [Lane::Gateway, Lane::Map].map(|lane| {
+            tokio::spawn(outbox::relay_forever(selling.clone(), BookingEffects::new(selling.clone()), lane))
+        });
         let emptied = async {
             while self.effects_left().await > 0 {
                 outbox::wake(&self.clerk);
