@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use domain::VariantName;
 use hydration_context::SsrSharedContext;
 use leptos::either::Either;
 use leptos::prelude::*;
 use leptos::tachys::html::doctype;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::language::{self, Language};
 use crate::{markup, say, site};
@@ -30,7 +32,8 @@ impl Place {
 }
 
 /// The modules of the browser half. Each page loads only the one it needs: see `xtask/src/site.rs`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Half {
     /// Bookings and all other public pages.
     #[default]
@@ -39,21 +42,6 @@ pub enum Half {
     Show,
     /// Pages of theatre staff.
     Staff,
-}
-
-impl Half {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Pages, Self::Show, Self::Staff];
-
-    /// Name of the module's files, and of the feature of `frontend`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pages => "pages",
-            Self::Show => "show",
-            Self::Staff => "staff",
-        }
-    }
 }
 
 /// Pages that a browser stores for offline use. A script of each does so.
@@ -141,7 +129,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
     });
     let is_map = head.live && head.half == Half::Show;
     let live = head.live.then(|| {
-        let half = head.half.name();
+        let half = head.half.as_str();
         view! {
             <link rel="modulepreload" href=site::address("/pkg/boot.js") />
             <link rel="modulepreload" href=site::address(&format!("/pkg/{half}.js")) />

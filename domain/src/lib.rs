@@ -35,6 +35,9 @@ pub mod roles;
 pub mod seats;
 pub mod till;
 pub mod time;
+mod variant_name;
 pub mod waiting_list;
 pub mod waiting_room;
 pub mod wire;
+
+pub use variant_name::VariantName;

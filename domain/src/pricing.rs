@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::money::{Currency, Money};
 
@@ -52,13 +53,30 @@ impl Weekday {
 }
 
 /// Projection format of a show, spelled as in SQL and JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Format {
     /// A 2D film.
     #[serde(rename = "2D")]
+    #[strum(serialize = "2D")]
     TwoD,
     /// A 3D film.
     #[serde(rename = "3D")]
+    #[strum(serialize = "3D")]
     ThreeD,
     /// An IMAX film.
     #[serde(rename = "IMAX")]
@@ -66,28 +84,6 @@ pub enum Format {
     /// A live event on a stage.
     #[serde(rename = "LIVE")]
     Live,
-}
-
-impl Format {
-    /// All formats, starting with the default.
-    pub const ALL: [Self; 4] = [Self::TwoD, Self::ThreeD, Self::Imax, Self::Live];
-
-    /// Parses a name written by [`Format::as_str`].
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == word)
-    }
-
-    /// Name in SQL and JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::TwoD => "2D",
-            Self::ThreeD => "3D",
-            Self::Imax => "IMAX",
-            Self::Live => "LIVE",
-        }
-    }
 }
 
 /// Tariff of a theatre, which applies to shows when they are planned.

@@ -3,6 +3,7 @@
 //! Customers have no role. A role applies to one theatre. Resources of other theatres do not exist for its holder.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
@@ -11,6 +12,8 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// Sells, exchanges and refunds tickets at the counter, and admits at the door.
     BoxOffice,
@@ -18,27 +21,6 @@ pub enum Role {
     Manager,
     /// Plans rooms, films, shows and prices.
     Organiser,
-}
-
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 3] = [Self::BoxOffice, Self::Manager, Self::Organiser];
-
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BoxOffice => "box_office",
-            Self::Manager => "manager",
-            Self::Organiser => "organiser",
-        }
-    }
-
-    /// Parses a name written by [`Role::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
-    }
 }
 
 /// Result of a permission check.
@@ -67,15 +49,16 @@ pub fn standing(held: &[Role], wanted: &[Role]) -> Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VariantName;
 
     #[test]
     fn role_names_parse_back_and_other_texts_are_refused() {
-        for role in Role::ALL {
-            assert_eq!(Role::parse(role.as_str()), Some(role));
-            let json = serde_json::to_string(&role).expect("a role is JSON");
+        for role in Role::VARIANTS {
+            assert_eq!(role.as_str().parse(), Ok(*role));
+            let json = serde_json::to_string(role).expect("a role is JSON");
             assert_eq!(json, format!("\"{}\"", role.as_str()));
         }
-        assert_eq!(Role::parse("customer"), None);
+        assert_eq!("customer".parse::<Role>().ok(), None);
     }
 
     #[test]
@@ -87,7 +70,7 @@ mod tests {
             (Role::Organiser, [OtherRole, OtherRole, May]),
         ];
         for (held, answers) in table {
-            for (wanted, answer) in Role::ALL.into_iter().zip(answers) {
+            for (&wanted, answer) in Role::VARIANTS.iter().zip(answers) {
                 assert_eq!(standing(&[held], &[wanted]), answer, "{held:?} wants what {wanted:?} may");
                 assert_eq!(standing(&[], &[wanted]), Stranger);
             }

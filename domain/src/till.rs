@@ -3,6 +3,7 @@
 //! Amounts are minor units of the till's currency. A sum that overflows is `None`.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::time::{MINUTE_MS, Timestamp};
 
@@ -15,9 +16,10 @@ pub const MAX_COUNTED_MINOR: i64 = 100_000_000;
 pub const UNDO_MS: i64 = 5 * MINUTE_MS;
 
 /// Means of payment at the counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Means {
     /// Coins and notes, kept in the till.
     Cash,
@@ -28,25 +30,6 @@ pub enum Means {
 }
 
 impl Means {
-    /// All means of payment.
-    pub const ALL: [Self; 3] = [Self::Cash, Self::Card, Self::Free];
-
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cash => "cash",
-            Self::Card => "card",
-            Self::Free => "free",
-        }
-    }
-
-    /// Parses a name written by [`Means::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|means| means.as_str() == text)
-    }
-
     /// Name stored in place of a gateway's name, since no gateway is involved.
     #[must_use]
     pub const fn settled_as(self) -> &'static str {
@@ -60,14 +43,15 @@ impl Means {
     /// Parses a name written by [`Means::settled_as`]; `None` for the name of a gateway.
     #[must_use]
     pub fn of_settled(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|means| means.settled_as() == name)
+        Self::VARIANTS.iter().copied().find(|means| means.settled_as() == name)
     }
 }
 
 /// Kind of a line in a till's ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Entry {
     /// The float when the till was opened.
     Float,
@@ -79,29 +63,6 @@ pub enum Entry {
     Exchange,
     /// Cash taken to the safe.
     Drop,
-}
-
-impl Entry {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Float, Self::Sale, Self::Refund, Self::Exchange, Self::Drop];
-
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Float => "float",
-            Self::Sale => "sale",
-            Self::Refund => "refund",
-            Self::Exchange => "exchange",
-            Self::Drop => "drop",
-        }
-    }
-
-    /// Parses a name written by [`Entry::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|entry| entry.as_str() == text)
-    }
 }
 
 /// A line of the ledger: kind, means of payment, and amount received (negative if paid out).
@@ -176,6 +137,7 @@ pub const fn undo_until(sold_at: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VariantName;
     use Entry::{Drop, Float, Refund, Sale};
     use Means::{Card, Cash, Free};
 
@@ -239,12 +201,12 @@ mod tests {
 
     #[test]
     fn names_parse_back_and_gateways_are_not_counter_payments() {
-        for means in Means::ALL {
-            assert_eq!(Means::parse(means.as_str()), Some(means));
+        for &means in Means::VARIANTS {
+            assert_eq!(means.as_str().parse(), Ok(means));
             assert_eq!(Means::of_settled(means.settled_as()), Some(means));
         }
-        for entry in Entry::ALL {
-            assert_eq!(Entry::parse(entry.as_str()), Some(entry));
+        for entry in Entry::VARIANTS {
+            assert_eq!(entry.as_str().parse(), Ok(*entry));
         }
         for gateway in ["simulator", "stripe", "cash", ""] {
             assert_eq!(Means::of_settled(gateway), None, "{gateway}");

@@ -11,6 +11,7 @@ mod cancelling;
 mod seat_offer;
 mod wording;
 
+use domain::VariantName;
 use domain::api::cancelling::{RefundView, StepView};
 use domain::api::moving::SeatOffer;
 use domain::api::{BookingState, BookingView, KeptHold, MoneyState, Person, PlaceLine, SeatLine};

@@ -185,7 +185,7 @@ mod tests {
     use domain::api::cancelling::StepView;
     use domain::api::moving::SeatOffer;
     use domain::api::{Person, SeatLine};
-    use domain::booking::ALL_STATES;
+    use strum::VariantArray;
 
     use super::super::tests::{followed, step};
     use super::*;
@@ -231,8 +231,9 @@ mod tests {
             MoneyState::Refunded,
             MoneyState::Moved,
         ];
-        for (language, state) in
-            Language::ALL.into_iter().flat_map(|language| ALL_STATES.map(|state| (language, state)))
+        for (language, state) in Language::ALL
+            .into_iter()
+            .flat_map(|language| BookingState::VARIANTS.iter().map(move |&state| (language, state)))
         {
             for money in all_money {
                 // With and without the payment page.

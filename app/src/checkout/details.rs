@@ -1,5 +1,6 @@
 //! The form of the checkout: names and e-mail addresses of buyer and ticket holder, checked before the payment.
 
+use domain::VariantName;
 use domain::api::Person;
 use domain::api::cancelling::IfLate;
 use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS, has_mail_domain};
@@ -182,7 +183,7 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                 <div class="field">
                     <label for="if-late">{say!("pay.late_label")}</label>
                     <select id="if-late" data-testid="if-late"
-                        on:change=move |event| if_late.set(IfLate::parse(&event_target_value(&event)).unwrap_or_default())>
+                        on:change=move |event| if_late.set(event_target_value(&event).parse().unwrap_or_default())>
                         {late_choices(if_late)}
                     </select>
                 </div>

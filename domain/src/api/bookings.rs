@@ -1,6 +1,7 @@
 //! JSON of bookings and of paying for them.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
 use crate::api::cancelling::{IfLate, RefundView, StepView};
@@ -67,10 +68,11 @@ pub struct ConfirmRequest {
     pub payment_token: Option<String>,
 }
 
-/// States of a booking. JSON and SQL use the same names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// States of a booking, in the order it passes through them. JSON and SQL use the same names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum BookingState {
     /// Stored; its seats are not confirmed as held yet.
     Created,
@@ -89,9 +91,10 @@ pub enum BookingState {
 }
 
 /// State of a booking's money, for the status page: paid, issuing, refunding, refunded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum MoneyState {
     /// No charge was requested.
     None,

@@ -3,6 +3,7 @@
 //! Counts are per show and per [`UNUSUAL_WINDOW_MS`]. Counts below their threshold are not reported.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::time::MINUTE_MS;
 
@@ -32,6 +33,8 @@ const WRONG_PUZZLES: u32 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = UnusualKind))]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Kind {
     /// Many holds and no purchase.
     NeverBought,
@@ -47,6 +50,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = UnusualSubject))]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Subject {
     /// One browser or one account.
     Visitor,
@@ -68,26 +73,6 @@ pub struct Seen {
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::NeverBought, Self::ManyVisitors, Self::Timing, Self::Puzzles];
-
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NeverBought => "never_bought",
-            Self::ManyVisitors => "many_visitors",
-            Self::Timing => "timing",
-            Self::Puzzles => "puzzles",
-        }
-    }
-
-    /// Parses a name written by [`Kind::as_str`].
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
     /// Returns the count of this kind for `subject`; `None` if it is below the threshold, or if the kind does not apply
     /// to the subject.
     #[must_use]
@@ -104,29 +89,10 @@ impl Kind {
     }
 }
 
-impl Subject {
-    /// All subjects.
-    pub const ALL: [Self; 2] = [Self::Visitor, Self::Address];
-
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Visitor => "visitor",
-            Self::Address => "address",
-        }
-    }
-
-    /// Parses a name written by [`Subject::as_str`].
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|subject| subject.as_str() == name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VariantName;
 
     #[test]
     fn counts_below_threshold_are_ignored_and_addresses_have_higher_thresholds() {
@@ -140,18 +106,18 @@ mod tests {
         assert_eq!(Kind::ManyVisitors.of(Subject::Visitor, all), None);
         assert_eq!(Kind::Timing.of(Subject::Visitor, all), Some(1));
         assert_eq!(Kind::Timing.of(Subject::Address, all), None, "many people try at once from there");
-        assert_eq!(Subject::ALL.map(|subject| Kind::Puzzles.of(subject, all)), [Some(5); 2]);
-        for kind in Kind::ALL {
-            assert!(Subject::ALL.iter().all(|subject| kind.of(*subject, Seen::default()).is_none()), "{kind:?}");
+        assert!(Subject::VARIANTS.iter().all(|subject| Kind::Puzzles.of(*subject, all) == Some(5)));
+        for kind in Kind::VARIANTS {
+            assert!(Subject::VARIANTS.iter().all(|subject| kind.of(*subject, Seen::default()).is_none()), "{kind:?}");
         }
     }
 
     #[test]
     fn names_parse_back_and_equal_their_json() {
-        assert!(Kind::ALL.iter().all(|kind| Kind::parse(kind.as_str()) == Some(*kind)));
-        assert!(Subject::ALL.iter().all(|subject| Subject::parse(subject.as_str()) == Some(*subject)));
-        assert_eq!((Kind::parse("bot"), Subject::parse("")), (None, None));
-        let json = serde_json::to_value(Kind::ALL).expect("JSON");
-        assert_eq!(json, serde_json::json!(Kind::ALL.map(Kind::as_str)));
+        assert!(Kind::VARIANTS.iter().all(|kind| kind.as_str().parse() == Ok(*kind)));
+        assert!(Subject::VARIANTS.iter().all(|subject| subject.as_str().parse() == Ok(*subject)));
+        assert_eq!(("bot".parse::<Kind>().ok(), "".parse::<Subject>().ok()), (None, None));
+        let json = serde_json::to_value(Kind::VARIANTS).expect("JSON");
+        assert_eq!(json, serde_json::json!(Kind::VARIANTS.iter().map(Kind::as_str).collect::<Vec<_>>()));
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
 use super::frame::{Frame, is_place};
@@ -13,25 +14,15 @@ use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind};
 use crate::seats::MAX_SEATS_PER_SHOW;
 
 /// Kind of the focus that the audience faces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FocusKind {
     /// A cinema's screen.
     Screen,
     /// A stage, including a sports field.
     #[default]
     Stage,
-}
-
-impl FocusKind {
-    /// Name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Screen => "screen",
-            Self::Stage => "stage",
-        }
-    }
 }
 
 /// The screen or stage, in units of the drawing.

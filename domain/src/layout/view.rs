@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use super::Layout;
 use super::room::{Row, Zone};
+use crate::VariantName;
 use crate::api::{CategoryView, OVERVIEW_ABOVE_SEATS, PlanView, RowView, SectionView};
 use crate::money::Money;
 use crate::pricing::PriceList;

@@ -19,6 +19,7 @@ pub mod stripe;
 
 use domain::money::Money;
 use domain::time::Timestamp;
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
 pub use calls::Patience;
@@ -85,31 +86,19 @@ pub const CANCELLED_BY_PAYER: &str = "cancelled_by_payer";
 pub const DECLINED_BY_BANK: [&str; 4] = ["card_declined", "bank_declined", "expired_card", "incorrect_cvc"];
 
 /// The outcome of applying an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum NewsOutcome {
     /// The booking moved.
     Applied,
     /// This event was applied before.
     Duplicate,
     /// The booking is unknown.
+    #[strum(serialize = "unknown_payment")]
     Unknown,
     /// Nothing to do: the booking is past it, or the kind of event does not matter to us.
     Ignored,
     /// Money at a gateway that the booking had left for another: it goes back from there.
     SentBack,
-}
-
-impl NewsOutcome {
-    /// As `webhook_events.outcome` keeps it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Applied => "applied",
-            Self::Duplicate => "duplicate",
-            Self::Unknown => "unknown_payment",
-            Self::Ignored => "ignored",
-            Self::SentBack => "sent_back",
-        }
-    }
 }

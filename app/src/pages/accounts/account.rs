@@ -1,5 +1,6 @@
 //! The page of an account: bookings, sign-in and password.
 
+use domain::VariantName;
 use domain::api::accounts::{AccountView, BookingPage, BookingSummary};
 use domain::booking::{BookingState, MoneyState};
 use domain::roles::Role;

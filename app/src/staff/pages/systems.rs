@@ -1,10 +1,12 @@
 //! Other systems of a theatre: API keys, webhook endpoints and their deliveries. Plain forms with a reason each,
 //! without a script.
 
+use domain::VariantName;
 use domain::api::systems::{
     ApiKeyView, DeliveryState, DeliveryView, EndpointState, EndpointView, MAX_NAME_CHARS, MAX_URL_BYTES, WebhookEvent,
 };
 use leptos::prelude::*;
+use strum::VariantArray;
 
 use super::{Desk, Field, fields, frame};
 use crate::language::{self, Hindrance, Moment, number};
@@ -214,7 +216,7 @@ fn event_words(event: WebhookEvent) -> String {
 
 fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
     let FormContext { intent, form } = context;
-    let events = WebhookEvent::ALL.map(|event| {
+    let events = WebhookEvent::VARIANTS.iter().map(|&event| {
         let is_ticked = !form.unticked.contains(&event);
         view! {
             <label class="systems-check">
@@ -223,6 +225,7 @@ fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
             </label>
         }
     });
+    let events = events.collect_view();
     view! {
         <form class="systems-form" action=format!("{base}/webhooks") method="post">
             <h3>{say!("systems.new_webhook")}</h3>

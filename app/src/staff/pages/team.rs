@@ -1,9 +1,11 @@
 //! The staff of a theatre, their roles, and the audit log. Plain forms with a reason each, without a script.
 
+use domain::VariantName;
 use domain::api::accounts::{AuditView, StaffView, THEATRE_ACTS};
 use domain::person::MAX_EMAIL_BYTES;
 use domain::roles::Role;
 use leptos::prelude::*;
+use strum::VariantArray;
 
 use super::{Desk, Field, fields, frame};
 use crate::language::{Hindrance, Moment, current};
@@ -140,9 +142,10 @@ fn revoke_form(
 
 fn newcomer(base: &str, form: TeamForm, intent: &str) -> AnyView {
     let chosen = form.role.unwrap_or(Role::BoxOffice);
-    let options = Role::ALL.map(|role| {
+    let options = Role::VARIANTS.iter().map(|&role| {
         view! { <option value=role.as_str() selected=role == chosen>{role_words(role)}</option> }
     });
+    let options = options.collect_view();
     view! {
         <form class="systems-form" action=base.to_owned() method="post">
             <h3>{say!("team.new")}</h3>
@@ -253,7 +256,7 @@ fn subject(theatre: &str, line: &AuditView) -> AnyView {
         return ().into_any();
     }
     let words = line.subject_name.as_ref().unwrap_or(&line.subject);
-    match words.rsplit_once(" as ").and_then(|(who, role)| Some((who, Role::parse(role)?))) {
+    match words.rsplit_once(" as ").and_then(|(who, role)| Some((who, role.parse::<Role>().ok()?))) {
         Some((who, role)) => view! { <bdi>{who.to_owned()}</bdi>": "{role_words(role)} }.into_any(),
         None => view! { <bdi>{words.clone()}</bdi> }.into_any(),
     }

@@ -1,5 +1,6 @@
 //! Unusual patterns of holds in a theatre's shows. A list with a plain form per entry, without a script.
 
+use domain::VariantName;
 use domain::api::fairness::UnusualView;
 use domain::api::systems::MAX_REASON_CHARS;
 use domain::fairness::{Kind, Subject};

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use domain::VariantName;
 use domain::fairness::{Allowance, Meter, Try};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use redis::Value;
@@ -190,7 +191,7 @@ impl Limits {
     /// Takes a lot from the shared bucket; returns for how long it is empty, or `None` without an answer.
     async fn spend(&self, state: &AdmissionState, counted: &LimitMeters, whose: &str, lot: u32) -> Option<i64> {
         // A digest, so that a copy of Redis contains no visitor and no address.
-        let name = counted.limit.name();
+        let name = counted.limit.as_str();
         let mut digest = state.accounts.derived_secret(&format!("{name}\0{whose}"));
         digest.truncate(NAME_DIGITS);
         let key = format!("{}limit:{name}:{digest}", self.prefix);
@@ -338,7 +339,7 @@ impl LimitExceeded {
             }
         };
         let whole = Duration::from_millis(self.of.whole_ms().unsigned_abs());
-        let limit = Limit { name: self.limit.name(), burst: self.of.burst, window_s: whole.as_secs().max(1) };
+        let limit = Limit { name: self.limit.as_str(), burst: self.of.burst, window_s: whole.as_secs().max(1) };
         Problem::new(Code::TooManyAttempts, detail).with_limit(limit).with_retry_after(pause)
     }
 

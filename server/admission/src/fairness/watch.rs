@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::fairness::{Kind, Rhythm, Seen, Subject, UNUSUAL_WINDOW_MS};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+use strum::VariantArray;
 use uuid::Uuid;
 
 use super::Trying;
@@ -56,8 +57,8 @@ struct Watch {
     visitors: HashSet<String>,
     /// Accounts they were signed in to.
     accounts: HashSet<Uuid>,
-    /// The counts written so far, in the order of [`Kind::ALL`].
-    written: [u32; Kind::ALL.len()],
+    /// The counts written so far, in the order of [`Kind::VARIANTS`].
+    written: [u32; Kind::VARIANTS.len()],
 }
 
 impl Watch {
@@ -69,7 +70,7 @@ impl Watch {
             rhythm: (subject == Subject::Visitor).then(Box::default),
             visitors: HashSet::new(),
             accounts: HashSet::new(),
-            written: [0; Kind::ALL.len()],
+            written: [0; Kind::VARIANTS.len()],
         }
     }
 
@@ -116,7 +117,7 @@ impl Watch {
 }
 
 fn place_of(kind: Kind) -> Option<usize> {
-    Kind::ALL.iter().position(|one| *one == kind)
+    Kind::VARIANTS.iter().position(|one| *one == kind)
 }
 
 /// Treatment of a visitor or address without a watch.
@@ -197,7 +198,7 @@ impl Watches {
         watched.by_key.retain(|_, watch| now.since(watch.last) < UNUSUAL_WINDOW_MS);
         let mut found = Vec::new();
         for (key, watch) in &watched.by_key {
-            for kind in Kind::ALL {
+            for &kind in Kind::VARIANTS {
                 if kind == Kind::NeverBought && now.since(watch.since) < pay_ms {
                     continue;
                 }

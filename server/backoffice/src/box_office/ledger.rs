@@ -69,11 +69,11 @@ fn line_of(row: &SumRow) -> Result<Line, Problem> {
 }
 
 fn entry_of(text: &str) -> Result<Entry, Problem> {
-    Entry::parse(text).ok_or_else(|| corrupt("till_rows.kind", text))
+    text.parse().map_err(|_| corrupt("till_rows.kind", text))
 }
 
 fn means_of(text: &str) -> Result<Means, Problem> {
-    Means::parse(text).ok_or_else(|| corrupt("till_rows.means", text))
+    text.parse().map_err(|_| corrupt("till_rows.means", text))
 }
 
 fn row_view(row: LineRow, currency: Currency) -> Result<TillRow, Problem> {

@@ -1,6 +1,7 @@
 //! Sells the seller's hold and adds its price to the till, in one transaction.
 
 use axum::http::StatusCode;
+use domain::VariantName;
 use domain::api::box_office::SaleRequest;
 use domain::till::{Entry, Means};
 use uuid::Uuid;

@@ -1,6 +1,7 @@
 //! Queries of `tills`, `till_rows` and `day_closes`. Every writer locks the till's row first.
 
 use chrono::{DateTime, Utc};
+use domain::VariantName;
 use domain::till::{Entry, Means};
 use domain::time::Timestamp;
 use sqlx::PgConnection;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
+use domain::VariantName;
 use domain::api::organiser::{TariffRequest, TariffView};
 use domain::pricing::{MAX_AMOUNT_MINOR, MAX_PERCENT, Tariff};
 

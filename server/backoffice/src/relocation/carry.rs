@@ -3,6 +3,7 @@
 //! Lock order: bookings before the show, as in every writer of both. The lock of the show waits for all transactions
 //! that write a new booking of it, and blocks new ones. Therefore all bookings are read after it.
 
+use domain::VariantName;
 use domain::booking::Event;
 use domain::relocation::answer_until;
 use domain::seats::SeatIndex;
@@ -138,22 +139,23 @@ async fn record_moves(
         })
         .collect();
     let steps: Vec<(Uuid, i32)> = movers.iter().map(|mover| (mover.row.id, mover.row.version)).collect();
-    sql::step_all(tx, Event::Relocated.name(), &steps, &reasons, now).await?;
+    sql::step_all(tx, Event::Relocated.as_str(), &steps, &reasons, now).await?;
     sql::put_all(tx, row.id, &moved, until, now).await?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::booking::{ALL_STATES, Booking, BookingState, MoneyState, step};
+    use domain::booking::{Booking, BookingState, MoneyState, step};
     use domain::money::{Currency, Money};
+    use strum::VariantArray;
 
     use super::*;
 
     /// [`sql::step_all`] writes in a batch the step that the state machine defines for one booking.
     #[test]
     fn only_confirmed_bookings_can_be_relocated_and_no_effects_follow() {
-        for state in ALL_STATES {
+        for &state in BookingState::VARIANTS {
             let total = Money::new(1, Currency::parse("EUR").expect("a code"));
             let booking = Booking { state, money: MoneyState::Paid, total, expires_at: Timestamp(0) };
             match step(booking, Event::Relocated, Timestamp(0)) {

@@ -21,7 +21,7 @@ mod sql;
 
 use std::collections::BTreeMap;
 
-use domain::api::moving::{MoveState, MoveView};
+use domain::api::moving::MoveView;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -93,9 +93,8 @@ pub async fn last_move(
 ) -> Result<Option<MoveView>, Problem> {
     let Some(row) = sql::last(tx, show).await? else { return Ok(None) };
     let count = |number: i32| number.unsigned_abs();
-    let state = MoveState::parse(&row.state);
     Ok(Some(MoveView {
-        state: state.ok_or_else(|| Problem::internal(&format!("show_moves.state of show {show} is none")))?,
+        state: row.state.parse().map_err(|_| Problem::internal(&format!("show_moves.state of show {show} is none")))?,
         from: row.from_name,
         to: row.to_name,
         reason: row.reason,

@@ -1,6 +1,7 @@
 //! Endpoints: create, switch, remove, and rotate their secrets.
 
 use axum::http::StatusCode;
+use domain::VariantName;
 use domain::api::systems::{EndpointChange, EndpointMade, EndpointRequest, EndpointState, EndpointView, ReasonRequest};
 use domain::time::{MINUTE_MS, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use domain::VariantName;
 use domain::pricing::Tariff;
 use domain::time::Timestamp;
 use sqlx::types::Json;

@@ -82,7 +82,7 @@ impl ListedRow {
     /// A row that cannot be is an error that names itself, never a default.
     fn read(self, now: Timestamp) -> Result<ListedShow, sqlx::Error> {
         let id = self.id;
-        let sales = Sales::parse(&self.sales).ok_or_else(|| wrong_row("shows", "sales", &id))?;
+        let sales = self.sales.parse::<Sales>().map_err(|_| wrong_row("shows", "sales", &id))?;
         let sales_from = self.sales_from.map(clock::from_utc);
         let currency = Currency::parse(&self.currency).ok_or_else(|| wrong_row("shows", "currency", &id))?;
         let cheapest = self.prices.values().min().ok_or_else(|| wrong_row("shows", "prices", &id))?;

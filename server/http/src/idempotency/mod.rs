@@ -36,7 +36,7 @@ pub use prefer::Prefer;
 pub use purge::purge_forever;
 pub use reconcile::reconcile_forever;
 pub use standing::{RequestView, Standing, running, standing};
-pub use tally::{COUNTS, Count, Tally};
+pub use tally::{Count, Tally};
 
 use domain::time::{MINUTE_MS, Timestamp};
 

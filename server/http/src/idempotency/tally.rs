@@ -2,10 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// The layer that answered a request with a key, or an outcome of the comparison of the stores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Count {
     /// Answered by the fingerprint, before routing.
+    #[strum(serialize = "fast_road")]
     ReplayCache,
     /// Answered from this process' cache after parsing.
     Process,
@@ -29,44 +33,9 @@ pub enum Count {
     Skipped,
 }
 
-impl Count {
-    /// Its name for operators.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::ReplayCache => "fast_road",
-            Self::Process => "process",
-            Self::Shared => "shared",
-            Self::Redis => "redis",
-            Self::Worked => "worked",
-            Self::WithoutRedis => "without_redis",
-            Self::StillRunning => "still_running",
-            Self::TakenOver => "taken_over",
-            Self::Repaired => "repaired",
-            Self::Diverged => "diverged",
-            Self::Skipped => "skipped",
-        }
-    }
-}
-
-/// All of them.
-pub const COUNTS: [Count; 11] = [
-    Count::ReplayCache,
-    Count::Process,
-    Count::Shared,
-    Count::Redis,
-    Count::Worked,
-    Count::WithoutRedis,
-    Count::StillRunning,
-    Count::TakenOver,
-    Count::Repaired,
-    Count::Diverged,
-    Count::Skipped,
-];
-
 /// The counters; they only grow.
 #[derive(Debug, Default)]
-pub struct Tally([AtomicU64; COUNTS.len()]);
+pub struct Tally([AtomicU64; Count::VARIANTS.len()]);
 
 impl Tally {
     pub(super) fn add(&self, count: Count) {
@@ -87,10 +56,10 @@ mod tests {
     #[test]
     fn each_outcome_has_its_own_counter() {
         let tally = Tally::default();
-        for (place, count) in COUNTS.into_iter().enumerate() {
+        for (place, &count) in Count::VARIANTS.iter().enumerate() {
             assert_eq!(count as usize, place);
             (0..=place).for_each(|_| tally.add(count));
         }
-        assert!(COUNTS.into_iter().enumerate().all(|(place, count)| tally.of(count) == place as u64 + 1));
+        assert!(Count::VARIANTS.iter().enumerate().all(|(place, &count)| tally.of(count) == place as u64 + 1));
     }
 }

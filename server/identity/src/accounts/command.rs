@@ -1,5 +1,6 @@
 //! Account commands of the server's command line: create a manager, close an account.
 
+use domain::VariantName;
 use domain::api::Person;
 use domain::api::accounts::Password;
 use domain::roles::Role;

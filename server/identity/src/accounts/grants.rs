@@ -1,6 +1,7 @@
 //! The staff of a theatre and their roles, which its managers change. A change of roles ends the account's sessions,
 //! because roles decide the lifetime of a session.
 
+use domain::VariantName;
 use domain::api::accounts::{GrantRequest, StaffView};
 use domain::api::systems::{MAX_REASON_CHARS, one_line};
 use domain::roles::Role;

@@ -10,9 +10,11 @@ mod local;
 
 use std::time::Duration;
 
+use domain::VariantName;
 use domain::time::Timestamp;
 use redis::Value;
 use sha2::{Digest, Sha256};
+use strum::IntoStaticStr;
 
 use crate::clock::StoreClock;
 use crate::redis_link::{Answer, Call, Link, LinkError, LuaScript};
@@ -72,21 +74,12 @@ pub enum Taken {
 }
 
 /// An operation on a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 enum Act {
     Take,
     Give,
     Clear,
-}
-
-impl Act {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Take => "take",
-            Self::Give => "give",
-            Self::Clear => "clear",
-        }
-    }
 }
 
 /// The buckets.

@@ -3,32 +3,24 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use domain::VariantName;
 use serde_json::{Value, json};
+use strum::IntoStaticStr;
 
 /// Severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// As it should be.
+    #[strum(serialize = "ok")]
     Good,
     /// Not checked: a prerequisite is missing.
     Skipped,
     /// Seats can be sold, but an operator should look.
     Warning,
     /// Seats cannot be sold, or not safely.
+    #[strum(serialize = "FAILED")]
     Bad,
-}
-
-impl State {
-    /// Its word in the table and in JSON.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Good => "ok",
-            Self::Skipped => "skipped",
-            Self::Warning => "warning",
-            Self::Bad => "FAILED",
-        }
-    }
 }
 
 /// One thing that was found.
@@ -83,7 +75,7 @@ impl Report {
             let _ = writeln!(
                 table,
                 "{:<8} {about:<wide$} {:>6} ms  {}",
-                finding.state.word(),
+                finding.state.as_str(),
                 took.as_millis(),
                 finding.words
             );
@@ -98,7 +90,7 @@ impl Report {
             .0
             .iter()
             .map(|(about, took, finding)| {
-                let state = finding.state.word().to_ascii_lowercase();
+                let state = finding.state.as_str().to_ascii_lowercase();
                 json!({ "about": about, "state": state, "words": finding.words, "took_ms": took.as_millis() as u64 })
             })
             .collect();

@@ -1,5 +1,6 @@
 //! Every API route against every kind of caller, as `web::authorisation::TABLE` says.
 
+use domain::VariantName;
 use reqwest::{Method, StatusCode};
 use rowlock::web::authorisation::{Access, FOR_KEYS, TABLE};
 use serde_json::{Value, json};

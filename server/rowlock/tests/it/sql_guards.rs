@@ -1,8 +1,10 @@
 //! Rules of the code that Postgres enforces as well.
 
-use domain::booking::{ALL_STATES, may_move};
+use domain::VariantName;
+use domain::booking::{BookingState, may_move};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
+use strum::VariantArray;
 use uuid::Uuid;
 
 use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, assert_refused, text};
@@ -30,8 +32,8 @@ async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQuer
 #[tokio::test(flavor = "multi_thread")]
 async fn transitions_that_the_state_machine_refuses_are_refused_by_the_table() {
     let world = World::start(0, &[]).await;
-    for from in ALL_STATES {
-        for to in ALL_STATES {
+    for &from in BookingState::VARIANTS {
+        for &to in BookingState::VARIANTS {
             let id = insert_booking(&world.pg, world.show, from.as_str()).await;
             let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1")
                 .bind(id)
@@ -65,8 +67,8 @@ async fn update_that_skips_a_version_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_update_may_make_only_the_two_transitions_of_a_sale() {
     let world = World::start(0, &[]).await;
-    for from in ALL_STATES {
-        for to in ALL_STATES {
+    for &from in BookingState::VARIANTS {
+        for &to in BookingState::VARIANTS {
             let id = insert_booking(&world.pg, world.show, from.as_str()).await;
             let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 2 WHERE id = $1")
                 .bind(id)

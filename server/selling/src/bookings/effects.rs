@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use domain::VariantName;
 use domain::api::SUBMITTED;
 use domain::booking::{BookingState, Effect, Event};
 use domain::time::Timestamp;
@@ -278,7 +279,7 @@ pub(super) async fn move_by_gateway(
     let moved = match moves::apply(tx, row, event, cause, now).await {
         Ok(moved) => moved,
         Err(MoveError::Refused(why)) => {
-            tracing::debug!(booking = %row.id, event = event.name(), %why, "nothing to do for {}", row.id);
+            tracing::debug!(booking = %row.id, event = event.as_str(), %why, "nothing to do for {}", row.id);
             return Ok(false);
         }
         Err(error) => return Err(error.into()),

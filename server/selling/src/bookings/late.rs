@@ -4,6 +4,7 @@
 //! new booking of the same buyer, if the same seats are still free, or others that are no worse where the buyer
 //! chose that; else it is refunded at once. Reasons, and the balance of the books: docs/decisions/0009.
 
+use domain::VariantName;
 use domain::api::cancelling::IfLate;
 use domain::booking::{Booking, BookingState, Event, MoneyState};
 use domain::reseat::{self, Place};
@@ -140,8 +141,9 @@ async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> Result<LateMoney
     .await?;
     let if_late = if_late.unwrap_or_else(|| IfLate::default().as_str().to_owned());
     Ok(LateMoneyFacts {
-        if_late: IfLate::parse(&if_late)
-            .ok_or_else(|| sqlx::Error::Decode(format!("late_wishes.if_late is {if_late:?}").into()))?,
+        if_late: if_late
+            .parse()
+            .map_err(|_| sqlx::Error::Decode(format!("late_wishes.if_late is {if_late:?}").into()))?,
         ended_by: ended_by.unwrap_or_default(),
         has_another,
         has_moved,

@@ -1,6 +1,7 @@
 //! The only path by which a booking moves: step, then state, event, claims, tickets and effects in the caller's
 //! transaction. `commits` does the same for the moves of a sale, many bookings in one transaction.
 
+use domain::VariantName;
 use domain::booking::{BookingState, Event, Refused, step};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -90,10 +91,10 @@ pub(super) async fn apply(
     if !sql::update(tx, row, &moved, now).await? {
         return Err(MoveError::LostRace);
     }
-    sql::insert_event(tx, &moved, Some(row.machine.state), event.name(), cause.actor, cause.reason, now).await?;
+    sql::insert_event(tx, &moved, Some(row.machine.state), event.as_str(), cause.actor, cause.reason, now).await?;
     outbox::enqueue(tx, row.id, &effects, now).await?;
-    tracing::info!(booking = %row.id, from = ?row.machine.state, to = ?moved.machine.state, event = event.name(),
-        actor = cause.actor, "booking {} took {}", row.id, event.name());
+    tracing::info!(booking = %row.id, from = ?row.machine.state, to = ?moved.machine.state, event = event.as_str(),
+        actor = cause.actor, "booking {} took {}", row.id, event.as_str());
     Ok(moved)
 }
 

@@ -17,6 +17,7 @@ pub mod reader;
 mod sound;
 mod ticket_list;
 
+use domain::VariantName;
 use leptos::either::Either;
 use leptos::ev::{Event, MouseEvent, SubmitEvent};
 use leptos::html::{Div, Input, Video};

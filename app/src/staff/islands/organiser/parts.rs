@@ -1,5 +1,6 @@
 //! The room itself besides its rows: name, screen or stage, sections and categories.
 
+use domain::VariantName;
 use domain::api::SeatKind;
 use domain::layout::editing::{Command, Key};
 use domain::layout::{Focus, FocusKind};

@@ -1,5 +1,6 @@
 //! A booking at the box office: its data, printed tickets, exchange and refund.
 
+use domain::VariantName;
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
 use domain::booking::{BookingState, MoneyState};

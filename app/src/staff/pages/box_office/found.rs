@@ -1,5 +1,6 @@
 //! Bookings found by a part of a name or address.
 
+use domain::VariantName;
 use domain::api::box_office::{FoundBooking, MAX_FOUND};
 use leptos::prelude::*;
 

@@ -1,5 +1,6 @@
 //! The till of a shift, and the manager's overview of the day.
 
+use domain::VariantName;
 use domain::api::box_office::{DayView, TillRow, TillView};
 use domain::money::Money;
 use domain::till::{Entry, Means};

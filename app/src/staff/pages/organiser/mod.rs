@@ -26,6 +26,7 @@ pub use rooms::{GiveForm, ImportForm, RoomPage, Screens};
 pub use show::{DefectForm, ShowForm, ShowPage};
 pub use waiting_room::{RoomForm, RoomPart, RoomStands, WaitingRoomPage};
 
+use domain::VariantName;
 use domain::api::organiser::Sales;
 use domain::layout::import::Finding;
 use domain::money::{Currency, Money};

@@ -1,10 +1,12 @@
 //! Planning weeks of shows by a pattern.
 
+use domain::VariantName;
 use domain::api::organiser::{FilmChoice, ScreenView};
 use domain::pricing::Format;
 use domain::seats::{FLASH_HOLD_MS, USUAL_HOLD_MS};
 use domain::time::SECOND_MS;
 use leptos::prelude::*;
+use strum::VariantArray;
 
 use super::super::Field;
 use super::super::fields::reason_field;
@@ -141,7 +143,8 @@ fn form(
         (film.id, words)
     });
     let films = films.collect();
-    let formats = Format::ALL.map(|format| (format.as_str().to_owned(), format.as_str().to_owned())).to_vec();
+    let formats =
+        Format::VARIANTS.iter().map(|format| (format.as_str().to_owned(), format.as_str().to_owned())).collect();
     let days = DAYS.iter().zip(1..).zip(form.times).map(|((day, number), times)| {
         let name = Moment::parse(&format!("{SOME_MONDAY}{number}")).map(|moment| moment.weekday(language::current()));
         view! {

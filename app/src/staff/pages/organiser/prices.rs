@@ -1,5 +1,6 @@
 //! The prices of a theatre.
 
+use domain::VariantName;
 use domain::money::Currency;
 use domain::pricing::{Format, MATINEE_BEFORE_MINUTE};
 use leptos::prelude::*;

@@ -172,7 +172,7 @@ async fn prices(
 }
 
 fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<Slot, Problem> {
-    let format = Format::parse(format).ok_or_else(|| Problem::internal(&"a show's format is none"))?;
+    let format = format.parse::<Format>().map_err(|_| Problem::internal(&"a show's format is none"))?;
     Ok(slot_of(starts_at.with_timezone(&zone).naive_local(), format))
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
+use domain::VariantName;
 use domain::api::organiser::{OrganisedShow, Sales, TermsRequest};
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;

@@ -5,8 +5,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use domain::VariantName;
 use futures::future::join_all;
 use redis::Value;
+use strum::IntoStaticStr;
 use tokio::sync::oneshot;
 
 use super::entry::{Entry, Id};
@@ -18,23 +20,13 @@ const MAX_PER_CALL: usize = 64;
 const MAX_WAITING: usize = 8_192;
 
 /// An operation on a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Wish {
     Claim,
     Complete,
     Abandon,
     Read,
-}
-
-impl Wish {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Claim => "claim",
-            Self::Complete => "complete",
-            Self::Abandon => "abandon",
-            Self::Read => "read",
-        }
-    }
 }
 
 /// Redis' answer to an operation.
@@ -164,7 +156,7 @@ async fn call(state: &HttpState, batch: Vec<Traveller>) {
     call.arg(batch.len());
     for key in &batch {
         let token = key.token.as_ref().map_or(&[][..], |token| &token[..]);
-        call.arg(key.wish.word()).arg(&key.value[..]).arg(key.life_ms).arg(token);
+        call.arg(key.wish.as_str()).arg(&key.value[..]).arg(key.life_ms).arg(token);
     }
     let said = state.redis.eval(&call).await.map(|answer| answer.value);
     shared.note(said.as_ref().err());

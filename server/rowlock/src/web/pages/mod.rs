@@ -11,6 +11,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use domain::time::Timestamp;
+use strum::VariantArray;
 
 use crate::AppState;
 use catalogue::{Show, Unreadable};
@@ -124,7 +125,7 @@ pub fn routes() -> Router<AppState> {
 
 /// The page to which the `type` of every problem leads.
 async fn problems() -> Response {
-    let entries = Code::ALL.into_iter().map(|code| {
+    let entries = Code::VARIANTS.iter().map(|code| {
         let (status, name, title) = code.describe();
         ProblemEntry { code: name.to_owned(), status: status.as_u16(), title: title.to_owned() }
     });

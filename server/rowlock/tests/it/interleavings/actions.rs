@@ -8,6 +8,7 @@ use reqwest::{Method, StatusCode};
 use rowlock::AppState;
 use selling::bookings::{self, Batch};
 use serde_json::{Value, json};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
 use super::controller::ActionFuture;
@@ -28,7 +29,8 @@ const OTHER_ROOM: &str = r#"{
 }"#;
 
 /// State of the booking before the actions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum InitialState {
     /// Seats and places are held; there is no booking.
     Held,
@@ -46,24 +48,8 @@ pub enum InitialState {
     Late,
 }
 
-impl InitialState {
-    pub const ALL: [Self; 7] =
-        [Self::Held, Self::Locked, Self::Changed, Self::Paying, Self::Confirmed, Self::Cancelled, Self::Late];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Locked => "locked",
-            Self::Changed => "changed",
-            Self::Paying => "paying",
-            Self::Confirmed => "confirmed",
-            Self::Cancelled => "cancelled",
-            Self::Late => "late",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Action {
     /// The buyer checks the hold out as it is.
     CheckOut,
@@ -94,40 +80,6 @@ pub enum Action {
 }
 
 impl Action {
-    pub const ALL: [Self; 13] = [
-        Self::CheckOut,
-        Self::Revise,
-        Self::Submit,
-        Self::ChangeHold,
-        Self::Settle,
-        Self::CancelPart,
-        Self::Cancel,
-        Self::Exchange,
-        Self::Relocate,
-        Self::CallOff,
-        Self::Void,
-        Self::LateMoney,
-        Self::Offer,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CheckOut => "check-out",
-            Self::Revise => "revise",
-            Self::Submit => "submit",
-            Self::ChangeHold => "change-hold",
-            Self::Settle => "settle",
-            Self::CancelPart => "cancel-part",
-            Self::Cancel => "cancel",
-            Self::Exchange => "exchange",
-            Self::Relocate => "relocate",
-            Self::CallOff => "call-off",
-            Self::Void => "void",
-            Self::LateMoney => "late-money",
-            Self::Offer => "offer",
-        }
-    }
-
     /// Returns whether the action can change a booking in this state, at once or after the other action.
     pub fn fits(self, start: InitialState) -> bool {
         use InitialState::{Cancelled, Changed, Confirmed, Held, Late, Locked, Paying};

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use domain::VariantName;
 use domain::api::SeatLine;
 use domain::money::Money;
 use sqlx::postgres::PgRow;

@@ -6,6 +6,7 @@ mod new_bookings;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use domain::VariantName;
 use domain::booking::{BookingState, Event, Refused, step};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
@@ -274,7 +275,7 @@ impl Plan {
             }
             Ok(_) => Applicability::NeedsOwnTransaction,
             Err(why) => {
-                tracing::debug!(booking = %found.row.id, event = event.name(), %why, "nothing to do for {}", found.row.id);
+                tracing::debug!(booking = %found.row.id, event = event.as_str(), %why, "nothing to do for {}", found.row.id);
                 Applicability::NoOp
             }
         }
@@ -310,8 +311,8 @@ impl Plan {
         let from = row.machine.state;
         row.machine = machine;
         row.version += 1;
-        tracing::debug!(%booking, ?from, to = ?machine.state, event = event.name(), "booking {booking} takes {}", event.name());
-        self.writes.events.push(EventLine::of(row, Some(from), event.name(), cause));
+        tracing::debug!(%booking, ?from, to = ?machine.state, event = event.as_str(), "booking {booking} takes {}", event.as_str());
+        self.writes.events.push(EventLine::of(row, Some(from), event.as_str(), cause));
         self.writes.effects.extend(effects.into_iter().map(|effect| (booking, effect)));
         self.writes.touches(booking, place);
         Ok(())

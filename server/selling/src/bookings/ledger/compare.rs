@@ -1,6 +1,7 @@
 //! Rules that detect differences between a gateway's ledger and our books of one payment. Pure.
 
 use domain::money::Money;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 /// A payment at its gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub(super) struct Book {
 }
 
 /// The kind of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Kind {
     /// The gateway charged an unknown booking.
     UnknownBooking,
@@ -57,33 +59,6 @@ pub(super) enum Kind {
     RefundedHere,
     /// Paid here, and the gateway has no such payment.
     MissingThere,
-}
-
-impl Kind {
-    const ALL: [Self; 6] = [
-        Self::UnknownBooking,
-        Self::ChargedUnpaid,
-        Self::ChargedDiffers,
-        Self::RefundedThere,
-        Self::RefundedHere,
-        Self::MissingThere,
-    ];
-
-    /// Returns the value for `ledger_differences.kind`.
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::UnknownBooking => "unknown_booking",
-            Self::ChargedUnpaid => "charged_unpaid",
-            Self::ChargedDiffers => "charged_differs",
-            Self::RefundedThere => "refunded_there",
-            Self::RefundedHere => "refunded_here",
-            Self::MissingThere => "missing_there",
-        }
-    }
-
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
 }
 
 /// A difference, with the amounts on both sides.
@@ -134,6 +109,7 @@ mod tests {
     use domain::money::Currency;
 
     use super::*;
+    use domain::VariantName;
 
     fn eur(minor: i64) -> Money {
         Money::new(minor, Currency::parse("EUR").expect("a code"))
@@ -196,9 +172,9 @@ mod tests {
 
     #[test]
     fn kinds_parse_from_their_names() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::parse(kind.as_str()), Some(kind));
+        for &kind in Kind::VARIANTS {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
         }
-        assert_eq!(Kind::parse("another"), None);
+        assert_eq!("another".parse::<Kind>().ok(), None);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use domain::VariantName;
 use domain::money::{Currency, Money};
 use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
@@ -59,7 +60,7 @@ impl DifferenceRow {
     fn open(self) -> Result<OpenDifference, sqlx::Error> {
         let unreadable = || sqlx::Error::Decode(format!("ledger_differences({}) cannot be", self.id).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
-        let kind = Kind::parse(&self.kind).ok_or_else(unreadable)?;
+        let kind = self.kind.parse::<Kind>().map_err(|_| unreadable())?;
         let (here, there) = (Money::new(self.here_minor, currency), Money::new(self.there_minor, currency));
         let Self { gateway, payment_ref, .. } = &self;
         let why = match kind {

@@ -14,7 +14,7 @@ use crate::bookings::sql::BookingRow;
 use catalogue::Show;
 use tickets::NoticeMail;
 
-/// Events with a notice, as `domain::booking::Event::name` spells them.
+/// Names of the `domain::booking::Event`s with a notice.
 const NOTICE_EVENTS: &[&str] = &[
     "cancelled_by_buyer",
     "cancelled_by_staff",

@@ -1,6 +1,7 @@
 //! Queries about the gateway of a booking and the use of its money: `payments.gateway`, `asks` and `moved_to`,
 //! `payment_switches`, and `webhook_events`.
 
+use domain::VariantName;
 use domain::booking::Effect;
 use domain::time::Timestamp;
 use sqlx::PgConnection;

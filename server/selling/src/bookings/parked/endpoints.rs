@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use domain::VariantName;
 use domain::api::ProblemView;
 use domain::api::parked::ParkedView;
 use domain::api::systems::ReasonRequest;

@@ -10,6 +10,7 @@ use domain::api::systems::ReasonRequest;
 use domain::booking::{Effect, Event};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
+use strum::{EnumString, IntoStaticStr};
 
 pub(super) use self::endpoints::routes;
 use super::cancel::reason_of;
@@ -33,7 +34,8 @@ const LEDGER: &str = "compare_ledger";
 const SETTLED_AS: &str = "refunded";
 
 /// A decision about a parked effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Decision {
     /// Puts the effect back in the queue.
     Retry,
@@ -43,21 +45,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Returns the last segment of its URL path.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Retry => "retry",
-            Self::Settle => "settle",
-        }
-    }
-
-    /// Parses a decision; `None` for any other text.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Retry, Self::Settle].into_iter().find(|decision| decision.as_str() == name)
-    }
-
     /// Returns its event name in the booking's history.
     const fn event(self) -> &'static str {
         match self {

@@ -1,5 +1,6 @@
 //! The history of a booking for its buyer: paid, issued, refund pending, refunded, with times.
 
+use domain::VariantName;
 use domain::api::cancelling::{RefundView, StepView};
 use domain::booking::BookingState;
 use domain::money::{Currency, Money};
@@ -113,7 +114,7 @@ impl StepWords {
 /// Returns the buyer's step for an event that returned these seats; `None` for internal events.
 fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
     let is_over =
-        [BookingState::Cancelled, BookingState::Expired].map(BookingState::as_str).contains(&event.to_state.as_str());
+        [BookingState::Cancelled, BookingState::Expired].map(|state| state.as_str()).contains(&event.to_state.as_str());
     let plain = |step, words: &str| Some(StepWords::new(step, words));
     match event.event.as_str() {
         "payment_submitted" => plain("paying", "Payment begun"),

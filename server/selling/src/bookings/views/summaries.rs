@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use domain::api::accounts::BookingSummary;
-use domain::booking::{BookingState, MoneyState};
 use domain::money::{Currency, Money};
 use domain::seats::put_as_read;
 use uuid::Uuid;
@@ -63,8 +62,8 @@ pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<Booking
             starts: show.starts_local.clone(),
             starts_local: show.local_iso(show.starts_at),
             starts_at_ms: show.starts_at.0,
-            state: BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?,
-            money: MoneyState::parse(&row.money).ok_or_else(|| corrupt("money"))?,
+            state: row.state.parse().map_err(|_| corrupt("state"))?,
+            money: row.money.parse().map_err(|_| corrupt("money"))?,
             came_back: came_back.contains(&row.id),
             what: row.seats.iter().chain(&row.places).cloned().collect(),
             total: Money::new(row.total_minor, currency),

@@ -73,8 +73,9 @@ pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> Result<Optio
     }
     let rows = sql::events(&mut connection, id).await?;
     let known = |state: &str| {
-        BookingState::parse(state)
-            .ok_or_else(|| Problem::internal(&format!("booking_events({id}) has state {state:?}")))
+        state
+            .parse::<BookingState>()
+            .map_err(|_| Problem::internal(&format!("booking_events({id}) has state {state:?}")))
     };
     let story = rows.into_iter().map(|row| {
         Ok(BookingEventView {

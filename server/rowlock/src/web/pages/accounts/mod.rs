@@ -12,6 +12,7 @@ use axum::extract::{DefaultBodyLimit, Form};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use domain::VariantName;
 use serde::Deserialize;
 
 use super::{PRIVATE_CACHE, PageError, html, words};
@@ -53,7 +54,7 @@ struct Ask {
 
 impl Ask {
     fn notice(&self) -> Option<Notice> {
-        Notice::parse(&self.notice)
+        self.notice.parse().ok()
     }
 }
 

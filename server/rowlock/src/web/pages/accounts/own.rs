@@ -5,6 +5,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use domain::VariantName;
 use domain::api::accounts::{LinkToken, Password, PasswordChange, ProofRequest};
 use serde::Deserialize;
 

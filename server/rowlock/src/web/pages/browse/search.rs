@@ -2,9 +2,11 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
+use domain::VariantName;
 use domain::api::catalogue::{FilmView, ShowQuery};
 use domain::pricing::Format;
 use domain::time::Timestamp;
+use strum::VariantArray;
 
 use app::language::Moment;
 use app::pages::search::{FoundFilm, Pick, Search, SearchForm};
@@ -98,8 +100,8 @@ pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) ->
             .collect(),
         cities: cities.into_iter().map(|city| Pick { value: city.id, label: city.name }).collect(),
         languages: languages.into_iter().map(|language| Pick { value: language.clone(), label: language }).collect(),
-        formats: Format::ALL
-            .into_iter()
+        formats: Format::VARIANTS
+            .iter()
             .map(|format| Pick { value: format.as_str().to_owned(), label: format.as_str().to_owned() })
             .collect(),
         city,

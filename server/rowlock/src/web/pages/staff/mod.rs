@@ -23,6 +23,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
+use domain::VariantName;
 
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};

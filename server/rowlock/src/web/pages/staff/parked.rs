@@ -98,7 +98,7 @@ async fn decide(
 ) -> PageResult {
     let Path((theatre, id, name)) = named?;
     let (staff, _) = desk(&state, who, &theatre, Section::Parked).await?;
-    let decision = Decision::parse(&name).ok_or(PageError::NotFound)?;
+    let decision = name.parse::<Decision>().map_err(|_| PageError::NotFound)?;
     let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(describe_rejection(&rejection.body_text())))?;
     let request = ReasonRequest { reason: sent.reason };
     let done = async {

@@ -9,11 +9,13 @@ use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use domain::VariantName;
 use domain::api::systems::{
     ApiKeyMade, ApiKeyRequest, EndpointChange, EndpointMade, EndpointRequest, EndpointState, ReasonRequest,
     WebhookEvent,
 };
 use serde::Deserialize;
+use strum::VariantArray;
 use uuid::Uuid;
 
 use super::{Turned, Who, desk, hindrance};
@@ -201,7 +203,7 @@ fn endpoint_form(fields: Vec<(String, String)>) -> (String, EndpointRequest) {
             "key" => key = value,
             "url" => request.url = value,
             "reason" => request.reason = value,
-            "events" => request.events.extend(WebhookEvent::parse(&value)),
+            "events" => request.events.extend(value.parse::<WebhookEvent>()),
             _ => {}
         }
     }
@@ -219,7 +221,7 @@ async fn make_webhook(
     let (key, request) = endpoint_form(sent);
     let form = SystemsForm {
         url: request.url.clone(),
-        unticked: WebhookEvent::ALL.into_iter().filter(|event| !request.events.contains(event)).collect(),
+        unticked: WebhookEvent::VARIANTS.iter().copied().filter(|event| !request.events.contains(event)).collect(),
         webhook_reason: Field::reason(request.reason.clone()),
         ..SystemsForm::default()
     };
@@ -300,10 +302,10 @@ mod tests {
     #[test]
     fn repeated_checkboxes_are_all_read_and_an_unknown_event_is_refused() {
         let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let all = WebhookEvent::ALL.map(|event| field("events", event.as_str()));
+        let all = WebhookEvent::VARIANTS.iter().map(|event| field("events", event.as_str()));
         let mut fields = vec![field("key", "k"), field("url", "https://a.example"), field("events", "everything")];
         fields.extend(all);
         let (key, request) = endpoint_form(fields);
-        assert_eq!((key.as_str(), request.events), ("k", WebhookEvent::ALL.to_vec()));
+        assert_eq!((key.as_str(), request.events), ("k", WebhookEvent::VARIANTS.to_vec()));
     }
 }

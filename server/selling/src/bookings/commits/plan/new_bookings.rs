@@ -1,6 +1,7 @@
 //! New bookings in a batch: checked out, or checked out and paid for at once.
 
 use axum::http::StatusCode;
+use domain::VariantName;
 use domain::api::SeatLine;
 use domain::booking::{Event, step};
 use domain::time::Timestamp;
@@ -35,7 +36,7 @@ impl CreatedBooking {
         let from = row.machine.state;
         row.machine = machine;
         row.version += 1;
-        let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
+        let held = EventLine::of(&row, Some(from), Event::HoldTaken.as_str(), causes::HOLD_CONFIRMED);
         let lines = row.seats.iter().map(|seat| show.line(*seat)).collect();
         Ok(Self { row, lines, history: [created, held] })
     }

@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use app::staff::pages::organiser::{PriceForm, PriceLine, Prices};
 use app::staff::pages::{Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
+use domain::VariantName;
 use domain::api::organiser::{TariffRequest, TariffView};
 use domain::money::Currency;
 use domain::pricing::{Format, MAX_PERCENT};
+use strum::VariantArray;
 
 use super::super::{Who, desk};
 use super::{
@@ -78,7 +80,7 @@ fn as_kept(tariff: &TariffView, ground: &PriceGround, currency: Currency) -> Pri
         amount: amount(tariff.base.get(name)),
         is_in_a_room: ground.categories.contains_key(name),
     };
-    let surcharges = Format::ALL.into_iter().filter_map(|format| {
+    let surcharges = Format::VARIANTS.iter().filter_map(|&format| {
         let minor = tariff.surcharge.get(&format);
         // A plain show rarely costs more than plain; where it does, saving the form must not lose it.
         (format != Format::TwoD || minor.is_some()).then(|| (format, amount(minor)))
@@ -109,8 +111,8 @@ fn as_sent(sent: &[(String, String)], ground: &PriceGround, currency: Currency) 
         lines.push(PriceLine { category: name.to_owned(), label: ground.label_of(name), amount, is_in_a_room });
     }
     let mut surcharge = BTreeMap::new();
-    let mut surcharges = Vec::with_capacity(Format::ALL.len());
-    for format in Format::ALL {
+    let mut surcharges = Vec::with_capacity(Format::VARIANTS.len());
+    for &format in Format::VARIANTS {
         let name = format!("surcharge:{}", format.as_str());
         let (amount, minor) = price_in(field(sent, &name), currency);
         surcharge.extend(minor.map(|minor| (format, minor)));

@@ -4,7 +4,7 @@ use app::staff::pages::organiser::{Planning, PlanningForm, Programme, Trouble};
 use app::staff::pages::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
 use chrono::{Days, NaiveDate};
-use domain::api::organiser::{DayPattern, InGap, Sales, ShowsRequest, TermsOfSale};
+use domain::api::organiser::{DayPattern, InGap, ShowsRequest, TermsOfSale};
 use domain::pricing::{Format, Weekday};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -103,9 +103,8 @@ pub(super) struct TermsForm {
 impl TermsForm {
     pub(super) fn read(&self) -> Result<TermsOfSale, Problem> {
         let per_instrument = Some(self.per_instrument.as_str()).filter(|text| !text.trim().is_empty());
-        let sales = Sales::parse(&self.sales);
         Ok(TermsOfSale {
-            sales: sales.ok_or_else(|| Problem::new(Code::Malformed, "Say whether it is on sale."))?,
+            sales: self.sales.parse().map_err(|_| Problem::new(Code::Malformed, "Say whether it is on sale."))?,
             sales_from: Some(self.sales_from.clone()).filter(|text| !text.trim().is_empty()),
             hold_seconds: whole(&self.hold_seconds, "Seats are held for")?,
             flash_sale: !self.flash.is_empty(),

@@ -4,6 +4,7 @@ use app::staff::pages::organiser::{DefectForm, PriceLine, ShowForm, ShowPage, Tr
 use app::staff::pages::{Desk, Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, header};
+use domain::VariantName;
 use domain::api::moving::MoveState;
 use domain::api::organiser::{CancelShowRequest, DefectiveSeatsRequest, OrganisedShow, TermsRequest};
 use domain::money::Currency;
