@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::json;
 
-use crate::Run;
+use crate::RunOptions;
 use crate::arrivals::{Spacing, schedule};
 use crate::checker::{self, BOOKED, Findings};
-use crate::http::{self, Limits};
-use crate::report::{Bound, Report, Row};
-use crate::world::{RunPaths, Server, Show, World};
+use crate::http::{self, LoadLimits};
+use crate::report::{Bound, Report, ReportRow};
+use crate::world::{BenchServer, RunPaths, Show, World};
 
 mod visitors;
 
@@ -28,7 +28,7 @@ const SERVERS: usize = 2;
 
 /// Options of `storm`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct StormOptions {
     /// Visitors, each of whom wants one seat.
     #[arg(long, default_value_t = 10_000)]
     visitors: u32,
@@ -47,7 +47,7 @@ pub struct Options {
 }
 
 /// Runs it.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: StormOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.visitors, options.storms) = (1_000, 1);
     }
@@ -70,8 +70,8 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
 
 fn one_round(
     world: &mut World,
-    servers: &[Server; SERVERS],
-    options: &Options,
+    servers: &[BenchServer; SERVERS],
+    options: &StormOptions,
     round: u32,
     report: &mut Report,
 ) -> Result<()> {
@@ -85,7 +85,7 @@ fn one_round(
     let arrivals = arrivals.into_iter().take(options.visitors as usize).collect();
     let addresses = servers.each_ref().map(|server| server.address);
     let mut visitors = Visitors::new(arrivals, &show, &addresses);
-    let limits = Limits { connections: options.connections, timeout: TIMEOUT };
+    let limits = LoadLimits { connections: options.connections, timeout: TIMEOUT };
     let cpu = |world: &World| -> Result<[crate::cpu::Cpu; 4]> {
         let [first, second] = servers.each_ref().map(|server| server.process.cpu());
         Ok([first?, second?, world.store.cpu()?, world.postgres_cpu()?])
@@ -103,7 +103,7 @@ fn one_round(
     }
     let each = |micros: f64| micros / f64::from(options.visitors);
     report.round(
-        Row::of("storm", "candidate")
+        ReportRow::of("storm", "candidate")
             .with("round", round)
             .with("seats", options.seats)
             .with("visitors", options.visitors)
@@ -123,7 +123,7 @@ fn one_round(
 }
 
 /// Waits until both servers show every seat as sold and no effect is pending.
-fn wait_until_settled(world: &World, servers: &[Server; SERVERS], show: &Show) -> Result<Findings> {
+fn wait_until_settled(world: &World, servers: &[BenchServer; SERVERS], show: &Show) -> Result<Findings> {
     let began = Instant::now();
     let mut found = Findings::default();
     loop {
@@ -148,7 +148,7 @@ fn wait_until_settled(world: &World, servers: &[Server; SERVERS], show: &Show) -
     }
 }
 
-fn states(server: &Server, show: &Show) -> Result<Vec<u8>> {
+fn states(server: &BenchServer, show: &Show) -> Result<Vec<u8>> {
     let (_, body) = http::get(server.address, &show.seats_path())?;
     Ok(http::text_after(&body, "states").unwrap_or_default().bytes().map(|digit| digit.wrapping_sub(b'0')).collect())
 }

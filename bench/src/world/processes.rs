@@ -102,7 +102,7 @@ impl Drop for Process {
 }
 
 /// A server under test.
-pub struct Server {
+pub struct BenchServer {
     /// The address it listens at.
     pub address: SocketAddr,
     /// Its process.
@@ -127,12 +127,17 @@ pub fn free_port() -> Result<SocketAddr> {
 impl World {
     /// Starts a server that shares the stores with the other servers of this run. `simulator` is the payment
     /// gateway; benchmarks without payments need none.
-    pub fn server(&self, name: &str, simulator: Option<SocketAddr>) -> Result<Server> {
+    pub fn server(&self, name: &str, simulator: Option<SocketAddr>) -> Result<BenchServer> {
         self.server_with(name, simulator, &[])
     }
 
     /// Starts a server with further settings.
-    pub fn server_with(&self, name: &str, simulator: Option<SocketAddr>, settings: &[(&str, &str)]) -> Result<Server> {
+    pub fn server_with(
+        &self,
+        name: &str,
+        simulator: Option<SocketAddr>,
+        settings: &[(&str, &str)],
+    ) -> Result<BenchServer> {
         self.server_at(free_port()?, name, simulator, settings)
     }
 
@@ -143,7 +148,7 @@ impl World {
         name: &str,
         simulator: Option<SocketAddr>,
         settings: &[(&str, &str)],
-    ) -> Result<Server> {
+    ) -> Result<BenchServer> {
         let url = format!("http://{address}");
         let payments = simulator.map_or_else(|| url.clone(), |simulator| format!("http://{simulator}"));
         let mut command = Command::new(&self.paths.server);
@@ -169,7 +174,7 @@ impl World {
             .envs(settings.iter().copied());
         let mut process = Process::start(&mut command, name, &self.paths.logs)?;
         process.wait_for(address, "/readyz")?;
-        Ok(Server { address, process })
+        Ok(BenchServer { address, process })
     }
 
     /// Runs a sub-command of the server program.
