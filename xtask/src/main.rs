@@ -38,7 +38,7 @@ mod versions;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Runs and tests Rowlock, and installs what that needs.")]
-struct Arguments {
+struct XtaskArguments {
     #[command(subcommand)]
     task: Task,
 }
@@ -55,11 +55,11 @@ enum Task {
     /// site publish a version again.
     Dev,
     /// Run all tests on fresh stores, including browser tests. Ends in `N passed, N failed`.
-    Test(test::Options),
+    Test(test::TestOptions),
     /// Run a benchmark. Without a name it lists them.
-    Bench(bench::Options),
+    Bench(bench::BenchOptions),
     /// Run a proof: guarantees hold while processes fail. Without a name it lists them.
-    Prove(prove::Options),
+    Prove(prove::ProveOptions),
     /// Check a change: format, lints, all tests.
     Ci,
     /// Build only the client, into target/site.
@@ -70,7 +70,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run_task(Arguments::parse().task) {
+    match run_task(XtaskArguments::parse().task) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
