@@ -104,7 +104,7 @@ impl House {
             backoff_base: PENDING,
         })
         .expect("a simulator");
-        simulator.tell_stripe_events_to(public_url.clone());
+        simulator.set_stripe_endpoint(public_url.clone());
         tokio::spawn(::simulator::serve(listener, simulator.clone(), std::future::pending()));
         let gateway = words.gateway(&base, &public_url, API_KEY, &[SECRET], PATIENCE);
         Self { words, gateway, base, simulator, inbox }

@@ -76,7 +76,7 @@ pub(super) async fn a_ledger_is_read_page_by_page(house: House) {
 pub(super) async fn a_window_has_what_moved_in_it(house: House) {
     let old = house.charged(Some("paid")).await;
     let back = house.charged(Some("paid")).await;
-    house.simulator.ledger.time_passes(60 * MINUTE_MS);
+    house.simulator.ledger.age_movements(60 * MINUTE_MS);
     assert!(listed(&house, this_hour()).await.is_empty());
     house.gateway.refund(&back, money(2_500), &refund_key(back.booking, 0), &[]).await.expect("refunded");
     assert_eq!(listed(&house, this_hour()).await, BTreeMap::from([(Some(back.booking), (2_500, 2_500))]));

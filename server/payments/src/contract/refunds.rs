@@ -73,7 +73,7 @@ pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(house: 
     for tries in 0..2 {
         assert_eq!(ask(&lost).await, RefundAnswer::Settled);
         assert_eq!(known(&house, &paid).len(), tries + 1);
-        house.simulator.refund_becomes(&id, tries, RefundStatus::Failed).expect("it is there");
+        house.simulator.set_refund_status(&id, tries, RefundStatus::Failed).expect("it is there");
         // The failure is unacknowledged: each retry returns it, and no other refund is made.
         for _ in 0..2 {
             let RefundAnswer::Failed { refund, why } = ask(&lost).await else { panic!("it failed") };
@@ -95,12 +95,12 @@ pub(super) async fn a_refund_on_its_way_is_no_refund_yet(house: House) {
     let id = paid.gateway_ref.clone().expect("it was noted");
     let key = refund_key(paid.booking, 0);
     let ask = async || house.gateway.refund(&paid, money(2_500), &key, &[]).await.expect("an answer");
-    house.simulator.ledger.let_refunds_wait(true);
+    house.simulator.ledger.hold_refunds(true);
     for _ in 0..2 {
         assert_eq!(ask().await, RefundAnswer::Pending);
     }
     // To the key alone Stripe would go on saying "pending".
-    house.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("it is there");
+    house.simulator.set_refund_status(&id, 0, RefundStatus::Succeeded).expect("it is there");
     assert_eq!(ask().await, RefundAnswer::Settled);
     assert_eq!(known(&house, &paid), [RefundStatus::Succeeded]);
     let settled = NewsKind::RefundSettled { number: Some(0) };

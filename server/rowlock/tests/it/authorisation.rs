@@ -58,7 +58,7 @@ impl Caller {
 
 /// Outcome of a request as far as it depends on the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum AccessOutcome {
     /// Any answer that does not depend on the caller.
     Independent,
     /// 401.
@@ -69,39 +69,39 @@ enum Verdict {
     NotFound,
 }
 
-fn expected(access: Access, caller: Caller) -> Verdict {
+fn expected(access: Access, caller: Caller) -> AccessOutcome {
     match access {
-        Access::Public | Access::Visitor => Verdict::Independent,
-        Access::Owner if caller == Caller::Customer => Verdict::Independent,
-        Access::Owner => Verdict::NotFound,
-        Access::Account if caller == Caller::Anonymous => Verdict::SignInFirst,
-        Access::Account => Verdict::Independent,
+        Access::Public | Access::Visitor => AccessOutcome::Independent,
+        Access::Owner if caller == Caller::Customer => AccessOutcome::Independent,
+        Access::Owner => AccessOutcome::NotFound,
+        Access::Account if caller == Caller::Anonymous => AccessOutcome::SignInFirst,
+        Access::Account => AccessOutcome::Independent,
         // No request of this test is signed.
-        Access::Signed => Verdict::SignInFirst,
-        Access::Chain if caller == Caller::Anonymous => Verdict::SignInFirst,
+        Access::Signed => AccessOutcome::SignInFirst,
+        Access::Chain if caller == Caller::Anonymous => AccessOutcome::SignInFirst,
         // There are two theatres, and no role manages both.
-        Access::Chain => Verdict::Forbidden,
-        Access::Staff(_) if caller == Caller::Anonymous => Verdict::SignInFirst,
+        Access::Chain => AccessOutcome::Forbidden,
+        Access::Staff(_) if caller == Caller::Anonymous => AccessOutcome::SignInFirst,
         Access::Staff(wanted) => match caller.role() {
-            None => Verdict::NotFound,
+            None => AccessOutcome::NotFound,
             Some(held) => {
                 let may = wanted
                     .iter()
                     .any(|role| role.as_str() == held || (held == "manager" && role.as_str() == "box_office"));
-                if may { Verdict::Independent } else { Verdict::Forbidden }
+                if may { AccessOutcome::Independent } else { AccessOutcome::Forbidden }
             }
         },
     }
 }
 
-fn verdict(status: StatusCode, body: &Value) -> Verdict {
+fn verdict(status: StatusCode, body: &Value) -> AccessOutcome {
     match (status, body["code"].as_str()) {
         (StatusCode::UNAUTHORIZED, Some("not_signed_in" | "token_invalid" | "webhook_unsigned")) => {
-            Verdict::SignInFirst
+            AccessOutcome::SignInFirst
         }
-        (StatusCode::FORBIDDEN, _) => Verdict::Forbidden,
-        (StatusCode::NOT_FOUND, _) | (StatusCode::GONE, Some("hold_expired")) => Verdict::NotFound,
-        _ => Verdict::Independent,
+        (StatusCode::FORBIDDEN, _) => AccessOutcome::Forbidden,
+        (StatusCode::NOT_FOUND, _) | (StatusCode::GONE, Some("hold_expired")) => AccessOutcome::NotFound,
+        _ => AccessOutcome::Independent,
     }
 }
 
@@ -348,7 +348,7 @@ async fn every_route_answers_every_role_as_the_table_says() {
             asked += 1;
             let (actual, wanted) = (verdict(status, &answer), expected(*access, caller));
             // Visitor routes answer 404 to visitors without such a resource.
-            let is_nothing_of_theirs = *access == Access::Visitor && actual == Verdict::NotFound;
+            let is_nothing_of_theirs = *access == Access::Visitor && actual == AccessOutcome::NotFound;
             if actual != wanted && !is_nothing_of_theirs {
                 wrong.push(format!("{row} {caller:?}: {status} {}, should be {wanted:?}", answer["code"]));
             }

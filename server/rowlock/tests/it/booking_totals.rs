@@ -7,7 +7,7 @@ use sqlx::postgres::PgQueryResult;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::world::{Answer, CHECK_VIOLATION, PRICE, Visitor, World, assert_refused, text, wait_until};
+use crate::world::{CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, text, wait_until};
 
 /// Statements of this world that wait for a lock.
 pub const WAITING: &str =
@@ -29,7 +29,7 @@ async fn change_places(visitor: &Visitor, hold: &Value, verb: &str) {
 }
 
 /// Checks out a hold in the background.
-fn spawn_checkout(visitor: &Visitor, hold: &Value) -> JoinHandle<Answer> {
+fn spawn_checkout(visitor: &Visitor, hold: &Value) -> JoinHandle<JsonAnswer> {
     let (visitor, hold) = (visitor.clone(), hold.clone());
     tokio::spawn(async move { visitor.book(&hold).await })
 }

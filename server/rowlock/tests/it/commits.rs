@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::world::{Answer, Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, text, wait_until};
 
 /// Gather time of a batch: requests sent together are committed together.
 pub const SLOW_GATHER: (&str, &str) = ("COMMIT_GATHER_MS", "300");
@@ -34,12 +34,12 @@ async fn with_bookings(world: &World, count: u32) -> Vec<(Visitor, Value)> {
 }
 
 /// Pays for all bookings concurrently.
-fn pay_concurrently(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<Answer>> {
+fn pay_concurrently(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<JsonAnswer>> {
     let pay = |(visitor, booking): (Visitor, Value)| async move { visitor.pay(&booking, Some("tok_paid")).await };
     buyers.iter().cloned().map(|buyer| tokio::spawn(pay(buyer))).collect()
 }
 
-async fn assert_all_sold(payments: Vec<JoinHandle<Answer>>) {
+async fn assert_all_sold(payments: Vec<JoinHandle<JsonAnswer>>) {
     for payment in payments {
         let (status, paid) = payment.await.expect("the task ends");
         assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");

@@ -26,7 +26,7 @@ const MAX_DELAY_MS: u64 = 8;
 
 /// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum RoundOutcome {
     /// Sold, and every line is paid.
     Sold,
     /// Not sold: the seats changed after the checkout.
@@ -48,7 +48,7 @@ async fn show_with_area(world: &World) -> Uuid {
 }
 
 /// One attempt to get places for free.
-async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
+async fn attempt(world: &World, show: Uuid, round: u32) -> RoundOutcome {
     let here = Visitor { show, ..world.visitor_at(0) };
     let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
     let (status, hold) = here.hold(&[round % ROUNDS_OF_A_SHOW]).await;
@@ -77,11 +77,11 @@ async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
     let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
     if status == StatusCode::CONFLICT {
         assert_eq!(text(&paid["code"]), "wrong_state", "{paid}");
-        return Outcome::Refused;
+        return RoundOutcome::Refused;
     }
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
     assert_eq!(paid["total"]["minor"], sum_of_lines(&paid), "round {round}: the total is the sum of its lines: {paid}");
-    Outcome::Sold
+    RoundOutcome::Sold
 }
 
 /// Sum of a booking's lines, as its buyer sees them.
@@ -113,8 +113,8 @@ async fn run_rounds(mode: &str, rounds: u32) {
         let next = (done + CONCURRENT).min(rounds);
         for outcome in join_all((done..next).map(|round| attempt(&world, show, round))).await {
             match outcome {
-                Outcome::Sold => sold += 1,
-                Outcome::Refused => refused += 1,
+                RoundOutcome::Sold => sold += 1,
+                RoundOutcome::Refused => refused += 1,
             }
         }
         done = next;

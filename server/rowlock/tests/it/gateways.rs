@@ -61,7 +61,7 @@ async fn world_with_first_down() -> (World, GatewayServer, GatewayServer) {
         ("STRIPE_WEBHOOK_SECRET", SECRET),
     ];
     let world = World::start(1, &settings).await;
-    second.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
+    second.simulator.set_stripe_endpoint(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
     (world, first, second)
 }
 
@@ -152,7 +152,7 @@ async fn late_charge_of_the_first_gateway_is_refunded_there() {
         webhook_url: format!("{}/api/v1/webhooks/payments/simulator", ann.base),
         expires_at_ms: i64::MAX,
         token: Some("tok_paid".into()),
-        dialect: simulator::payment::Dialect::Own,
+        protocol: simulator::payment::Protocol::Own,
     };
     let opened = first.simulator.ledger.open(&key, asked, "pay_late".into(), 0).expect("opened");
     let card = simulator::cards::by_token("tok_paid").expect("a card");

@@ -7,13 +7,9 @@ use std::time::Duration;
 use domain::wire::{Ask, Frame};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-use crate::world::{Visitor, World, wait_until};
-
-type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
+use crate::world::{LiveSocket, Visitor, World, wait_until};
 
 /// Sections of the large layout, and seats of each.
 const SECTIONS: u16 = 24;
@@ -31,12 +27,8 @@ const CHANGES: u32 = 20;
 const CHANGE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Opens the live map from this address behind a trusted proxy.
-async fn connect(visitor: &Visitor, from: &str) -> Result<Socket, tungstenite::Error> {
-    let url = format!("{}/api/v1/shows/{}/live", visitor.base.replace("http://", "ws://"), visitor.show);
-    let mut request = url.into_client_request()?;
-    request.headers_mut().insert("cookie", visitor.cookie.parse().expect("a header"));
-    request.headers_mut().insert("x-forwarded-for", from.parse().expect("a header"));
-    tokio_tungstenite::connect_async(request).await.map(|(socket, _)| socket)
+async fn connect(visitor: &Visitor, from: &str) -> Result<LiveSocket, tungstenite::Error> {
+    visitor.open_own_live_map("", Some(("x-forwarded-for", from))).await
 }
 
 /// Replaces the layout by one of 24 sections with 500 seats. Call it before the show is loaded.

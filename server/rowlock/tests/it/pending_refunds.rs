@@ -3,7 +3,7 @@
 use selling::bookings::{retry_parked, settle_parked};
 use selling::outbox;
 use serde_json::Value;
-use simulator::payment::{Dialect, NewPayment, Payment, RefundStatus, StripeTerms};
+use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerms};
 
 use crate::accounts::Browser;
 use crate::box_office::hired;
@@ -22,7 +22,7 @@ async fn world_with_stripe() -> (World, GatewayServer) {
         ("STRIPE_WEBHOOK_SECRET", SECRET),
     ];
     let world = World::start(1, &settings).await;
-    till.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
+    till.simulator.set_stripe_endpoint(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
     (world, till)
 }
 
@@ -79,7 +79,7 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
     let ann = world.visitor();
     let booking = ann.buy_seats(&[10, 11, 12], "pm_paid").await;
     assert_eq!(booking["state"], "CONFIRMED", "{booking}");
-    till.simulator.ledger.let_refunds_wait(true);
+    till.simulator.ledger.hold_refunds(true);
     for (seat, waiting) in [(10, 1), (11, 2)] {
         ann.cancel(&booking, Some(&[seat])).await;
         wait_until("the refund is pending", || async {
@@ -97,7 +97,7 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
 
     // Stripe sends a webhook for one of them, and that one is settled.
     let id = payment(&till, &booking).id;
-    till.simulator.refund_becomes(&id, 1, RefundStatus::Succeeded).expect("the webhook is sent");
+    till.simulator.set_refund_status(&id, 1, RefundStatus::Succeeded).expect("the webhook is sent");
     wait_until("the second is settled", || async {
         world.count("SELECT count(*) FROM refunds WHERE state = 'settled' AND number = 2").await == 1
     })
@@ -115,7 +115,7 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
 
     // They succeed without webhooks.
     for place in [0, 2] {
-        till.simulator.ledger.refund_becomes(&id, place, RefundStatus::Succeeded).expect("the refund exists");
+        till.simulator.ledger.set_refund_status(&id, place, RefundStatus::Succeeded).expect("the refund exists");
     }
     make_due(&world).await;
     ann.wait_for_money(&booking, "REFUNDED").await;
@@ -134,14 +134,14 @@ async fn refund_pending_for_a_month_is_parked() {
     let (world, till) = world_with_stripe().await;
     let ann = world.visitor();
     let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.let_refunds_wait(true);
+    till.simulator.ledger.hold_refunds(true);
     ann.cancel(&booking, None).await;
     wait_until("the refund is pending", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
     wait_until_outbox_is_empty(&world).await;
     age_and_wait_until_parked(&world).await;
     // It succeeds after all, and must not be paid again.
     let id = payment(&till, &booking).id;
-    till.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("the webhook is sent");
+    till.simulator.set_refund_status(&id, 0, RefundStatus::Succeeded).expect("the webhook is sent");
     ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0, "it waits no more");
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded]);
@@ -158,17 +158,17 @@ async fn resent_refund_that_succeeds_after_a_month_is_not_parked_any_more() {
     wait_until_outbox_is_empty(&world).await;
     wait_until("its news are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 2 }).await;
     let id = payment(&till, &booking).id;
-    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
+    till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     wait_until("all three are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 5 }).await;
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
-    till.simulator.ledger.let_refunds_wait(true);
+    till.simulator.ledger.hold_refunds(true);
     retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
         .await
         .expect("tried again");
     wait_until("the refund is pending", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
     wait_until_outbox_is_empty(&world).await;
     age_and_wait_until_parked(&world).await;
-    till.simulator.refund_becomes(&id, 1, RefundStatus::Succeeded).expect("the webhook is sent");
+    till.simulator.set_refund_status(&id, 1, RefundStatus::Succeeded).expect("the webhook is sent");
     wait_until_outbox_is_empty(&world).await;
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
@@ -180,18 +180,18 @@ async fn failed_refund_stays_parked_despite_a_late_success_event() {
     let (world, till) = world_with_stripe().await;
     let ann = world.visitor();
     let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.let_refunds_wait(true);
+    till.simulator.ledger.hold_refunds(true);
     ann.cancel(&booking, None).await;
     wait_until("the refund is pending", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
     wait_until_outbox_is_empty(&world).await;
     let id = payment(&till, &booking).id;
-    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
+    till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     wait_until("the refund is parked", || async {
         world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await == 1
     })
     .await;
     // The earlier event arrives after the last one.
-    till.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("the webhook is sent");
+    till.simulator.set_refund_status(&id, 0, RefundStatus::Succeeded).expect("the webhook is sent");
     ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await, 1);
     world.end().await;
@@ -209,7 +209,7 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
 
     // The card is closed. Stripe sends three events of different types.
     let id = payment(&till, &booking).id;
-    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
+    till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     wait_until("all three are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 5 }).await;
     let list = outbox::parked(&world.pg).await.expect("the list");
     assert_eq!(list.len(), 1, "{list:?}");
@@ -229,7 +229,7 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
     assert_eq!(reports_failed_refund(&seller, &ann, &booking).await, [false; 4]);
 
     // It fails too. Then staff pay it otherwise, and Stripe gets no third refund.
-    till.simulator.refund_becomes(&id, 1, RefundStatus::Failed).expect("the webhook is sent");
+    till.simulator.set_refund_status(&id, 1, RefundStatus::Failed).expect("the webhook is sent");
     wait_until("the refund is parked", || async {
         world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await == 1
     })
@@ -254,13 +254,13 @@ async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     let (world, till) = world_with_stripe().await;
     let ann = world.visitor();
     let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.let_refunds_wait(true);
+    till.simulator.ledger.hold_refunds(true);
     ann.cancel(&booking, None).await;
     wait_until("the refund is pending", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
     wait_until_outbox_is_empty(&world).await;
     // It fails without a webhook.
     let id = payment(&till, &booking).id;
-    till.simulator.ledger.refund_becomes(&id, 0, RefundStatus::Failed).expect("the refund exists");
+    till.simulator.ledger.set_refund_status(&id, 0, RefundStatus::Failed).expect("the refund exists");
     make_due(&world).await;
     wait_until("the refund is parked", || async {
         world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await == 1
@@ -269,7 +269,7 @@ async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed], "no other refund was requested");
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
-    till.simulator.ledger.let_refunds_wait(false);
+    till.simulator.ledger.hold_refunds(false);
     retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
         .await
         .expect("tried again");
@@ -278,8 +278,8 @@ async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     let heard = world.count("SELECT count(*) FROM webhook_events").await;
 
     // The webhook arrives late: a refund that has succeeded meanwhile is not repeated.
-    till.simulator.ledger.refund_becomes(&id, 0, RefundStatus::Pending).expect("the refund is pending");
-    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
+    till.simulator.ledger.set_refund_status(&id, 0, RefundStatus::Pending).expect("the refund is pending");
+    till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     wait_until("the webhook is stored", || async { world.count("SELECT count(*) FROM webhook_events").await > heard })
         .await;
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
@@ -330,7 +330,7 @@ async fn failed_refund_at_a_left_gateway_is_parked() {
         ("STRIPE_WEBHOOK_SECRET", SECRET),
     ];
     let world = World::start(1, &settings).await;
-    till.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
+    till.simulator.set_stripe_endpoint(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
     let ann = world.visitor();
     let booking = ann.buy_seats(&[1], "tok_paid").await;
     assert_eq!(booking["state"], "CONFIRMED", "{booking}");
@@ -347,7 +347,7 @@ async fn failed_refund_at_a_left_gateway_is_parked() {
         webhook_url: "http://stripe.invalid/".into(),
         expires_at_ms: i64::MAX,
         token: Some("tok_paid".into()),
-        dialect: Dialect::Stripe(StripeTerms { checkout: false, metadata: metadata.into() }),
+        protocol: Protocol::Stripe(StripeTerms { checkout: false, metadata: metadata.into() }),
     };
     till.simulator.ledger.open(&format!("pay:{id}"), asked, "pi_late".into(), 0).expect("opened");
     till.simulator.pay("pi_late", simulator::cards::by_token("tok_paid").expect("a card"), None).expect("charged");
@@ -360,7 +360,7 @@ async fn failed_refund_at_a_left_gateway_is_parked() {
     let sent_back = "SELECT count(*) FROM payment_switches WHERE settled_as = 'refunded'";
     assert_eq!(world.count(sent_back).await, 1);
 
-    till.simulator.refund_becomes("pi_late", 0, RefundStatus::Failed).expect("the webhook is sent");
+    till.simulator.set_refund_status("pi_late", 0, RefundStatus::Failed).expect("the webhook is sent");
     wait_until("the refund is parked", || async {
         world.count("SELECT count(*) FROM outbox WHERE effect = 'void_left' AND parked_why IS NOT NULL").await == 1
     })

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::accounts::register_and_log_in;
 use crate::box_office::hired;
 use crate::fairness::try_hold_from;
-use crate::world::{Answer, TOKEN_SECRET, Visitor, World, insert_show, text, wait_until};
+use crate::world::{JsonAnswer, TOKEN_SECRET, Visitor, World, insert_show, text, wait_until};
 
 /// A held seat that the crowd keeps trying.
 const CONTESTED: u32 = 299;
@@ -67,7 +67,7 @@ async fn hold_contested_seat(world: &World) {
 }
 
 /// Tries to hold seats with this key, and with a solution if there is one.
-async fn try_with_solution(visitor: &Visitor, seats: &[u32], key: &str, solution: Option<&str>) -> Answer {
+async fn try_with_solution(visitor: &Visitor, seats: &[u32], key: &str, solution: Option<&str>) -> JsonAnswer {
     let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
     let request = visitor.client.request(Method::POST, path).header("cookie", &visitor.cookie);
     let request = request.header("idempotency-key", key).json(&json!({ "seats": seats }));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::accounts::{Browser, PASSWORD, mails_about, register_and_log_in, register_proven};
 use crate::cancel::wait_until_books_balance;
 use crate::commits::SLOW_GATHER;
-use crate::world::{Answer, Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, text, wait_until};
 
 const ANN: &str = "ann@example.org";
 /// Values of COMMITS.
@@ -37,14 +37,14 @@ async fn hold_seats(visitor: &Visitor, seats: &[u32]) -> Value {
 }
 
 /// Checks out and pays in one request, with this address.
-async fn buy_as(visitor: &Visitor, hold: &Value, email: &str) -> Answer {
+async fn buy_as(visitor: &Visitor, hold: &Value, email: &str) -> JsonAnswer {
     let mut order = visitor.purchase_body(hold, Some("tok_paid"));
     order["buyer"] = json!({ "name": "Ann Example", "email": email });
     visitor.call(Method::POST, "/api/v1/bookings", order).await
 }
 
 /// Checks out with this address and pays in a second request.
-async fn book_and_pay_as(visitor: &Visitor, hold: &Value, email: &str) -> Answer {
+async fn book_and_pay_as(visitor: &Visitor, hold: &Value, email: &str) -> JsonAnswer {
     let request_body =
         json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": "Ann Example", "email": email } });
     let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request_body).await;
@@ -53,7 +53,7 @@ async fn book_and_pay_as(visitor: &Visitor, hold: &Value, email: &str) -> Answer
 }
 
 #[track_caller]
-fn assert_person_limit((status, refusal): &Answer) {
+fn assert_person_limit((status, refusal): &JsonAnswer) {
     let expected = (StatusCode::TOO_MANY_REQUESTS, &json!("person_limit"));
     assert_eq!((*status, &refusal["code"]), expected, "{refusal}");
 }

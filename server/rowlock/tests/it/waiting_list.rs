@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::hanging_mail_server::HangingMailServer;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, text, wait_until};
 
 /// A world in which only these seats are on sale, and a hold of all of them.
 async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (World, Visitor, Value) {
@@ -45,11 +45,9 @@ fn offered_seats(place: &Value) -> Vec<u64> {
     seats.iter().filter_map(|join_in_order| join_in_order["seat"].as_u64()).collect()
 }
 
-async fn own_hold(visitor: &Visitor) -> Answer {
+async fn own_hold(visitor: &Visitor) -> JsonAnswer {
     visitor.get(&format!("/api/v1/shows/{}/hold", visitor.show)).await
 }
-
-type Answer = (StatusCode, Value);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn freed_seats_are_offered_in_list_order_and_checkout_closes_the_entry() {

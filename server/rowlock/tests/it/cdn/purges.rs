@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{TOKEN, cdn_settings, tags};
 use crate::check_command::{check, state};
 use crate::organiser::{API, organiser, post_ok};
-use crate::systems::receiver::{Receiver, Reply};
+use crate::systems::receiver::{Receiver, ReceiverReply};
 use crate::world::{World, wait_until};
 
 /// A page may be stale for this long after the first purge: replication lag, shared caches, and latency.
@@ -84,7 +84,7 @@ async fn repeated_changes_share_a_purge_and_another_server_purges_for_a_dead_one
 async fn server_that_dies_during_a_purge_is_replaced_by_another() {
     let receiver = Receiver::start().await;
     let mut world = World::start(1, &cdn_settings(&receiver.url())).await;
-    receiver.reply_with(&[Reply::Silence]);
+    receiver.reply_with(&[ReceiverReply::Silence]);
     pause_sales(&world).await;
     receiver.wait_for_deliveries(1).await;
     world.kill(0).await;
@@ -103,7 +103,7 @@ async fn server_that_dies_during_a_purge_is_replaced_by_another() {
 async fn unavailable_cdn_is_retried_and_redirects_are_not_followed() {
     let receiver = Receiver::start().await;
     let world = World::start(1, &cdn_settings(&receiver.url())).await;
-    receiver.reply_with(&[Reply::Status(503), Reply::Redirect, Reply::Status(429)]);
+    receiver.reply_with(&[ReceiverReply::Status(503), ReceiverReply::Redirect, ReceiverReply::Status(429)]);
     pause_sales(&world).await;
     let calls = receiver.wait_for_deliveries(4).await;
     assert!(calls.iter().all(|call| call.path == "/hooks"), "the token is sent to no other URL");

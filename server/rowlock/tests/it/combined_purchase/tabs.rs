@@ -11,7 +11,7 @@ use super::{assert_sale_events, hold_seats};
 use crate::cancel::wait_until_books_balance;
 use crate::commits::SLOW_GATHER;
 use crate::idempotency::{poll_until_done, post};
-use crate::world::{Answer, Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, text, wait_until};
 
 /// The same visitor at the second server.
 fn at_second_server(world: &World, visitor: &Visitor) -> Visitor {
@@ -68,7 +68,7 @@ async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Buys a hold from one tab. Retries while other requests of the same hold are served, as a page does.
-async fn buy_from_tab(visitor: &Visitor, hold: &Value, tab: usize) -> Answer {
+async fn buy_from_tab(visitor: &Visitor, hold: &Value, tab: usize) -> JsonAnswer {
     let (order, key) = (visitor.purchase_body(hold, Some("tok_paid")), format!("tab-{tab}"));
     loop {
         let answer = visitor.call_with_key(Method::POST, "/api/v1/bookings", order.clone(), &key).await;

@@ -36,13 +36,13 @@ async fn world_behind_proxy(settings: &[(&str, &str)]) -> (World, PostgresProxy)
 }
 
 /// A buyer's payment: of a booking by `/confirm`, or of a hold in one request.
-struct Order {
+struct PendingPayment {
     buyer: Visitor,
     path: String,
     body: Value,
 }
 
-impl Order {
+impl PendingPayment {
     fn at_once(buyer: Visitor, hold: &Value) -> Self {
         let body = buyer.purchase_body(hold, Some(PAID));
         Self { path: "/api/v1/bookings".to_owned(), body, buyer }
@@ -68,12 +68,12 @@ impl Order {
 }
 
 /// This many buyers who are about to pay, every other one for a booking.
-async fn orders(world: &World, count: u32) -> Vec<Order> {
+async fn orders(world: &World, count: u32) -> Vec<PendingPayment> {
     let mut orders = Vec::new();
     for (number, (buyer, hold)) in with_holds(world, count).await.into_iter().enumerate() {
         orders.push(match number % 2 {
-            0 => Order::at_once(buyer, &hold),
-            _ => Order::after_checkout(buyer, &hold).await,
+            0 => PendingPayment::at_once(buyer, &hold),
+            _ => PendingPayment::after_checkout(buyer, &hold).await,
         });
     }
     orders
@@ -85,7 +85,7 @@ async fn assert_sold_once_despite(fault: ConnectionFault, words: &'static str) {
     let (world, proxy) = world_behind_proxy(&[SLOW_GATHER]).await;
     let orders = orders(&world, BUYERS).await;
     proxy.fail_next(1, fault, words);
-    let answers = join_all(orders.iter().map(Order::send)).await;
+    let answers = join_all(orders.iter().map(PendingPayment::send)).await;
     assert_eq!(proxy.failed_connections(), 1, "{answers:?}");
     // Buyers in another batch get an ordinary answer.
     let is_refused = |(status, _): &&(StatusCode, Value)| !status.is_success();

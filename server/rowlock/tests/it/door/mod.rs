@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::accounts::{grant, register_and_log_in};
-use crate::world::{Answer, Visitor, World, insert_show, text};
+use crate::world::{JsonAnswer, Visitor, World, insert_show, text};
 
 /// A show this evening, and a visitor of it.
 pub async fn tonight(world: &World) -> Visitor {
@@ -47,7 +47,7 @@ impl Device {
         json!({ "id": self.id, "name": self.name })
     }
 
-    pub async fn scan_as(&self, text: &str, scan: Uuid) -> Answer {
+    pub async fn scan_as(&self, text: &str, scan: Uuid) -> JsonAnswer {
         let body = json!({ "text": text, "device": self.view() });
         self.browser.call_with_key(Method::POST, &self.path("/scans"), body, &scan.to_string()).await
     }
@@ -71,7 +71,7 @@ impl Device {
     }
 
     /// Settles offline scans of a list. Each has an id, a code, and its age in milliseconds.
-    pub async fn settle(&self, list: &Value, scans: &[(Uuid, &str, i64)]) -> Answer {
+    pub async fn settle(&self, list: &Value, scans: &[(Uuid, &str, i64)]) -> JsonAnswer {
         let now = platform::clock::now().0;
         let scans: Vec<Value> = scans
             .iter()
@@ -81,16 +81,16 @@ impl Device {
             .await
     }
 
-    pub async fn send_settlement(&self, body: Value) -> Answer {
+    pub async fn send_settlement(&self, body: Value) -> JsonAnswer {
         self.browser.call(Method::POST, &self.path("/settlements"), body).await
     }
 
-    pub async fn undo(&self, scan: Uuid, reason: &str) -> Answer {
+    pub async fn undo(&self, scan: Uuid, reason: &str) -> JsonAnswer {
         self.browser.call(Method::POST, &self.path("/undo"), json!({ "scan": scan, "reason": reason })).await
     }
 
     /// Undoes one ticket of a scan.
-    pub async fn undo_ticket(&self, scan: &Value, code: &str) -> Answer {
+    pub async fn undo_ticket(&self, scan: &Value, code: &str) -> JsonAnswer {
         let body = json!({ "scan": scan, "ticket": code, "reason": "Their friend has it." });
         self.browser.call(Method::POST, &self.path("/undo"), body).await
     }

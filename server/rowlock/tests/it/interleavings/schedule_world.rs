@@ -40,7 +40,7 @@ const CONNECTIONS: &str = "6";
 const DEADLOCKS_AFTER: &str = "50ms";
 
 /// The server of one actor.
-pub struct Server {
+pub struct ActorServer {
     pub state: AppState,
     gate: Gate,
     /// Its index in the world's servers.
@@ -50,7 +50,7 @@ pub struct Server {
 pub struct ScheduleWorld {
     pub world: World,
     pub clerk: AppState,
-    pub servers: Vec<Server>,
+    pub servers: Vec<ActorServer>,
     /// One per actor, each with a till.
     pub sellers: Vec<Browser>,
     pub organiser: Browser,
@@ -85,7 +85,7 @@ impl ScheduleWorld {
         for actor in 0..ACTORS {
             let gate = Gate::new(world.database_url(), actor, sender.clone()).await;
             let (state, url) = serve(world.settings(), &gate.url).await;
-            servers.push(Server { state, gate, place: world.add_in_process_server(url) });
+            servers.push(ActorServer { state, gate, place: world.add_in_process_server(url) });
         }
         let mut sellers = Vec::new();
         for actor in 0..ACTORS {

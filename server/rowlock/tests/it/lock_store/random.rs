@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::announcements::{AnnouncementListener, after};
 use super::fixture::{LOWEST_FENCE, clock, lot, memory};
-use super::random_calls::{AREAS, Call, PEOPLE, SEATS, SaleSpec, calls, terms};
+use super::random_calls::{AREAS, PEOPLE, SEATS, SaleSpec, StoreCall, calls, terms};
 use super::redis_fixture::RedisFixture;
 
 /// Cases of each property.
@@ -29,7 +29,7 @@ const CASES: u32 = 256;
 const MAX_CALLS: usize = 40;
 
 /// Runs a property on this many sequences of calls.
-fn of_any_calls<F: Future<Output = Result<(), TestCaseError>>>(property: impl Fn(Vec<Call>) -> F) {
+fn of_any_calls<F: Future<Output = Result<(), TestCaseError>>>(property: impl Fn(Vec<StoreCall>) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&calls(MAX_CALLS), |calls| runtime.block_on(property(calls)));
@@ -120,37 +120,37 @@ impl StoreUnderTest {
     }
 
     /// Performs a call. Returns the answer in comparable form, and the holds in it.
-    async fn answer(&mut self, call: &Call, ledger: &GrantedHolds) -> (String, Vec<Held>) {
+    async fn answer(&mut self, call: &StoreCall, ledger: &GrantedHolds) -> (String, Vec<Held>) {
         let (store, show) = (Arc::clone(&self.store), self.show);
         let held = |answer: Result<Held, Refusal>| answer.map(|held| self.by_the_minute(held));
         match call {
-            Call::Lock { flash, attempts } => {
+            StoreCall::Lock { flash, attempts } => {
                 let answers = store.lock(show, terms(*flash), attempts).await.expect("answers");
                 let answers: Vec<_> = answers.into_iter().map(held).collect();
                 (format!("{answers:?}"), answers.into_iter().flatten().collect())
             }
-            Call::Change(change) => {
+            StoreCall::Change(change) => {
                 let answer = held(store.change(show, terms(false), change).await.expect("an answer"));
                 (format!("{answer:?}"), answer.into_iter().collect())
             }
-            Call::Extend { asked, of, owner, by_ms } => {
+            StoreCall::Extend { asked, of, owner, by_ms } => {
                 let answer = held(store.extend(show, *asked, of.hold(), owner, *by_ms).await.expect("an answer"));
                 (format!("{answer:?}"), vec![])
             }
-            Call::Mine(owner) => {
+            StoreCall::Mine(owner) => {
                 let mine = store.mine(show, owner).await.expect("an answer").map(|held| self.by_the_minute(held));
                 (format!("{mine:?}"), mine.into_iter().collect())
             }
-            Call::BeginPayment(sold) => {
+            StoreCall::BeginPayment(sold) => {
                 let sale = ledger.sale(sold);
                 let end = store.begin_payment(show, &sale, 2 * MINUTE_MS).await.expect("an answer");
                 (format!("{:?}", end.map(|end| self.minute(end))), vec![])
             }
-            Call::Snapshot => {
+            StoreCall::Snapshot => {
                 let MapSnapshot { version, map, areas, .. } = store.snapshot(show).await.expect("a snapshot");
                 (format!("{version} {map:?} {areas:?}"), vec![])
             }
-            Call::Pass(ms) => {
+            StoreCall::Pass(ms) => {
                 self.pass(*ms).await;
                 (String::new(), vec![])
             }
@@ -159,31 +159,31 @@ impl StoreUnderTest {
     }
 
     /// Answers of calls without instants.
-    async fn plain_answer(&self, call: &Call, ledger: &GrantedHolds) -> String {
+    async fn plain_answer(&self, call: &StoreCall, ledger: &GrantedHolds) -> String {
         let (store, show) = (&self.store, self.show);
         match call {
-            Call::Leave { of, owner, grace_ms } => {
+            StoreCall::Leave { of, owner, grace_ms } => {
                 format!("{:?}", store.leave(show, of.hold(), owner, *grace_ms).await)
             }
-            Call::Release { of, owner } => format!("{:?}", store.release(show, of.hold(), owner).await),
-            Call::EndPayment(sold) => {
+            StoreCall::Release { of, owner } => format!("{:?}", store.release(show, of.hold(), owner).await),
+            StoreCall::EndPayment(sold) => {
                 format!("{:?}", store.end_payment(show, &ledger.sale(sold), 2 * MINUTE_MS).await)
             }
-            Call::Book(sold) => format!("{:?}", store.book(show, &ledger.sale(sold)).await),
-            Call::Free(sold) => format!("{:?}", store.free(show, &ledger.sale(sold)).await),
-            Call::Block { seats, blocked } => format!("{:?}", store.block(show, seats, *blocked).await),
-            Call::ReleaseAll => format!("{:?}", store.release_all(show).await),
-            Call::Adopt { of, lot, fence_off, paying, length_ms } => {
+            StoreCall::Book(sold) => format!("{:?}", store.book(show, &ledger.sale(sold)).await),
+            StoreCall::Free(sold) => format!("{:?}", store.free(show, &ledger.sale(sold)).await),
+            StoreCall::Block { seats, blocked } => format!("{:?}", store.block(show, seats, *blocked).await),
+            StoreCall::ReleaseAll => format!("{:?}", store.release_all(show).await),
+            StoreCall::Adopt { of, lot, fence_off, paying, length_ms } => {
                 let (hold, end) = (of.hold(), Timestamp(*length_ms));
                 let fence = ledger.fence(hold, *fence_off);
                 let held = Held { hold, expires_at: end, latest: end, fence, paying: *paying, lot: lot.clone() };
                 format!("{:?}", store.adopt(show, of.owner(), &held, Timestamp(0)).await)
             }
-            Call::Stamp { of, fence_off } => {
+            StoreCall::Stamp { of, fence_off } => {
                 format!("{:?}", store.stamp(show, &[(of.hold(), ledger.fence(of.hold(), *fence_off))]).await)
             }
-            Call::Sweep => format!("{:?}", store.sweep(show).await),
-            Call::Load => format!("{:?}", store.load(show, &known()).await),
+            StoreCall::Sweep => format!("{:?}", store.sweep(show).await),
+            StoreCall::Load => format!("{:?}", store.load(show, &known()).await),
             other => unreachable!("{other:?} is answered elsewhere"),
         }
     }
@@ -268,7 +268,7 @@ fn shadow_of_the_same_kind_never_diverges() {
         let mut stage = StoreUnderTest::open(Arc::clone(&shadow) as _, show, Some(clock), None).await;
         let mut ledger = GrantedHolds::default();
         // The first store gets no holds from another one.
-        for call in calls.iter().filter(|call| !matches!(call, Call::Adopt { .. } | Call::Stamp { .. })) {
+        for call in calls.iter().filter(|call| !matches!(call, StoreCall::Adopt { .. } | StoreCall::Stamp { .. })) {
             let (_, holds) = stage.answer(call, &ledger).await;
             holds.iter().for_each(|held| ledger.note(held));
             shadow.caught_up().await;

@@ -50,7 +50,7 @@ pub struct SaleSpec {
 }
 
 #[derive(Clone, Debug)]
-pub enum Call {
+pub enum StoreCall {
     Lock { flash: bool, attempts: Vec<Attempt> },
     Change(Change),
     Extend { asked: Asked, of: HoldRef, owner: &'static str, by_ms: i64 },
@@ -76,11 +76,11 @@ pub const fn terms(flash: bool) -> Terms {
     Terms { per_person: 4, length_ms: 5 * MINUTE_MS, life_ms: if flash { 5 } else { 8 } * MINUTE_MS }
 }
 
-pub fn calls(most: usize) -> impl Strategy<Value = Vec<Call>> {
+pub fn calls(most: usize) -> impl Strategy<Value = Vec<StoreCall>> {
     vec(call(), 1..most)
 }
 
-fn call() -> impl Strategy<Value = Call> {
+fn call() -> impl Strategy<Value = StoreCall> {
     prop_oneof![
         10 => lock(),
         5 => change(),
@@ -89,43 +89,43 @@ fn call() -> impl Strategy<Value = Call> {
             // Half of it is whole minutes as well.
             let by_ms = 2 * by_ms;
             let digest = digest(&(of.hold(), by_ms));
-            Call::Extend { asked: Asked { id: key_of(3_000, of, key), digest }, of, owner, by_ms }
+            StoreCall::Extend { asked: Asked { id: key_of(3_000, of, key), digest }, of, owner, by_ms }
         }),
-        2 => person().prop_map(Call::Mine),
+        2 => person().prop_map(StoreCall::Mine),
         2 => (of(), mostly_owner(), minutes()).prop_map(|(of, owner, grace_ms)| {
-            Call::Leave { of, owner: owner.unwrap_or(of.owner()), grace_ms }
+            StoreCall::Leave { of, owner: owner.unwrap_or(of.owner()), grace_ms }
         }),
-        2 => (of(), mostly_owner()).prop_map(|(of, owner)| Call::Release { of, owner: owner.unwrap_or(of.owner()) }),
-        3 => sold().prop_map(Call::BeginPayment),
-        2 => sold().prop_map(Call::EndPayment),
-        4 => sold().prop_map(Call::Book),
-        3 => sold().prop_map(Call::Free),
-        2 => (seats(0..3), any::<bool>()).prop_map(|(seats, blocked)| Call::Block { seats, blocked }),
-        1 => Just(Call::ReleaseAll),
+        2 => (of(), mostly_owner()).prop_map(|(of, owner)| StoreCall::Release { of, owner: owner.unwrap_or(of.owner()) }),
+        3 => sold().prop_map(StoreCall::BeginPayment),
+        2 => sold().prop_map(StoreCall::EndPayment),
+        4 => sold().prop_map(StoreCall::Book),
+        3 => sold().prop_map(StoreCall::Free),
+        2 => (seats(0..3), any::<bool>()).prop_map(|(seats, blocked)| StoreCall::Block { seats, blocked }),
+        1 => Just(StoreCall::ReleaseAll),
         2 => (of(), some_lot(), fence_off(), any::<bool>(), minutes()).prop_map(
-            |(of, lot, fence_off, paying, length_ms)| Call::Adopt { of, lot, fence_off, paying, length_ms }
+            |(of, lot, fence_off, paying, length_ms)| StoreCall::Adopt { of, lot, fence_off, paying, length_ms }
         ),
-        1 => (of(), fence_off()).prop_map(|(of, fence_off)| Call::Stamp { of, fence_off }),
-        1 => Just(Call::Sweep),
-        1 => Just(Call::Snapshot),
-        1 => Just(Call::Load),
-        3 => minutes().prop_map(Call::Pass),
+        1 => (of(), fence_off()).prop_map(|(of, fence_off)| StoreCall::Stamp { of, fence_off }),
+        1 => Just(StoreCall::Sweep),
+        1 => Just(StoreCall::Snapshot),
+        1 => Just(StoreCall::Load),
+        3 => minutes().prop_map(StoreCall::Pass),
     ]
 }
 
-fn lock() -> impl Strategy<Value = Call> {
+fn lock() -> impl Strategy<Value = StoreCall> {
     let attempt = (of(), some_lot(), any::<bool>()).prop_map(|(of, lot, takes_kept)| {
         let asked = Asked { id: of.hold(), digest: digest(&format!("{lot:?} {takes_kept}")) };
         Attempt { asked, owner: of.owner().into(), lot, takes_kept }
     });
-    (any::<bool>(), vec(attempt, 1..5)).prop_map(|(flash, attempts)| Call::Lock { flash, attempts })
+    (any::<bool>(), vec(attempt, 1..5)).prop_map(|(flash, attempts)| StoreCall::Lock { flash, attempts })
 }
 
-fn change() -> impl Strategy<Value = Call> {
+fn change() -> impl Strategy<Value = StoreCall> {
     (of(), mostly_owner(), 0..KEYS, any_lot(), any_lot()).prop_map(|(of, owner, key, add, remove)| {
         let digest = digest(&format!("{of:?} {add:?} {remove:?}"));
         let owner = owner.unwrap_or(of.owner()).into();
-        Call::Change(Change {
+        StoreCall::Change(Change {
             asked: Asked { id: key_of(2_000, of, key), digest },
             hold: of.hold(),
             owner,

@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::deliveries::{HOOKS, PRIVATE_ENDPOINTS, create_endpoint};
-use super::receiver::{Receiver, Reply};
+use super::receiver::{Receiver, ReceiverReply};
 use crate::accounts::Browser;
 use crate::reports::staff;
 use crate::world::{World, text, wait_until};
@@ -26,7 +26,12 @@ async fn failed_delivery_is_retried_and_redirects_are_not_followed() {
     let mut max = staff(&world, "max@example.org", "manager").await;
     let receiver = Receiver::start().await;
     let (id, secret) = create_endpoint(&mut max, &receiver.url()).await;
-    receiver.reply_with(&[Reply::Status(500), Reply::Silence, Reply::Redirect, Reply::Status(429)]);
+    receiver.reply_with(&[
+        ReceiverReply::Status(500),
+        ReceiverReply::Silence,
+        ReceiverReply::Redirect,
+        ReceiverReply::Status(429),
+    ]);
     world.visitor().buy_seats(&[1], "tok_paid").await;
     let received = receiver.wait_for_deliveries(5).await;
     let first = received[0].json();
@@ -62,7 +67,7 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
     let mut max = staff(&world, "max@example.org", "manager").await;
     let receiver = Receiver::start().await;
     let (id, _) = create_endpoint(&mut max, &receiver.url()).await;
-    receiver.reply_with(&[Reply::Status(410)]);
+    receiver.reply_with(&[ReceiverReply::Status(410)]);
     world.visitor().buy_seats(&[1], "tok_paid").await;
     wait_until("the endpoint is deactivated", || async {
         world.count("SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'").await == 1

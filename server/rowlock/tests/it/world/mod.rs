@@ -4,7 +4,7 @@
 mod layout;
 mod visitor;
 
-pub use visitor::{Answer, Visitor};
+pub use visitor::{JsonAnswer, LiveSocket, Visitor};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ pub struct World {
     pub screen: String,
     /// Seat layout of the show.
     pub layout: Uuid,
-    pub servers: Vec<Server>,
+    pub servers: Vec<TestServer>,
     admin_url: String,
     database: String,
     settings: Vec<(String, String)>,
@@ -64,13 +64,13 @@ pub struct World {
     end_guard: EndGuard,
 }
 
-pub struct Server {
+pub struct TestServer {
     pub url: String,
     /// None: it runs in the test's own process.
     process: Option<Child>,
 }
 
-impl Server {
+impl TestServer {
     fn is_running(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.id().is_some())
     }
@@ -199,13 +199,13 @@ impl World {
             () = is_ready => {}
             end = process.wait() => panic!("the server at {free} ended before it was ready: {end:?}"),
         }
-        self.servers.push(Server { url, process: Some(process) });
+        self.servers.push(TestServer { url, process: Some(process) });
         self.servers.len() - 1
     }
 
     /// Adds a server that runs in the test's process and returns its index in `servers`.
     pub fn add_in_process_server(&mut self, url: String) -> usize {
-        self.servers.push(Server { url, process: None });
+        self.servers.push(TestServer { url, process: None });
         self.servers.len() - 1
     }
 
@@ -376,7 +376,7 @@ impl World {
             redis_prefix: self.setting("REDIS_PREFIX"),
             gateways: gateways.iter().collect(),
         };
-        books.check_at_end(self.servers.iter().any(Server::is_running), known_findings).await;
+        books.check_at_end(self.servers.iter().any(TestServer::is_running), known_findings).await;
     }
 }
 
