@@ -9,11 +9,11 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::code::EmailCode;
-use super::pay::{self, Attempt, CheckoutError};
+use super::pay::{self, CheckoutError, PaymentAttempt};
 use crate::browser;
 use crate::payment_retry::buyer_details::BuyerDetails;
 use crate::say;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// The form's state. It outlives the form, which disappears with the hold.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub struct Details {
     code: EmailCode,
     error: RwSignal<Option<CheckoutError>>,
     busy: RwSignal<bool>,
-    attempt: StoredValue<Option<Attempt>>,
+    attempt: StoredValue<Option<PaymentAttempt>>,
 }
 
 impl Details {
@@ -125,7 +125,7 @@ fn account() -> Option<String> {
 }
 
 /// The form.
-pub fn form(session: Session, details: Details) -> impl IntoView {
+pub fn form(session: MapSession, details: Details) -> impl IntoView {
     let Details { name, email, for_friend, friend_name, friend_email, if_late, code, error, busy, attempt } = details;
     let buyer = PersonFields::new("buyer", name, email);
     let friend = PersonFields::new(FRIEND, friend_name, friend_email);

@@ -119,7 +119,7 @@ pub fn current() -> Language {
 }
 
 /// Renders in this language.
-pub fn speaking<T>(language: Language, render: impl FnOnce() -> T) -> T {
+pub fn with_language<T>(language: Language, render: impl FnOnce() -> T) -> T {
     /// Restores the previous language, also after a panic: the thread renders for other visitors next.
     struct Restore(Option<Language>);
     impl Drop for Restore {

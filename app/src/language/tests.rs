@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::catalogue::{Messages, file_of, of};
 use super::message::{branches, closing};
-use super::{Language, plural, say_in, speaking};
+use super::{Language, plural, say_in, with_language};
 use crate::{booking_status, seat_map, staff, waiting_room};
 
 /// Prefix of keys composed at run time: problems by their code.
@@ -215,9 +215,9 @@ fn an_unknown_message_is_shown_as_its_key() {
 
 #[test]
 fn the_language_is_restored_after_a_document() {
-    let inner = speaking(Language::Hindi, || speaking(Language::Arabic, super::current));
+    let inner = with_language(Language::Hindi, || with_language(Language::Arabic, super::current));
     assert_eq!((inner, super::current()), (Language::Arabic, Language::English));
-    let panicked = std::panic::catch_unwind(|| speaking(Language::Arabic, || panic!("a page that fails")));
+    let panicked = std::panic::catch_unwind(|| with_language(Language::Arabic, || panic!("a page that fails")));
     assert!(panicked.is_err());
     assert_eq!(super::current(), Language::English, "the next document is not Arabic");
 }

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use super::poster::poster;
 use crate::language::Language;
 use crate::say;
-use crate::shell::Place;
+use crate::shell::PageLink;
 
 /// A film as a card: its poster and three lines.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub fn film_grid(films: Vec<FilmCard>) -> impl IntoView {
 }
 
 /// A film with its times as an article: poster beside title and times.
-pub fn film_times(film: Place, hue: u16, facts: String, times: impl IntoView + 'static) -> impl IntoView {
+pub fn film_times(film: PageLink, hue: u16, facts: String, times: impl IntoView + 'static) -> impl IntoView {
     view! {
         <article class="film-times">
             <a class="film-times-poster" href=film.href.clone() tabindex="-1" aria-hidden="true">
@@ -115,7 +115,7 @@ pub fn chips(shows: Vec<Chip>) -> impl IntoView {
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The place, linked.
-    pub place: Place,
+    pub place: PageLink,
     /// An address or a day that distinguishes the group.
     pub note: String,
     /// Its shows.
@@ -165,7 +165,7 @@ pub fn strip(name: String, choices: Vec<Choice>) -> impl IntoView {
 }
 
 /// The empty state of a list: a title, advice and a link.
-pub fn nothing(title: String, advice: String, way_on: Place) -> impl IntoView {
+pub fn nothing(title: String, advice: String, way_on: PageLink) -> impl IntoView {
     view! {
         <div class="nothing card">
             <h2>{title}</h2>

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::listing::{Group, film_times, nothing};
 use crate::say;
-use crate::shell::{Head, Page, Place};
+use crate::shell::{Head, Page, PageLink};
 
 /// An option of the form.
 #[derive(Clone, Debug)]
@@ -43,9 +43,9 @@ pub struct SearchForm {
 }
 
 impl SearchForm {
-    fn chosen_city(&self) -> Option<Place> {
+    fn chosen_city(&self) -> Option<PageLink> {
         let city = self.cities.iter().find(|pick| pick.value == self.city)?;
-        Some(Place::new(city.label.clone(), format!("/cities/{}", city.value)))
+        Some(PageLink::new(city.label.clone(), format!("/cities/{}", city.value)))
     }
 
     /// The form. It uses GET, so that results have an address.
@@ -91,7 +91,7 @@ fn choose(name: &'static str, label: String, any: String, chosen: String, picks:
 #[derive(Clone, Debug)]
 pub struct FoundFilm {
     /// The film.
-    pub film: Place,
+    pub film: PageLink,
     /// Hue of its poster.
     pub hue: u16,
     /// Running time, genre, rating.
@@ -99,12 +99,12 @@ pub struct FoundFilm {
     /// Its first shows by day and theatre.
     pub groups: Vec<Group>,
     /// Link to further shows, if there are any.
-    pub rest: Option<Place>,
+    pub rest: Option<PageLink>,
 }
 
 /// The page of search results.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct SearchPage {
     /// The form as it was sent.
     pub form: SearchForm,
     /// The results by film.
@@ -115,7 +115,7 @@ pub struct Search {
     pub more: bool,
 }
 
-impl Page for Search {
+impl Page for SearchPage {
     fn head(&self) -> Head {
         let query = &self.form.q;
         let title = if query.is_empty() { say!("search.title") } else { say!("search.title_of", query = query) };
@@ -135,7 +135,7 @@ impl Page for Search {
             (count, true) => say!("search.first_shows", shows = count),
         };
         let found = if self.films.is_empty() {
-            let again = Place::new(say!("search.start_over"), "/search");
+            let again = PageLink::new(say!("search.start_over"), "/search");
             nothing(say!("search.none_title"), say!("search.none_advice"), again).into_any()
         } else {
             self.films.into_iter().map(FoundFilm::view).collect_view().into_any()

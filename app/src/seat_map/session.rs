@@ -43,7 +43,7 @@ pub(super) type SeatListener = Rc<dyn Fn(SeatIndex)>;
 
 /// The state of one visitor at one show. All fields are handles: copy it.
 #[derive(Clone, Copy)]
-pub struct Session {
+pub struct MapSession {
     /// The show.
     pub show: Uuid,
     /// True if seats cannot be taken from this map. A tap then asks who has the seat.
@@ -116,7 +116,7 @@ pub struct Session {
     pub(super) expiry_check: PageCell<Option<ExpiryCheck>>,
 }
 
-impl Session {
+impl MapSession {
     /// A session with nothing loaded.
     #[must_use]
     pub fn new(show: Uuid) -> Self {

@@ -5,10 +5,10 @@ use domain::wire::Change;
 
 use crate::seat_map::large_rooms::{counting, painting};
 use crate::seat_map::own_seats::{own_hold, watch_notices};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Replaces the whole map.
-pub(super) fn replace_map(session: Session, map: &[SeatState]) {
+pub(super) fn replace_map(session: MapSession, map: &[SeatState]) {
     let replaced = session.cart.with_untracked(|cart| session.board.update_value(|board| board.replace(map, cart)));
     if replaced && !session.is_map_known.get_untracked() {
         session.is_map_known.set(true);
@@ -19,7 +19,7 @@ pub(super) fn replace_map(session: Session, map: &[SeatState]) {
 }
 
 /// Applies changes.
-pub(super) fn apply_changes(session: Session, changes: &[Change]) {
+pub(super) fn apply_changes(session: MapSession, changes: &[Change]) {
     // A seat of our hold that is not locked any more: the hold ended elsewhere.
     let lost = |change: &Change| change.state != SeatState::Locked;
     if session.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {

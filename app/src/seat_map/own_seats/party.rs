@@ -19,7 +19,7 @@ use crate::say;
 use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::connection;
 use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::signals::drawn_once::DrawnOnce;
 
@@ -49,7 +49,7 @@ impl PartyQuery {
 }
 
 /// The finder above the map.
-pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + use<> {
+pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView + use<> {
     let count = RwSignal::new(DEFAULT_PARTY);
     let category = RwSignal::new(String::new());
     let suggestions = RwSignal::new(Suggestions::default());
@@ -114,7 +114,7 @@ fn in_people(count: usize) -> String {
     say!("party.people", count = count)
 }
 
-async fn find(session: Session, query: impl Fn() -> PartyQuery, suggestions: RwSignal<Suggestions>) {
+async fn find(session: MapSession, query: impl Fn() -> PartyQuery, suggestions: RwSignal<Suggestions>) {
     let asked = query();
     let PartyQuery { count, category, .. } = &asked;
     let mut path = session.path(&format!("/best?count={count}"));
@@ -142,13 +142,13 @@ async fn find(session: Session, query: impl Fn() -> PartyQuery, suggestions: RwS
     }
 }
 
-fn show_next(session: Session, suggestions: RwSignal<Suggestions>) {
+fn show_next(session: MapSession, suggestions: RwSignal<Suggestions>) {
     suggestions.update(|suggestions| suggestions.at = (suggestions.at + 1) % suggestions.found.len().max(1));
     show(session, suggestions);
 }
 
 /// Replaces the wish with the suggestion on show.
-fn show(session: Session, suggestions: RwSignal<Suggestions>) {
+fn show(session: MapSession, suggestions: RwSignal<Suggestions>) {
     let Some(place) = suggestions.with_untracked(|suggestions| suggestions.found.get(suggestions.at).cloned()) else {
         return;
     };
@@ -184,7 +184,10 @@ fn in_words(place: &SuggestionView) -> String {
 
 /// The finder, once the room plan is loaded.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn finder_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+pub(in crate::seat_map) fn finder_part(
+    session: MapSession,
+    place: HtmlElement,
+) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {
         // Unchanged when the rows of a section are loaded.
         let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));

@@ -9,10 +9,10 @@ use super::watch_notices;
 use super::watched::Watched;
 use crate::seat_map::live::connection;
 use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Watches a seat. An eleventh watched seat replaces the oldest.
-pub(in crate::seat_map) fn watch_seat(session: Session, seat: SeatIndex) {
+pub(in crate::seat_map) fn watch_seat(session: MapSession, seat: SeatIndex) {
     session.watched.update_value(|watched| {
         watched.retain(|other| other.seat != seat);
         if watched.len() >= MAX_SEATS_PER_HOLD {

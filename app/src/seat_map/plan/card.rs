@@ -12,7 +12,7 @@ use crate::language::{Arg, current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::room_plan::{RoomPlan, Seat};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// Angles below this count as straight ahead, degrees.
@@ -36,7 +36,7 @@ pub fn with_view(plan: &PlanView, seat: &Seat<'_>, words: String) -> String {
 }
 
 /// The card of the seat pointed at.
-pub fn card_view(session: Session) -> impl IntoView {
+pub fn card_view(session: MapSession) -> impl IntoView {
     // A memo: free seats are counted far more often than this changes.
     let is_sold_out = Memo::new(move |_| session.is_sold_out() && session.cart.with(Cart::is_empty));
     view! {
@@ -46,7 +46,7 @@ pub fn card_view(session: Session) -> impl IntoView {
 }
 
 /// The card as markup; without a seat, a hint.
-fn card(session: Session, seat: Option<SeatIndex>, is_sold_out: bool) -> String {
+fn card(session: MapSession, seat: Option<SeatIndex>, is_sold_out: bool) -> String {
     let found = session.room.with(|room| {
         let room = room.as_ref()?;
         Some(markup(room, &room.seat(seat?)?))
@@ -110,7 +110,7 @@ fn view_in_words(sight: &Sight, focus: &str) -> String {
 
 /// The card of the seat pointed at.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn card_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+pub(in crate::seat_map) fn card_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || card_view(session)))
 }
 

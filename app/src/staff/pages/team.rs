@@ -49,7 +49,7 @@ pub fn take_form(email: &str, role: Role) -> String {
 
 impl Page for Team {
     fn head(&self) -> Head {
-        Head { title: say!("team.title"), private: true, ..Head::default() }
+        Head { title: say!("team.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -180,7 +180,7 @@ pub struct Acts {
 
 impl Page for Acts {
     fn head(&self) -> Head {
-        Head { title: say!("acts.title"), private: true, ..Head::default() }
+        Head { title: say!("acts.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -26,7 +26,7 @@ pub struct Unusual {
 
 impl Page for Unusual {
     fn head(&self) -> Head {
-        Head { title: say!("unusual.title"), private: true, ..Head::default() }
+        Head { title: say!("unusual.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -59,7 +59,7 @@ pub(super) async fn mail(config: &Config, report: &mut Report) {
     report.add("mail", began.elapsed(), [found]);
 }
 
-/// The browser half, as far as it is on this machine.
+/// The client, as far as it is on this machine.
 pub(super) fn site(config: &Config, report: &mut Report) {
     let root = &config.site_root;
     let missing: Vec<&str> = ["pkg", "style", "fonts"].into_iter().filter(|part| !root.join(part).is_dir()).collect();

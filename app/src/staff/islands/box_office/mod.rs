@@ -21,7 +21,7 @@ use wasm_bindgen::JsCast;
 
 use self::selling::Selling;
 use crate::say;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::{room, skeleton, start};
 
 /// Groups of messages these islands use. Their pages carry them.
@@ -42,7 +42,7 @@ pub fn StaffCounter(
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
         if let Some(place) = place.get() {
-            let session = if for_looking { Session::read_only(show) } else { Session::new(show) };
+            let session = if for_looking { MapSession::read_only(show) } else { MapSession::new(show) };
             let selling = Selling::new(theatre.clone(), session, exchange.clone());
             place.set_inner_html("");
             mount_to((*place).clone().unchecked_into(), move || parts(selling)).forget();

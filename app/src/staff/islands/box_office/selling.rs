@@ -22,7 +22,7 @@ use crate::browser::ids;
 use crate::language::{Hindrance, current, money, problem_for_staff};
 use crate::say;
 use crate::seat_map::own_seats::{own_hold, wishes};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Duration of a caller hold, minutes.
 pub(super) const CALLER_MINUTES: u32 = 60;
@@ -31,7 +31,7 @@ pub(super) const CALLER_MINUTES: u32 = 60;
 #[derive(Clone, Copy)]
 pub(super) struct Selling {
     /// The seat map.
-    pub(super) session: Session,
+    pub(super) session: MapSession,
     /// The theatre.
     pub(super) theatre: StoredValue<String>,
     /// True if an action is running.
@@ -65,7 +65,7 @@ pub(super) struct Selling {
 }
 
 impl Selling {
-    pub(super) fn new(theatre: String, session: Session, exchange: Option<Exchanging>) -> Self {
+    pub(super) fn new(theatre: String, session: MapSession, exchange: Option<Exchanging>) -> Self {
         let manager = exchange.as_ref().and_then(|exchange| exchange.managers.first()).map(|first| first.account);
         let selling = Self {
             session,

@@ -105,7 +105,7 @@ fn bar(gate: Gate) -> impl IntoView {
         (Link::Down, Some(made_at)) => say!("door.no_network", time = Arg::Ours(&outcome::clock(&made_at))),
         (Link::Down, None) => say!("door.no_network_no_list"),
     });
-    let waiting = Memo::new(move |_| gate.queue.with(queue::Queue::len));
+    let waiting = Memo::new(move |_| gate.queue.with(queue::ScanQueue::len));
     view! {
         <div class="door-bar" data-testid="door-bar" data-link=move || gate.link.get().as_str()
             data-list=move || gate.list_of.with(|made_at| if made_at.is_some() { "kept" } else { "none" })>

@@ -16,14 +16,14 @@ use crate::say;
 use crate::staff::islands::in_the_way;
 
 /// An error, with the findings about the room.
-type Trouble = (Hindrance, Vec<String>);
+type SavingError = (Hindrance, Vec<String>);
 
 /// The state of saving. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 struct Saving {
     editor: Editor,
     busy: RwSignal<bool>,
-    trouble: RwSignal<Option<Trouble>>,
+    trouble: RwSignal<Option<SavingError>>,
     /// The screen to assign it to; empty for a new one.
     screen: RwSignal<String>,
     name: RwSignal<String>,

@@ -7,7 +7,7 @@ use super::super::{Desk, frame};
 use crate::language::{current, money};
 use crate::pages::listing::{Choice, strip};
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
 
 /// The shows of a day for which a booking can be exchanged.
@@ -30,7 +30,7 @@ pub struct ExchangePage {
 impl Page for ExchangePage {
     fn head(&self) -> Head {
         let title = say!("box_office.exchange_which", reference = &self.booking.reference);
-        Head { title, live: true, words: WORDS, half: Half::Staff, private: true, ..Head::default() }
+        Head { title, has_island: true, words: WORDS, module: WasmModule::Staff, is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -8,7 +8,7 @@ use super::find;
 use crate::language::{self, Moment};
 use crate::pages::accounts::state_words;
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 
 /// The search results.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct FoundPage {
 
 impl Page for FoundPage {
     fn head(&self) -> Head {
-        Head { title: say!("box_office.found"), half: Half::Staff, private: true, ..Head::default() }
+        Head { title: say!("box_office.found"), module: WasmModule::Staff, is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

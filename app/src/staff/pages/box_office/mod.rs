@@ -22,7 +22,7 @@ use super::{Desk, frame};
 use crate::language::Hindrance;
 use crate::pages::listing::{Choice, strip};
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
 use crate::staff::islands::in_the_way;
 
@@ -58,7 +58,7 @@ pub struct CounterPage {
 impl Page for CounterPage {
     fn head(&self) -> Head {
         let title = format!("{} · {}", say!("staff.box_office"), self.desk.name);
-        Head { title, live: true, words: WORDS, half: Half::Staff, private: true, ..Head::default() }
+        Head { title, has_island: true, words: WORDS, module: WasmModule::Staff, is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::super::{Desk, frame};
 use super::find;
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{Exchanging, StaffCounter, WORDS};
 
 /// The sales state of a show at the box office.
@@ -47,10 +47,10 @@ impl Page for SalePage {
     fn head(&self) -> Head {
         Head {
             title: format!("{}, {}", self.film, self.when),
-            live: self.sale != Sale::Over,
+            has_island: self.sale != Sale::Over,
             words: if self.sale == Sale::Over { &[] } else { WORDS },
-            half: Half::Staff,
-            private: true,
+            module: WasmModule::Staff,
+            is_private: true,
             ..Head::default()
         }
     }

@@ -57,7 +57,7 @@ impl HouseSeatsPage {
 impl Page for HouseSeatsPage {
     fn head(&self) -> Head {
         let is_drawn = !self.rows.is_empty();
-        Head { live: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..head(self.title()) }
+        Head { has_island: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..head(self.title()) }
     }
 
     fn view(self) -> AnyView {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use app::pages::booking::Booking;
-use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, Tickets};
+use app::pages::booking::BookingPage;
+use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, TicketsPage};
 use app::say;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
@@ -51,7 +51,7 @@ async fn booking(
         tracing::debug!(booking = %booking.id, %cause, "ask the gateway about {} failed; the reconciler retries", booking.id);
     }
     let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED));
-    Ok(html(Booking { booking, show, is_submitted }, PRIVATE_CACHE))
+    Ok(html(BookingPage { booking, show, is_submitted }, PRIVATE_CACHE))
 }
 
 async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
@@ -67,7 +67,7 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) 
     let (file, calendar) = (format!("{address}/ticket.pdf"), format!("{address}/ticket.ics"));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
     let (reference, booking) = (booking.reference, Some(address));
-    Ok(html(Tickets { reference, booking, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
+    Ok(html(TicketsPage { reference, booking, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
 }
 
 /// One ticket, for the friend it was bought for, or all of a booking. A code opens the door, so it may open this page: 128
@@ -81,7 +81,7 @@ async fn with_code(
     let (file, calendar) = (format!("/tickets/{code}/ticket.pdf"), format!("/tickets/{code}/ticket.ics"));
     let (group, show) = (group(&tickets, &holder)?, facts(&show));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
-    Ok(html(Tickets { reference, booking: None, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
+    Ok(html(TicketsPage { reference, booking: None, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
 }
 
 /// Tickets found by what their holder has, at least one, and what they are for.

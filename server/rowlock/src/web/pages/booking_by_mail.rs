@@ -1,6 +1,6 @@
 //! Pages of bookings that open without the buyer's cookie: the signed address, "Find my booking", and cancelling.
 
-use app::pages::booking_by_mail::{CancelByMail, FindBooking, MailedBooking};
+use app::pages::booking_by_mail::{CancelByMailPage, FindBookingPage, MailedBookingPage};
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
@@ -33,7 +33,7 @@ pub fn routes() -> Router<AppState> {
 }
 
 async fn ask() -> Response {
-    private(FindBooking::Ask { reference: String::new(), email: String::new(), trouble: None })
+    private(FindBookingPage::Ask { reference: String::new(), email: String::new(), trouble: None })
 }
 
 #[derive(Deserialize)]
@@ -45,9 +45,9 @@ struct FindForm {
 async fn find(State(state): State<AppState>, address: ClientAddress, form: FormResult<FindForm>) -> PageResult {
     let Form(FindForm { reference, email }) = form?;
     Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), reader::language()).await {
-        Ok(()) => private(FindBooking::Sent),
+        Ok(()) => private(FindBookingPage::Sent),
         Err(problem) => {
-            once_more(problem, |trouble| private(FindBooking::Ask { reference, email, trouble: Some(trouble) }))
+            once_more(problem, |trouble| private(FindBookingPage::Ask { reference, email, trouble: Some(trouble) }))
         }
     })
 }
@@ -58,9 +58,9 @@ async fn opened(State(state): State<AppState>, key: Key) -> PageResult {
     Ok(private(page(opened, &key)))
 }
 
-fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBooking {
+fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookingPage {
     let is_sold = booking.state == BookingState::Confirmed;
-    MailedBooking {
+    MailedBookingPage {
         tickets: is_sold.then(|| format!("/tickets/{}", tickets::links::key_of(booking.id))),
         cancel: booking.cancel_until_ms.map(|_| format!("/bookings/by-mail/{key}/cancel")),
         show: facts(&show),
@@ -76,8 +76,8 @@ async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
     let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
     let page = page(opened, &key);
     Ok(match asked {
-        Ok(email) => private(MailedBooking { is_mailed_to: Some(email), ..page }),
-        Err(problem) => once_more(problem, |trouble| private(MailedBooking { trouble: Some(trouble), ..page })),
+        Ok(email) => private(MailedBookingPage { is_mailed_to: Some(email), ..page }),
+        Err(problem) => once_more(problem, |trouble| private(MailedBookingPage { trouble: Some(trouble), ..page })),
     })
 }
 
@@ -87,9 +87,9 @@ async fn look(State(state): State<AppState>, key: Key) -> PageResult {
     Ok(private(question(opened, &key)))
 }
 
-fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelByMail {
+fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelByMailPage {
     let action = booking.cancel_until_ms.map(|_| format!("/bookings/cancel/{key}"));
-    CancelByMail { action, show: facts(&show), booking, trouble: None }
+    CancelByMailPage { action, show: facts(&show), booking, trouble: None }
 }
 
 async fn cancel(State(state): State<AppState>, key: Key) -> PageResult {
@@ -99,7 +99,7 @@ async fn cancel(State(state): State<AppState>, key: Key) -> PageResult {
         Ok(page) => see(&format!("/bookings/by-mail/{page}")),
         Err(problem) => {
             let question = question(opened, &key);
-            once_more(problem, |trouble| private(CancelByMail { trouble: Some(trouble), ..question }))
+            once_more(problem, |trouble| private(CancelByMailPage { trouble: Some(trouble), ..question }))
         }
     })
 }

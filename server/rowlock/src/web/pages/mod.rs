@@ -3,8 +3,8 @@
 //! Not here: the API, and what pages look like.
 
 use app::language::{self, Moment};
-use app::pages::not_found::NotFound;
-use app::pages::problems::{ProblemEntry, Problems};
+use app::pages::not_found::NotFoundPage;
+use app::pages::problems::{ProblemEntry, ProblemsPage};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
@@ -128,7 +128,7 @@ async fn problems() -> Response {
         let (status, name, title) = code.describe();
         ProblemEntry { code: name.to_owned(), status: status.as_u16(), title: title.to_owned() }
     });
-    for_all(Problems { entries: entries.collect() }, Kept::under(Tags::default()))
+    for_all(ProblemsPage { entries: entries.collect() }, Kept::under(Tags::default()))
 }
 
 /// A page as an answer in its reader's language, with how long it may be kept.
@@ -154,7 +154,7 @@ pub fn start_in_words(show: &Show) -> String {
 
 /// The problem's message in the reader's language.
 pub fn words(problem: &Problem) -> String {
-    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
+    language::with_language(reader::language(), || language::problem_in_words(&problem.view()))
 }
 
 /// Another instant on the clocks of a show's theatre, in the reader's language.
@@ -212,10 +212,10 @@ impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let language = reader::language();
         let (status, page) = match self {
-            Self::NotFound => (StatusCode::NOT_FOUND, NotFound::nothing_here(language)),
-            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFound::unreadable(language, why)),
-            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFound::trouble(language)),
-            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFound::trouble(language)),
+            Self::NotFound => (StatusCode::NOT_FOUND, NotFoundPage::nothing_here(language)),
+            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFoundPage::unreadable(language, why)),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFoundPage::trouble(language)),
+            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFoundPage::trouble(language)),
         };
         let mut response = (status, html(page, PRIVATE_CACHE)).into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {

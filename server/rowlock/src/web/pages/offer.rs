@@ -1,6 +1,6 @@
 //! The page that the mail about an offer of a waiting list opens.
 
-use app::pages::offer::Offer;
+use app::pages::offer::OfferPage;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -32,10 +32,10 @@ async fn opened(State(state): State<AppState>, visitor: Visitor, key: Key) -> Re
     Ok(private(page(opened, &key)))
 }
 
-fn page(opened: OpenedOffer, key: &str) -> Offer {
+fn page(opened: OpenedOffer, key: &str) -> OfferPage {
     let OpenedOffer { place, show, .. } = opened;
     let until = place.offer.as_ref().map(|offer| in_words(&show, Timestamp(offer.expires_at_ms)));
-    Offer {
+    OfferPage {
         until: until.unwrap_or_default(),
         offer: place.offer,
         show: facts(&show),
@@ -59,5 +59,5 @@ async fn take(
     };
     let opened = waiting_list::open_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
     let page = page(opened, &key);
-    Ok(once_more(problem, |trouble| private(Offer { trouble: Some(trouble), ..page })))
+    Ok(once_more(problem, |trouble| private(OfferPage { trouble: Some(trouble), ..page })))
 }

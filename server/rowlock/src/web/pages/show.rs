@@ -1,9 +1,9 @@
 //! The page of a show. It sets the visitor's cookie, so that the island's first calls, made side by
 //! side, all come from the same visitor.
 
-use app::Place;
-use app::pages::show::Show as ShowPage;
-use app::pages::waiting_room::InFront;
+use app::PageLink;
+use app::pages::show::SeatMapPage;
+use app::pages::waiting_room::QueuePage;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -47,13 +47,13 @@ async fn show(
     let now = state.clock.now();
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
     let buyer = accounts::named(&state, visitor.account).await.map_err(passing_or_fault)?;
-    let page = ShowPage {
+    let page = SeatMapPage {
         id,
         buyer,
-        film: Place::new(&show.film, format!("/films/{}", show.film_id)),
-        theatre: Place::new(&show.theatre, format!("/theatres/{}", show.theatre_id)),
+        film: PageLink::new(&show.film, format!("/films/{}", show.film_id)),
+        theatre: PageLink::new(&show.theatre, format!("/theatres/{}", show.theatre_id)),
         screen: show.screen.clone(),
-        city: Place::new(&show.city, format!("/cities/{}", show.city_id)),
+        city: PageLink::new(&show.city, format!("/cities/{}", show.city_id)),
         starts: start_in_words(&show),
         starts_at: clock::rfc3339(show.starts_at),
         format: show.format.clone(),
@@ -73,7 +73,7 @@ async fn show(
     let may_be_sold = catalogue::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
     if may_be_sold && waiting_room::whereabouts(&state, id, &visitor.owner, &headers) == Whereabouts::Outside {
         let opens = opening_in_words(&state, &show);
-        return Ok((visitor, html(InFront { show: page, opens }, PRIVATE_CACHE)).into_response());
+        return Ok((visitor, html(QueuePage { show: page, opens }, PRIVATE_CACHE)).into_response());
     }
     let again = page.is_paused.then(|| {
         let later = visitor.owner.bytes().map(u64::from).sum::<u64>() % SPREAD_S;

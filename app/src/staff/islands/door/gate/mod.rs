@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::device_storage;
 use super::outcome::{self, ScanOutcome, Tone, Undo};
-use super::queue::Queue;
+use super::queue::ScanQueue;
 use super::ticket_list::{TicketList, TicketStatus};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
@@ -73,7 +73,7 @@ pub struct Gate {
     /// The last scans, newest first.
     pub recent: RwSignal<VecDeque<ScanOutcome>>,
     /// Admissions made without a network.
-    pub queue: RwSignal<Queue>,
+    pub queue: RwSignal<ScanQueue>,
     /// Why they cannot be sent, if so.
     pub stuck: RwSignal<Option<Hindrance>>,
     /// True if answers have a sound.
@@ -134,7 +134,7 @@ impl Gate {
     pub fn open(self) {
         self.poll();
         events::every(POLL_EVERY_MS, move || {
-            if is_visible() || !self.queue.with_untracked(Queue::is_empty) {
+            if is_visible() || !self.queue.with_untracked(ScanQueue::is_empty) {
                 self.poll();
             }
         });
@@ -142,7 +142,7 @@ impl Gate {
         events::on_window("offline", move |_| self.link.set(Link::Down));
         // The queue is stored, yet closing the page should be deliberate while it is not empty.
         events::on_window("beforeunload", move |event| {
-            if !self.queue.with_untracked(Queue::is_empty) {
+            if !self.queue.with_untracked(ScanQueue::is_empty) {
                 event.prevent_default();
             }
         });
@@ -365,7 +365,7 @@ fn now() -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Language, speaking};
+    use crate::language::{Language, with_language};
     use domain::api::ProblemView;
 
     #[test]
@@ -385,7 +385,7 @@ mod tests {
         };
         let failure = Failure::Problem(Box::new(refused));
         for language in Language::ALL {
-            let (outcome, fault) = speaking(language, || (in_words(&failure), say!("problem.other")));
+            let (outcome, fault) = with_language(language, || (in_words(&failure), say!("problem.other")));
             assert_ne!(outcome.words, fault, "{language:?}");
             let shown = outcome.detail.unwrap_or(outcome.words);
             assert_eq!(shown, "The list is none of ours.", "{language:?}");

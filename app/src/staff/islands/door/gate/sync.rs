@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::{Gate, Link, Queue, TicketList, calls, clock, device_storage, ids, in_words, now, outcome};
+use super::{Gate, Link, ScanQueue, TicketList, calls, clock, device_storage, ids, in_words, now, outcome};
 
 /// Age at which the list is renewed while there is a network, milliseconds.
 const LIST_AGE_MS: i64 = 60_000;
@@ -56,7 +56,7 @@ impl Gate {
     /// Sends the queued admissions batch by batch. Unanswered scans stay in the queue.
     async fn send_queue(self) {
         let mut has_settled = false;
-        while let Some((seal, scans)) = self.queue.with_untracked(Queue::batch) {
+        while let Some((seal, scans)) = self.queue.with_untracked(ScanQueue::batch) {
             let ids: Vec<Uuid> = scans.iter().map(|scan| scan.scan).collect();
             let sent = scans.clone();
             let request = SettleRequest {

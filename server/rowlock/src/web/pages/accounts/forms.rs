@@ -1,6 +1,6 @@
 //! Pages without a session: signing in, registering, a new password.
 
-use app::pages::accounts::{Login, Notice, Register, Reset};
+use app::pages::accounts::{LoginPage, Notice, PasswordResetPage, RegisterPage};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
@@ -25,7 +25,7 @@ const HOME: &str = "/account";
 pub(super) async fn login(asked: Asked) -> PageResult {
     let Query(asked) = asked?;
     let next = way_on(&asked.next).unwrap_or_default().to_owned();
-    Ok(private(Login { next, notice: asked.notice(), ..Login::default() }))
+    Ok(private(LoginPage { next, notice: asked.notice(), ..LoginPage::default() }))
 }
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ pub(super) async fn log_in(
     Ok(match signed_in(&state, &visitor, &headers, &address, &request).await {
         Ok(logged_in) => (logged_in, see(if next.is_empty() { HOME } else { next })).into_response(),
         Err(problem) => once_more(problem, |trouble| {
-            private(Login { next: next.to_owned(), email: form.email, notice: None, trouble: Some(trouble) })
+            private(LoginPage { next: next.to_owned(), email: form.email, notice: None, trouble: Some(trouble) })
         }),
     })
 }
@@ -68,7 +68,7 @@ async fn signed_in(
 pub(super) async fn register(asked: Asked) -> PageResult {
     let Query(asked) = asked?;
     let next = way_on(&asked.next).unwrap_or_default().to_owned();
-    Ok(private(Register { next, key: new_key(), ..Register::default() }))
+    Ok(private(RegisterPage { next, key: new_key(), ..RegisterPage::default() }))
 }
 
 #[derive(Deserialize)]
@@ -102,7 +102,7 @@ pub(super) async fn make(
         return Ok(once_more(problem, |trouble| {
             let RegisterRequest { name, email, .. } = request;
             // Another try is another intent: what was refused was not kept.
-            private(Register { next: next.to_owned(), name, email, trouble: Some(trouble), key: new_key() })
+            private(RegisterPage { next: next.to_owned(), name, email, trouble: Some(trouble), key: new_key() })
         }));
     }
     let login = LoginRequest { email: request.email, password: request.password, token: false };
@@ -117,9 +117,9 @@ pub(super) async fn reset(asked: Asked) -> PageResult {
     let Query(asked) = asked?;
     let (key, trouble) = (new_key(), None);
     Ok(private(if asked.token.is_empty() {
-        Reset::Ask { email: String::new(), trouble, key }
+        PasswordResetPage::Ask { email: String::new(), trouble, key }
     } else {
-        Reset::Choose { token: asked.token, trouble, key }
+        PasswordResetPage::Choose { token: asked.token, trouble, key }
     }))
 }
 
@@ -142,9 +142,9 @@ pub(super) async fn ask(
         accounts::password_forgotten(&state, &address, &request, &intent).await
     };
     Ok(match asked.await {
-        Ok(_) => private(Reset::Sent),
+        Ok(_) => private(PasswordResetPage::Sent),
         Err(problem) => once_more(problem, |trouble| {
-            private(Reset::Ask { email: request.email, trouble: Some(trouble), key: new_key() })
+            private(PasswordResetPage::Ask { email: request.email, trouble: Some(trouble), key: new_key() })
         }),
     })
 }
@@ -172,7 +172,7 @@ pub(super) async fn set(
     Ok(match done.await {
         Ok(_) => see_with("/login", Notice::PasswordReset),
         Err(problem) => once_more(problem, |trouble| {
-            private(Reset::Choose { token: request.token.0, trouble: Some(trouble), key: new_key() })
+            private(PasswordResetPage::Choose { token: request.token.0, trouble: Some(trouble), key: new_key() })
         }),
     })
 }

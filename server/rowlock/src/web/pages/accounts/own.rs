@@ -1,6 +1,6 @@
 //! The account's own pages. Callers without a session are redirected to the sign-in page.
 
-use app::pages::accounts::{Account, ConfirmEmail, Notice};
+use app::pages::accounts::{AccountPage, ConfirmEmailPage, Notice};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
@@ -54,7 +54,7 @@ async fn page(
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => passing_or_fault(problem),
     })?;
-    Ok(private(Account { account, bookings, notice, trouble, key: new_key() }))
+    Ok(private(AccountPage { account, bookings, notice, trouble, key: new_key() }))
 }
 
 #[derive(Deserialize)]
@@ -130,7 +130,7 @@ pub(super) async fn confirm(State(state): State<AppState>, who: Who, asked: Aske
 async fn confirm_page(state: &AppState, session: &Session, token: String, trouble: Option<String>) -> PageResult {
     let named = accounts::named(state, Some(session.account)).await.map_err(passing_or_fault)?;
     let (_, email) = named.ok_or(PageError::NotFound)?;
-    Ok(private(ConfirmEmail { token, email, trouble, key: new_key() }))
+    Ok(private(ConfirmEmailPage { token, email, trouble, key: new_key() }))
 }
 
 #[derive(Deserialize)]

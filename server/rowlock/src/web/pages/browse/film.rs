@@ -5,8 +5,8 @@ use axum::extract::{Path, Query, State};
 use domain::api::catalogue::FilmView;
 use serde::Deserialize;
 
-use app::Place;
-use app::pages::film::Film;
+use app::PageLink;
+use app::pages::film::FilmPage;
 use app::pages::listing::Choice;
 
 use super::{PageResult, Slug, listing};
@@ -61,9 +61,9 @@ pub(super) async fn film(
         .listing(found.shows.iter().map(ListedShow::theatre_and_film))
         .listing(week.shows.iter().map(ListedShow::theatre_and_film));
     Ok(for_all(
-        Film {
+        FilmPage {
             cities: cities.iter().map(|(city, shows)| city_choice(&film, city, shows, &show.city)).collect(),
-            city: Some(Place::new(show.city_name.clone(), listing::city_path(&show.city))),
+            city: Some(PageLink::new(show.city_name.clone(), listing::city_path(&show.city))),
             days: listing::days(today, date, |day| format!("{path}&date={day}")),
             theatres: theatres
                 .iter()
@@ -76,8 +76,8 @@ pub(super) async fn film(
 }
 
 /// The page of a film that is on nowhere.
-fn page(film: &FilmView) -> Film {
-    Film {
+fn page(film: &FilmView) -> FilmPage {
+    FilmPage {
         title: film.title.clone(),
         tagline: film.tagline.clone(),
         synopsis: film.synopsis.clone(),

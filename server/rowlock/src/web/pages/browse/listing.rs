@@ -3,7 +3,7 @@
 use app::language::{Moment, isolated};
 use app::pages::listing::{Chip, Choice, FilmCard, Group, running_time};
 use app::pages::theatre::FilmTimes;
-use app::{Place, say};
+use app::{PageLink, say};
 use chrono::{Days, NaiveDate};
 use domain::api::catalogue::{FilmView, ShowView};
 
@@ -108,7 +108,7 @@ pub(super) fn chips(shows: &[&ListedShow]) -> Vec<Chip> {
 
 pub(super) fn film_times(film: &FilmView, city: &str, date: NaiveDate, shows: &[&ListedShow]) -> FilmTimes {
     FilmTimes {
-        film: Place::new(film.title.clone(), format!("/films/{}?city={city}&date={date}", film.id)),
+        film: PageLink::new(film.title.clone(), format!("/films/{}?city={city}&date={date}", film.id)),
         hue: film.hue,
         facts: facts_line(film),
         shows: chips(shows),
@@ -119,7 +119,7 @@ pub(super) fn film_times(film: &FilmView, city: &str, date: NaiveDate, shows: &[
 pub(super) fn theatre_group(shows: &[&ListedShow], note: impl FnOnce(&ShowView) -> String) -> Option<Group> {
     let show = &shows.first()?.show;
     Some(Group {
-        place: Place::new(
+        place: PageLink::new(
             show.theatre_name.clone(),
             format!("{}?date={}", theatre_path(&show.theatre), show.local_date),
         ),

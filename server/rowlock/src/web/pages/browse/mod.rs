@@ -7,11 +7,11 @@ use axum::response::Response;
 use axum::routing::get;
 use domain::api::catalogue::DayQuery;
 
-use app::pages::city::{City, TheatreCard};
-use app::pages::home::Home;
+use app::pages::city::{CityPage, TheatreCard};
+use app::pages::home::HomePage;
 use app::pages::listing::FilmCard;
-use app::pages::theatre::Theatre;
-use app::{Place, say};
+use app::pages::theatre::TheatreListingPage;
+use app::{PageLink, say};
 
 use super::{PageError, for_all};
 use crate::AppState;
@@ -50,14 +50,14 @@ async fn home(State(state): State<AppState>) -> PageResult {
     let cities = state.catalogue.listings().cities().await?;
     let films = state.catalogue.listings().films_tonight(now).await?;
     let form = search::form(&state, &domain::api::catalogue::ShowQuery::default(), now).await?;
-    let page = Home {
+    let page = HomePage {
         form,
         films: films.into_iter().take(HOME_FILMS).map(tonight_card).collect(),
         cities: cities
             .into_iter()
             .map(|city| {
                 let note = say!(in language, "list.theatres", count = city.theatres);
-                (Place::new(city.name, listing::city_path(&city.id)), note)
+                (PageLink::new(city.name, listing::city_path(&city.id)), note)
             })
             .collect(),
     };
@@ -89,11 +89,11 @@ async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
     let found = state.catalogue.listings().search(&today_here, now).await?;
     let tags = theatres.iter().fold(Tags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
     let kept = Kept::under(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).asked(found.asked);
-    let page = City {
+    let page = CityPage {
         theatres: theatres
             .into_iter()
             .map(|theatre| TheatreCard {
-                place: Place::new(theatre.name, listing::theatre_path(&theatre.id)),
+                place: PageLink::new(theatre.name, listing::theatre_path(&theatre.id)),
                 address: theatre.address,
                 screens: say!(in reader::language(), "list.screens", count = theatre.screens),
             })
@@ -103,7 +103,7 @@ async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
             .map(|(film, shows)| listing::film_card(film, Some(&city.id), listing::times(&shows)))
             .collect(),
         week: format!("/search?city={}", city.id),
-        place: Place::new(city.name, listing::city_path(&city.id)),
+        place: PageLink::new(city.name, listing::city_path(&city.id)),
     };
     Ok(for_all(page, kept))
 }
@@ -121,14 +121,14 @@ async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQ
     let kept =
         Kept::under(Tags::default().theatre(&theatre.id).listing(found.shows.iter().map(ListedShow::theatre_and_film)))
             .asked(found.asked);
-    let page = Theatre {
+    let page = TheatreListingPage {
         days: listing::days(today, date, |day| format!("{path}?date={day}")),
         films: listing::by_film(&found.shows)
             .into_iter()
             .map(|(film, shows)| listing::film_times(film, &theatre.city, date, &shows))
             .collect(),
         next_day: format!("{path}?date={}", listing::day_after(date)),
-        city: Place::new(theatre.city_name, listing::city_path(&theatre.city)),
+        city: PageLink::new(theatre.city_name, listing::city_path(&theatre.city)),
         name: theatre.name,
         address: theatre.address,
     };

@@ -7,8 +7,8 @@ use domain::pricing::Format;
 use domain::time::Timestamp;
 
 use app::language::Moment;
-use app::pages::search::{FoundFilm, Pick, Search, SearchForm};
-use app::{Place, say};
+use app::pages::search::{FoundFilm, Pick, SearchForm, SearchPage};
+use app::{PageLink, say};
 
 use super::{PageResult, listing};
 use crate::AppState;
@@ -30,7 +30,7 @@ pub(super) async fn search(
     let search = ShowSearch::read(&query)?;
     let now = clock::now();
     let found = state.catalogue.listings().search(&search, now).await?;
-    let page = Search {
+    let page = SearchPage {
         form: form(&state, &query, now).await?,
         films: listing::by_film(&found.shows)
             .into_iter()
@@ -50,7 +50,7 @@ fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> Fo
     let path = listing::film_path(&film.id, search.city.as_deref());
     let comma = listing::comma();
     FoundFilm {
-        film: Place::new(film.title.clone(), path.clone()),
+        film: PageLink::new(film.title.clone(), path.clone()),
         hue: film.hue,
         facts: listing::facts_line(film),
         groups: groups
@@ -61,7 +61,7 @@ fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> Fo
             })
             .collect(),
         rest: (left_out > 0)
-            .then(|| Place::new(say!(in reader::language(), "list.more_show_times", count = left_out), path)),
+            .then(|| PageLink::new(say!(in reader::language(), "list.more_show_times", count = left_out), path)),
     }
 }
 

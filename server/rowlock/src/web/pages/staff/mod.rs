@@ -49,7 +49,7 @@ pub fn routes() -> Router<AppState> {
 
 /// The problem in the reader's language.
 fn hindrance(problem: &Problem) -> Hindrance {
-    language::speaking(reader::language(), || language::problem_for_staff(&problem.view()))
+    language::with_language(reader::language(), || language::problem_for_staff(&problem.view()))
 }
 
 /// Why a page of staff is not shown.
