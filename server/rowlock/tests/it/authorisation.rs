@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant};
-use crate::world::{Visitor, World, text};
+use crate::world::{Visitor, World, expect_answer, text};
 
 /// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -319,15 +319,16 @@ async fn every_route_answers_every_role_as_the_table_says() {
         let owner = platform::ids::new_id().simple().to_string();
         let customer = session_of(&world, Caller::Customer, Some(&owner)).await;
         let key = platform::ids::new_id().to_string();
-        let (status, held) = customer.hold(&[seat]).await;
-        assert_eq!(status, StatusCode::CREATED, "{held}");
+        let held = expect_answer(customer.hold(&[seat]).await, StatusCode::CREATED);
         seat += 1;
         let mut booking = json!({ "id": "none" });
         if ["{booking}", "{key}", "{parked}"].iter().any(|part| row.contains(part)) {
             let buyer = json!({ "name": "Ann", "email": Caller::Customer.email() });
             let request_body = json!({ "show": world.show, "hold": held["id"], "buyer": buyer });
-            let (status, made) = customer.call_with_key(Method::POST, "/api/v1/bookings", request_body, &key).await;
-            assert_eq!(status, StatusCode::CREATED, "{made}");
+            let made = expect_answer(
+                customer.call_with_key(Method::POST, "/api/v1/bookings", request_body, &key).await,
+                StatusCode::CREATED,
+            );
             booking = made;
         }
         if row.contains("{parked}") {

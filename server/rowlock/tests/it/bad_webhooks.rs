@@ -5,7 +5,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::mailed_links::assert_mails_link_without_cookie;
-use crate::world::{PRICE, SECRET, Visitor, World, text, wait_until};
+use crate::world::{PRICE, SECRET, Visitor, World, expect_answer, text, wait_until};
 
 /// The previous webhook secret, which [`SECRET`] replaces.
 const PREVIOUS_SECRET: &str = "the secret before that one; 32 bytes or more";
@@ -14,8 +14,7 @@ const PREVIOUS_SECRET: &str = "the secret before that one; 32 bytes or more";
 const WEBHOOK_ONLY: &str = "CONFIRMED; 0 were taken and 0 given back";
 
 async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     visitor.book(&hold).await.1
 }
 
@@ -155,8 +154,7 @@ async fn reordered_events_undo_nothing() {
     let booking = check_out(&ann, &[1]).await;
     let (_, paid) = ann.pay(&booking, Some("tok_reordered_webhooks")).await;
     assert_eq!(paid["state"], "CONFIRMED");
-    wait_until("both events are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 2 })
-        .await;
+    world.wait_for_count("both events are noted", "SELECT count(*) FROM webhook_events", 2).await;
     // The success may arrive before the charge's answer. A failure after it is ignored either way.
     assert!(world.count("SELECT count(*) FROM webhook_events WHERE outcome = 'ignored'").await >= 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_failed'").await, 0);
@@ -191,7 +189,7 @@ async fn refund_above_the_charge_is_refused_and_parked() {
     let ann = world.visitor();
     let booking = check_out(&ann, &[1]).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let wrong = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
                  VALUES ($1::uuid, 'refund', $2, now(), now())";
     let inserted = sqlx::query(wrong).bind(text(&booking["id"])).bind(PRICE + 1).execute(&world.pg).await;

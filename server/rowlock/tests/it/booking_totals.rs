@@ -7,7 +7,9 @@ use sqlx::postgres::PgQueryResult;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::world::{CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, text, wait_until};
+use crate::world::{
+    CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, expect_answer, text, wait_until,
+};
 
 /// Statements of this world that wait for a lock.
 pub const WAITING: &str =
@@ -24,8 +26,7 @@ const REFUSAL: &str = "booking_total_is_of_lines";
 async fn change_places(visitor: &Visitor, hold: &Value, verb: &str) {
     let own = format!("/api/v1/shows/{}/holds/{}", visitor.show, text(&hold["id"]));
     let request_body = json!({ verb: [{ "area": 0, "quantity": 5 }] });
-    let (status, changed) = visitor.call(Method::PATCH, &own, request_body).await;
-    assert_eq!(status, StatusCode::OK, "{changed}");
+    expect_answer(visitor.call(Method::PATCH, &own, request_body).await, StatusCode::OK);
 }
 
 /// Checks out a hold in the background.

@@ -7,10 +7,9 @@ use sqlx::PgConnection;
 use sqlx::postgres::PgQueryResult;
 
 use crate::booking_totals::WAITING;
-use crate::cancel::wait_until_books_balance;
 use crate::mailed_links::assert_mails_link_without_cookie;
 use crate::sql_guards::{insert_booking, insert_payment};
-use crate::world::{PRICE, TEST_TIMEOUT, World, assert_refused, text, wait_until};
+use crate::world::{PRICE, TEST_TIMEOUT, World, assert_refused, expect_problem, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
@@ -47,7 +46,7 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     .await;
     let released = "SELECT count(*) FROM show_cancellations WHERE holds_released_at IS NOT NULL";
     assert_eq!(world.count(released).await, 1, "every hold is released in Redis");
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     wait_until("the mails are sent", || async {
         world.mails().iter().filter(|mail| mail.contains("The projector is broken.")).count() >= 3
     })
@@ -83,11 +82,9 @@ async fn cancelled_show_is_listed_nowhere() {
         .await;
         let (_, detail) = visitor.get(&address).await;
         assert_eq!((&detail["seats_left"], text(&detail["availability"])), (&json!(0), "sold_out"), "{detail}");
-        let (status, refusal) = visitor.get(&format!("{address}/best?count=2")).await;
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{refusal}");
+        expect_problem(visitor.get(&format!("{address}/best?count=2")).await, StatusCode::CONFLICT, "sales_closed");
         assert_eq!(visitor.seat_states().await, "3".repeat(300), "no seat is for sale");
-        let (status, refusal) = visitor.join_waiting_list(1).await;
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{refusal}");
+        expect_problem(visitor.join_waiting_list(1).await, StatusCode::CONFLICT, "sales_closed");
         let page = visitor.client.get(format!("{}/shows/{show}", visitor.base)).header("cookie", &visitor.cookie);
         let page = page.send().await.expect("a page").text().await.expect("a text");
         assert!(page.contains("This show will not take place"), "{page}");
@@ -111,7 +108,7 @@ async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation(
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "no other booking is charged");
     ann.wait_for_money(&sold, "REFUNDED").await;
     ben.wait_for_booking(&booking, "CANCELLED").await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     world.end().await;
 }
 
@@ -162,7 +159,7 @@ async fn payment_after_the_cancellation_of_the_show_is_refunded() {
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     world.end().await;
 }
 
@@ -189,7 +186,7 @@ async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
     insert_pending_payment(&world, &mut buyer).await.expect("the show is not cancelled");
     let (pg, show) = (world.pg.clone(), world.show);
     let called_off = tokio::spawn(async move { call_off(&pg, show, "Storm.", now()).await });
-    wait_until("the cancellation waits for the lock", || async { world.count(WAITING).await == 1 }).await;
+    world.wait_for_count("the cancellation waits for the lock", WAITING, 1).await;
     buyer.commit().await.expect("the payment has begun");
     assert!(called_off.await.expect("the task ends").expect("called off"));
     assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::Undone(1));
@@ -204,7 +201,7 @@ async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
         insert_pending_payment(&world, &mut buyer).await
     };
     let marked = async {
-        wait_until("the payment waits for the lock", || async { world.count(WAITING).await == 1 }).await;
+        world.wait_for_count("the payment waits for the lock", WAITING, 1).await;
         organiser.commit().await.expect("the show is cancelled");
     };
     let (begun, ()) = tokio::join!(begun, marked);

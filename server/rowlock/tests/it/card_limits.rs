@@ -3,8 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cancel::wait_until_books_balance;
-use crate::world::{Visitor, World, text};
+use crate::world::{Visitor, World, expect_answer, expect_problem, text};
 
 /// A world whose show has a limit. Set before the show is loaded.
 async fn world_with_limit(servers: usize, most: i16) -> World {
@@ -15,10 +14,8 @@ async fn world_with_limit(servers: usize, most: i16) -> World {
 }
 
 async fn check_out(visitor: &Visitor, seats: &[u32]) -> (Value, Value) {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
+    let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
     (hold, booking)
 }
 
@@ -28,8 +25,7 @@ async fn one_card_pays_up_to_its_limit_for_any_visitor() {
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_eq!(ann.buy_seats(&[1, 2], "tok_paid@1111.a").await["state"], "CONFIRMED");
     let (hold, booking) = check_out(&bob, &[5, 6]).await;
-    let (status, refusal) = bob.pay(&booking, Some("tok_paid@1111.b")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "instrument_limit"), "{refusal}");
+    expect_problem(bob.pay(&booking, Some("tok_paid@1111.b")).await, StatusCode::TOO_MANY_REQUESTS, "instrument_limit");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
     // His hold is kept, to modify or to pay with another card.
     assert_eq!(bob.change(&hold, &[], &[6]).await.0, StatusCode::OK);
@@ -38,7 +34,7 @@ async fn one_card_pays_up_to_its_limit_for_any_visitor() {
     assert_eq!(world.visitor().buy_seats(&[7, 8, 9], "tok_paid@2222").await["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(DISTINCT instrument) FROM payment_instruments").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 3);
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     world.end().await;
 }
 
@@ -74,7 +70,7 @@ async fn concurrent_payments_with_one_card_do_not_exceed_its_limit() {
     let refused = answers.iter().filter(|(_, answer)| answer["code"] == "instrument_limit").count();
     assert_eq!((sold, refused), (2, 6), "{answers:?}");
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 4);
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     world.end().await;
 }
 
@@ -95,7 +91,7 @@ async fn payment_that_times_out_on_the_cards_lock_can_be_retried() {
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
     slow.rollback().await.expect("the lock is released");
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED");
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     world.end().await;
 }
 

@@ -11,7 +11,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::world::{PRICE, Visitor, World, insert_show, text};
+use crate::world::{PRICE, Visitor, World, expect_answer, insert_show, text};
 
 /// Default number of rounds.
 const DEFAULT_ROUNDS: u32 = 24;
@@ -51,19 +51,13 @@ async fn show_with_area(world: &World) -> Uuid {
 async fn attempt(world: &World, show: Uuid, round: u32) -> RoundOutcome {
     let here = Visitor { show, ..world.visitor_at(0) };
     let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
-    let (status, hold) = here.hold(&[round % ROUNDS_OF_A_SHOW]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(here.hold(&[round % ROUNDS_OF_A_SHOW]).await, StatusCode::CREATED);
     let own = format!("/api/v1/shows/{show}/holds/{}", text(&hold["id"]));
     let change = async |visitor: &Visitor, verb: &str| {
         let request_body = json!({ verb: [{ "area": 0, "quantity": PLACES }] });
-        let (status, changed) = visitor.call(Method::PATCH, &own, request_body).await;
-        assert_eq!(status, StatusCode::OK, "{changed}");
+        expect_answer(visitor.call(Method::PATCH, &own, request_body).await, StatusCode::OK);
     };
-    let book = async |visitor: &Visitor| {
-        let (status, booking) = visitor.book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
-        booking
-    };
+    let book = async |visitor: &Visitor| expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
     let booking = book(&here).await;
     change(&here, "add_places").await;
     let later = Duration::from_millis(u64::from(round) % MAX_DELAY_MS);

@@ -91,7 +91,7 @@ async fn gateway_outage_of_twenty_minutes_leaves_nothing_stuck() {
     assert!(refused > 0, "the breaker opens after the first few");
     for _ in 0..OUTAGE_S / STEP_S {
         move_time(&outage, STEP_S).await;
-        wait_until("every due effect was attempted", || async { outage.world.count(DUE).await == 0 }).await;
+        outage.world.wait_for_count("every due effect was attempted", DUE, 0).await;
     }
     assert_eq!(
         outage.world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await,

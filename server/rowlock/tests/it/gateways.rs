@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{PRICE, Visitor, World, new_simulator, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, new_simulator, text, wait_until};
 
 pub const KEY: &str = "a key of the second gateway; 32 bytes";
 pub const SECRET: &str = "a secret of the second gateway; 32 bytes";
@@ -69,8 +69,7 @@ const FIRST_KEY: &str = "a key of the first gateway; 32 bytes";
 const FIRST_SECRET: &str = "a secret of the first gateway; 32 bytes";
 
 async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let (status, booking) = visitor.book(&hold).await;
     assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("SEATS_LOCKED")), "{booking}");
     booking
@@ -120,7 +119,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
         world.count("SELECT count(*) FROM payment_switches WHERE settled_as = 'never_asked'").await == 2
     })
     .await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     wait_until("sales use the first gateway again", || async {
         let eve = world.visitor();
         let taken = world.count("SELECT count(*) FROM seat_claims").await;
@@ -170,7 +169,7 @@ async fn late_charge_of_the_first_gateway_is_refunded_there() {
             == 1
     })
     .await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(first.payment(&key).refunded_minor(), 2 * PRICE, "once");
     assert_eq!(
         text(&ann.booking(&booking).await["money"]),
@@ -218,10 +217,7 @@ async fn unknown_outcome_never_switches_the_gateway() {
     .await;
     let due = sqlx::query("UPDATE outbox SET run_after = now() WHERE effect = 'charge'").execute(&world.pg).await;
     due.expect("the effect is due");
-    wait_until("the relay's attempt has failed", || async {
-        world.count("SELECT count(*) FROM outbox WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'").await == 1
-    })
-    .await;
+    world.wait_for_count("the relay's attempt has failed", "SELECT count(*) FROM outbox WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'", 1).await;
     assert_eq!(
         payment_gateways(&world).await,
         [("simulator".to_owned(), 1)],
@@ -295,8 +291,7 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     }
     let (_, hold) = eve.hold(&[7]).await;
     let (_, booking) = eve.book(&hold).await;
-    let (status, refused) = eve.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_declines"), "{refused}");
+    expect_problem(eve.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "too_many_declines");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "no charge was sent");
     // The hold can be modified again, and its expiry is unchanged.
     let (status, changed) = eve.change(&hold, &[8], &[]).await;
@@ -321,7 +316,7 @@ async fn seat_limit_is_enforced_in_postgres() {
     let (ann, bob) = (world.visitor(), world.visitor());
     let theirs = check_out(&bob, &[0, 1, 2, 3, 4, 5, 6, 7]).await;
     assert_eq!(bob.pay(&theirs, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until("the map shows the sale", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let (_, hold) = ann.hold(&[10, 11, 12]).await;
     let (_, booking) = ann.book(&hold).await;
     // Only Postgres counts these eight seats for the buyer; Redis does not.
@@ -329,8 +324,7 @@ async fn seat_limit_is_enforced_in_postgres() {
                     owner = (SELECT owner FROM bookings WHERE id = $2::uuid) WHERE id = $1::uuid";
     let moved = sqlx::query(same).bind(text(&theirs["id"])).bind(text(&booking["id"])).execute(&world.pg).await;
     moved.expect("the owner is changed");
-    let (status, refused) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::TOO_MANY_REQUESTS, "person_limit"), "{refused}");
+    expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
     let (status, _) = ann.change(&hold, &[], &[12]).await;
     assert_eq!(status, StatusCode::OK);
     let (_, revised) = ann.book(&hold).await;

@@ -80,7 +80,7 @@ async fn buyer_without_a_friend_gets_one_mail() {
     let request = json!({ "show": world.show, "hold": hold["id"], "buyer": person, "holder": holder });
     let (_, booking) = ann.call(Method::POST, "/api/v1/bookings", request).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(world.mails().len(), 1);
     world.end().await;
 }

@@ -150,7 +150,7 @@ async fn each_ledger_difference_is_parked_once() {
     wait_until("the money is refunded", || async { payment(unrecorded).refunded_minor() == PRICE }).await;
     wait_until("both sides agree", || async { !differences(&world).await.contains_key("charged_unpaid") }).await;
     let back = "SELECT count(*) FROM bookings WHERE money = 'REFUNDED' AND state = 'EXPIRED'";
-    wait_until("the refund is recorded", || async { world.count(back).await == 1 }).await;
+    world.wait_for_count("the refund is recorded", back, 1).await;
     // A retry that still differs is parked again.
     assert_eq!(max.post(&format!("{api}/{}/retry", number(by_hand)), why.clone()).await.0, StatusCode::NO_CONTENT);
     wait_until("the difference is parked again", || async {

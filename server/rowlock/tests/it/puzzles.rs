@@ -13,7 +13,9 @@ use uuid::Uuid;
 use crate::accounts::register_and_log_in;
 use crate::box_office::hired;
 use crate::fairness::try_hold_from;
-use crate::world::{JsonAnswer, TOKEN_SECRET, Visitor, World, insert_show, text, wait_until};
+use crate::world::{
+    JsonAnswer, TOKEN_SECRET, Visitor, World, expect_answer, expect_problem, insert_show, text, wait_until,
+};
 
 /// A held seat that the crowd keeps trying.
 const CONTESTED: u32 = 299;
@@ -62,8 +64,7 @@ impl Drop for Crowd {
 
 /// Another visitor holds the contested seat.
 async fn hold_contested_seat(world: &World) {
-    let (status, hold) = world.visitor().hold(&[CONTESTED]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
 }
 
 /// Tries to hold seats with this key, and with a solution if there is one.
@@ -93,8 +94,11 @@ fn solve_refusal(refusal: &Value) -> String {
 
 /// Tries to hold seats without a solution. Returns the refusal with its puzzle.
 async fn expect_puzzle(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
-    let (status, refusal) = try_with_solution(visitor, seats, key, None).await;
-    assert_eq!((status, &refusal["code"]), (StatusCode::PRECONDITION_REQUIRED, &json!("puzzle_wanted")), "{refusal}");
+    let refusal = expect_problem(
+        try_with_solution(visitor, seats, key, None).await,
+        StatusCode::PRECONDITION_REQUIRED,
+        "puzzle_wanted",
+    );
     refusal
 }
 
@@ -132,8 +136,7 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     // A visitor who solved one needs no other: not for more seats, not for another hold, at no server.
     assert_eq!(ann.change(&hold, &[12], &[]).await.0, StatusCode::OK);
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
-    let (status, hold) = at_other.hold(&[20]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    expect_answer(at_other.hold(&[20]).await, StatusCode::CREATED);
     assert_eq!(puzzle_count(&world, "solved").await, 1);
     assert!(puzzle_count(&world, "asked").await >= 2, "the crowd gets puzzles too");
     assert_eq!((puzzle_count(&world, "wrong").await, puzzle_count(&world, "replayed").await), (0, 0));
@@ -160,8 +163,11 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     // Another visitor and another show get their own puzzles.
     let ann_elsewhere = Visitor { show: other_show, ..ann.clone() };
     for (visitor, seat) in [(&bob, 10), (&ann_elsewhere, 10)] {
-        let (status, refusal) = try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await;
-        assert_eq!((status, &refusal["code"]), (StatusCode::BAD_REQUEST, &json!("puzzle_wrong")), "{refusal}");
+        let refusal = expect_problem(
+            try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await,
+            StatusCode::BAD_REQUEST,
+            "puzzle_wrong",
+        );
         assert!(!solution.starts_with(&puzzle_of(&refusal).0), "a new puzzle");
     }
     // The puzzle in a refusal is valid.
@@ -169,11 +175,13 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     assert_eq!(try_with_solution(&bob, &[15], "his-own", Some(&solve_refusal(&refusal))).await.0, StatusCode::CREATED);
 
     // A used solution is refused for another request, but its visitor needs none any more.
-    let (status, hold) = try_with_solution(&ann, &[10], "first", Some(&solution)).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(try_with_solution(&ann, &[10], "first", Some(&solution)).await, StatusCode::CREATED);
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
-    let (status, refusal) = try_with_solution(&ann, &[11], "second", Some(&solution)).await;
-    assert_eq!((status, &refusal["code"]), (StatusCode::CONFLICT, &json!("puzzle_spent")), "{refusal}");
+    expect_problem(
+        try_with_solution(&ann, &[11], "second", Some(&solution)).await,
+        StatusCode::CONFLICT,
+        "puzzle_spent",
+    );
     // Another number for the same challenge is the same puzzle.
     let (challenge, number) = solution.rsplit_once('-').expect("a number");
     let number: u64 = number.parse().expect("a number");
@@ -271,10 +279,12 @@ async fn staff_of_the_theatre_need_no_puzzle_and_other_accounts_do() {
     let mut customer = register_and_log_in(&world, "cara@example.org").await;
     let crowd = Crowd::start(world.visitor()).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
-    let (status, hold) = seller.post(&path, json!({ "seats": [10] })).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, refusal) = customer.post(&path, json!({ "seats": [11] })).await;
-    assert_eq!((status, &refusal["code"]), (StatusCode::PRECONDITION_REQUIRED, &json!("puzzle_wanted")), "{refusal}");
+    expect_answer(seller.post(&path, json!({ "seats": [10] })).await, StatusCode::CREATED);
+    expect_problem(
+        customer.post(&path, json!({ "seats": [11] })).await,
+        StatusCode::PRECONDITION_REQUIRED,
+        "puzzle_wanted",
+    );
     drop(crowd);
     world.end().await;
 }

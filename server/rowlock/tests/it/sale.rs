@@ -3,11 +3,10 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{PRICE, Visitor, World, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let (status, booking) = visitor.book(&hold).await;
     assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("SEATS_LOCKED")), "{booking}");
     booking
@@ -47,10 +46,9 @@ async fn declined_card_releases_the_claims_and_keeps_the_hold() {
     let last = seen["steps"].as_array().and_then(|steps| steps.last()).expect("a step");
     assert_eq!((&last["step"], &last["why"]), (&json!("failed"), &json!("declined")), "{seen}");
     assert!(seen["expires_at_theatre"].is_null(), "nothing is left to pay: {seen}");
-    wait_until("the claims are released", || async {
-        world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await == 0
-    })
-    .await;
+    world
+        .wait_for_count("the claims are released", "SELECT count(*) FROM seat_claims WHERE state <> 'released'", 0)
+        .await;
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::LOCKED);
     ann.release_kept_hold(&declined).await;
     ann.wait_for_seat(3, '0').await;
@@ -126,8 +124,7 @@ async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
     let (_, hold) = ann.hold(&[70]).await;
     let (_, booking) = ann.book(&hold).await;
     ann.change(&hold, &[71], &[]).await;
-    let (status, refusal) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "wrong_state");
     // A second checkout is the same booking at the new price.
     let (_, revised) = ann.book(&hold).await;
     assert_eq!((&revised["id"], &revised["total"]["minor"]), (&booking["id"], &json!(2 * PRICE)));
@@ -187,13 +184,12 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     let sold = check_out(&ann, &[100]).await;
     assert_eq!(ann.pay(&sold, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(100, '2').await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     world.mark_seat_free_in_redis(100).await;
     let (status, hold) = bob.hold(&[100, 101]).await;
     assert_eq!(status, StatusCode::CREATED, "Redis has lost the sale");
     let (_, booking) = bob.book(&hold).await;
-    let (status, refusal) = bob.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "seats_taken"));
+    let refusal = expect_problem(bob.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "seats_taken");
     assert_eq!(refusal["seats"], json!([{ "seat": 100, "label": "F1", "state": "BOOKED" }]));
     // The map is correct again, and Bob can still buy his other seat.
     bob.wait_for_seat(100, '2').await;
@@ -266,8 +262,7 @@ async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
     let booking = check_out(&ann, &[60, 61]).await;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
-    let (status, longer) = ann.call_with_key(Method::POST, &path, Value::Null, "longer").await;
-    assert_eq!(status, StatusCode::OK, "{longer}");
+    let longer = expect_answer(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await, StatusCode::OK);
     let kept = ann.booking(&booking).await;
     assert_eq!(kept["expires_at_ms"], longer["expires_at_ms"], "{kept}");
     assert!(kept["expires_at_ms"].as_i64() > booking["expires_at_ms"].as_i64(), "the booking is extended");
@@ -290,8 +285,7 @@ async fn hold_of_an_ended_booking_cannot_be_extended() {
     let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
     sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
-    let (status, refusal) = ann.call(Method::POST, &path, Value::Null).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "hold_expired"), "{refusal}");
+    expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::GONE, "hold_expired");
     world.end().await;
 }
 

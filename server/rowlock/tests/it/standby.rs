@@ -12,7 +12,7 @@ use sqlx::PgPool;
 use crate::check_command::{check, state};
 use crate::postgres_process::Postgres;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{World, insert_show, text, wait_until};
+use crate::world::{World, expect_answer, insert_show, text, wait_until};
 
 /// The finding's name in `rowlock check`.
 const ABOUT: &str = "postgres standby";
@@ -99,8 +99,7 @@ impl PrimaryWithStandby {
 }
 
 async fn city(world: &World) -> String {
-    let (status, cities) = world.visitor().get("/api/v1/cities").await;
-    assert_eq!(status, StatusCode::OK, "{cities}");
+    let cities = expect_answer(world.visitor().get("/api/v1/cities").await, StatusCode::OK);
     text(&cities[0]["name"]).to_owned()
 }
 
@@ -159,8 +158,7 @@ async fn writes_never_read_from_the_standby_and_new_rows_are_found() {
         let (status, body) = ann.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
     }
-    let (status, hold) = ann.hold(&[0, 1]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(ann.hold(&[0, 1]).await, StatusCode::CREATED);
     let (_, booking) = ann.book(&hold).await;
     ann.pay(&booking, Some("tok_paid")).await;
     ann.wait_for_booking(&booking, "CONFIRMED").await;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::World;
+use crate::world::{World, expect_answer};
 
 pub const OLD: &str = "0123456789abcdef";
 pub const NEW: &str = "fedcba9876543210";
@@ -114,8 +114,8 @@ async fn get_file(world: &World, server: usize, path: &str, headers: &[(&'static
 
 async fn page(world: &World, server: usize) -> String {
     let path = format!("/shows/{}", world.show);
-    let (status, html) = world.visitor_at(server).raw(Method::GET, &path, Value::Null, "a page").await;
-    assert_eq!(status, StatusCode::OK, "{html}");
+    let html =
+        expect_answer(world.visitor_at(server).raw(Method::GET, &path, Value::Null, "a page").await, StatusCode::OK);
     html
 }
 

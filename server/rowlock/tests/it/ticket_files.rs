@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::pdf_text::{self, PdfText};
-use crate::world::{Visitor, World, insert_show, text};
+use crate::world::{Visitor, World, expect_answer, insert_show, text};
 
 /// A folder in which the printed files are kept for inspection.
 const KEEP_TICKETS: &str = "ROWLOCK_KEEP_TICKETS";
@@ -125,8 +125,7 @@ async fn show_with(world: &World, (script, [title, zone, category, _]): ScriptSa
 
 /// Pays for these seats and parses the file of their tickets.
 async fn print_tickets(visitor: &Visitor, name: &str, seats: &[u32]) -> PdfText {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let request =
         json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": name, "email": "ann@example.org" } });
     let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request).await;

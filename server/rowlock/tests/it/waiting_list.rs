@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::hanging_mail_server::HangingMailServer;
-use crate::world::{JsonAnswer, Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 /// A world in which only these seats are on sale, and a hold of all of them.
 async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (World, Visitor, Value) {
@@ -12,8 +12,7 @@ async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (
     world.sell_only(seats).await;
     let lucky = world.visitor();
     let wanted: Vec<u32> = seats.iter().map(|seat| seat.unsigned_abs()).collect();
-    let (status, hold) = lucky.hold(&wanted).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(lucky.hold(&wanted).await, StatusCode::CREATED);
     (world, lucky, hold)
 }
 
@@ -110,8 +109,7 @@ async fn offers_continue_while_a_hanging_mail_server_blocks_mails() {
     let seats = [40, 41, 42, 43, 44, 45, 46, 47, 48, 49];
     let (world, lucky, hold) = sold_out(1, &seats, &[("SMTP_URL", mail_server.url.as_str())]).await;
     let people = join_in_order(&world, &[1; 10]).await;
-    let (status, hold) = lucky.change(&hold, &[], &[40, 41, 42, 43, 44, 45, 46, 47, 48]).await;
-    assert_eq!(status, StatusCode::OK, "{hold}");
+    let hold = expect_answer(lucky.change(&hold, &[], &[40, 41, 42, 43, 44, 45, 46, 47, 48]).await, StatusCode::OK);
     wait_until("eight mails hang at the same time", || async { mail_server.waiting_clients() == 8 }).await;
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE state = 'offered'").await, 9);
     assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
@@ -133,16 +131,13 @@ async fn only_joins_count_towards_the_address_limit() {
     let path = format!("/api/v1/shows/{}/waiting-list", world.show);
     let request_body = json!({ "quantity": 1, "email": "ann@example.org" });
     let joins = || ann.call_with_key(Method::POST, &path, request_body.clone(), "one");
-    let (status, place) = joins().await;
-    assert_eq!(status, StatusCode::CREATED, "{place}");
+    let place = expect_answer(joins().await, StatusCode::CREATED);
     assert_eq!(joins().await, (StatusCode::CREATED, place.clone()), "a repeat");
     for _ in 0..3 {
-        let (status, problem) = ann.join_waiting_list(1).await;
-        assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "already_waiting"));
+        expect_problem(ann.join_waiting_list(1).await, StatusCode::CONFLICT, "already_waiting");
     }
     assert_eq!(world.visitor().join_waiting_list(1).await.0, StatusCode::CREATED);
-    let (status, problem) = world.visitor().join_waiting_list(1).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"));
+    expect_problem(world.visitor().join_waiting_list(1).await, StatusCode::TOO_MANY_REQUESTS, "too_many_attempts");
     assert_eq!(joins().await, (StatusCode::CREATED, place), "a retry is replayed while other joins are refused");
     assert_eq!(world.count("SELECT count(*) FROM waiting_list").await, 2, "who is refused does not wait");
     world.end().await;
@@ -160,10 +155,7 @@ async fn two_replicas_make_no_offer_twice_and_keep_the_order() {
     seats.sort_unstable();
     assert_eq!(seats, [10, 11, 12, 13, 14, 15], "each seat is offered to one of the first six");
     // The replica that made the offers has had another round since.
-    wait_until("both had another round", || async {
-        world.count("SELECT count(*) FROM waiting_lists WHERE looked_at > (SELECT max(updated_at) + interval '1 second' FROM waiting_list)").await == 1
-    })
-    .await;
+    world.wait_for_count("both had another round", "SELECT count(*) FROM waiting_lists WHERE looked_at > (SELECT max(updated_at) + interval '1 second' FROM waiting_list)", 1).await;
     for visitor in &people[6..] {
         assert_eq!(visitor.waiting_list_entry().await.1["state"], "WAITING");
     }
@@ -294,8 +286,7 @@ async fn invalid_repeated_and_needless_joins_are_refused() {
     // While she waits for two, a single free seat is held back from others, and offered by the list at once.
     let (_, hold) = lucky.change(&hold, &[], &[51]).await;
     let bob = world.visitor();
-    let (status, problem) = bob.hold(&[51]).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "waiting_list_first"));
+    expect_problem(bob.hold(&[51]).await, StatusCode::CONFLICT, "waiting_list_first");
     let (status, _) = bob.join_waiting_list(1).await;
     assert_eq!(status, StatusCode::CREATED);
     assert_eq!(offered_seats(&bob.wait_for_entry_state("OFFERED").await), [51]);
@@ -313,7 +304,6 @@ async fn list_length_and_lists_per_visitor_are_limited() {
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_eq!(ann.join_waiting_list(1).await.0, StatusCode::CREATED);
     add_entries(&world, 999, 1).await;
-    let (status, problem) = bob.join_waiting_list(1).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "waiting_list_full"));
+    expect_problem(bob.join_waiting_list(1).await, StatusCode::TOO_MANY_REQUESTS, "waiting_list_full");
     world.end().await;
 }

@@ -16,7 +16,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// A valid password.
 pub const PASSWORD: &str = "correct horse battery";
@@ -128,8 +128,7 @@ impl Browser {
 
     pub async fn token(&mut self, email: &str) -> String {
         let body = json!({ "email": email, "password": PASSWORD, "token": true });
-        let (status, answer) = self.post("/api/v1/users/login", body).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
+        let answer = expect_answer(self.post("/api/v1/users/login", body).await, StatusCode::OK);
         text(&answer["token"]).to_owned()
     }
 
@@ -139,8 +138,7 @@ impl Browser {
 
     /// The account's bookings.
     pub async fn bookings(&mut self) -> Vec<Value> {
-        let (status, page) = self.get("/api/v1/users/me/bookings").await;
-        assert_eq!(status, StatusCode::OK, "{page}");
+        let page = expect_answer(self.get("/api/v1/users/me/bookings").await, StatusCode::OK);
         page["bookings"].as_array().expect("a list").clone()
     }
 }
@@ -155,10 +153,8 @@ pub fn form(request: reqwest::RequestBuilder, fields: &[(&str, &str)]) -> reqwes
 /// Registers an account and signs in.
 pub async fn register_and_log_in(world: &World, email: &str) -> Browser {
     let mut browser = Browser::new(world);
-    let (status, answer) = browser.register(email, PASSWORD).await;
-    assert_eq!(status, StatusCode::CREATED, "{answer}");
-    let (status, answer) = browser.log_in(email, PASSWORD).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    expect_answer(browser.register(email, PASSWORD).await, StatusCode::CREATED);
+    expect_answer(browser.log_in(email, PASSWORD).await, StatusCode::OK);
     browser
 }
 
@@ -172,8 +168,7 @@ pub fn mails_about(world: &World, subject: &str) -> Vec<String> {
 pub async fn register_proven(world: &World, email: &str) -> Browser {
     let mut browser = register_and_log_in(world, email).await;
     let token = wait_for_mailed_token(world, "Please confirm your address", email).await;
-    let (status, answer) = browser.post("/api/v1/users/me/email/proof", json!({ "token": token })).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    expect_answer(browser.post("/api/v1/users/me/email/proof", json!({ "token": token })).await, StatusCode::OK);
     browser
 }
 

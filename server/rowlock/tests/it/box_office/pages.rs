@@ -8,7 +8,7 @@ use super::{
     two_theatres,
 };
 use crate::accounts::{Browser, PASSWORD, form};
-use crate::world::{PRICE, World, insert_show, text};
+use crate::world::{PRICE, World, expect_answer, expect_problem, insert_show, text};
 
 /// Status and text of a page.
 pub async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
@@ -146,8 +146,7 @@ async fn booking_is_found_by_name_without_javascript() {
     let hold = hold_seats(&mut ann, &world, &[0]).await;
     let mut request_body = super::sale(&hold, "cash");
     request_body["name"] = json!("Zoe <Quill>");
-    let (status, sold) = ann.post(&super::sales_path(&world), request_body).await;
-    assert_eq!(status, StatusCode::CREATED, "{sold}");
+    let sold = expect_answer(ann.post(&super::sales_path(&world), request_body).await, StatusCode::CREATED);
     let home = "/staff/aurora/box-office";
     assert!(page(&ann, home).await.1.contains("data-testid=\"find\""));
     let (status, html) = page(&ann, &format!("{home}/bookings?q=quill")).await;
@@ -178,8 +177,11 @@ async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
         assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 3]), "{html}");
         assert_eq!(html.contains(map), has_map, "{starts_in_s}: {html}");
         // Sales are closed for staff as well.
-        let (status, refused) = ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await;
-        assert_eq!((status, &refused["code"]), (StatusCode::CONFLICT, &json!("sales_closed")), "{refused}");
+        expect_problem(
+            ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await,
+            StatusCode::CONFLICT,
+            "sales_closed",
+        );
         let (status, holder) = ann.get(&desk_path(&format!("shows/{show}/seats/0"))).await;
         assert_eq!(
             (status, holder),
@@ -266,8 +268,7 @@ async fn page_of_an_exchanged_booking_links_to_the_new_one_and_names_the_refund(
     let hold = hold_seats(&mut ann, &world, &[8]).await;
     let request_body = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "from_total_minor": 2 * PRICE,
                        "reason": "One stays at home.", "manager": max, "pin": PIN });
-    let (status, new) = ann.post(&booking_path(&old, "/exchange"), request_body).await;
-    assert_eq!(status, StatusCode::CREATED, "{new}");
+    let new = expect_answer(ann.post(&booking_path(&old, "/exchange"), request_body).await, StatusCode::CREATED);
     let (_, before) = ann.get(&booking_path(&old, "")).await;
     assert_eq!(before["moved_to"], new["id"]);
     let at = |booking: &serde_json::Value| format!("/staff/aurora/box-office/bookings/{}", text(&booking["id"]));

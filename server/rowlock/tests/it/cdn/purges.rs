@@ -35,7 +35,7 @@ async fn set_hold_ms(world: &World, hold_ms: i64) {
 }
 
 async fn wait_until_purged(world: &World) {
-    wait_until("no purge is pending", || async { world.count("SELECT count(*) FROM cdn_purges").await == 0 }).await;
+    world.wait_for_count("no purge is pending", "SELECT count(*) FROM cdn_purges", 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,10 +71,7 @@ async fn repeated_changes_share_a_purge_and_another_server_purges_for_a_dead_one
     assert_eq!(world.count("SELECT count(*) FROM cdn_purges").await, 10);
     world.add_server(&[]).await;
     receiver.wait_for_deliveries(1).await;
-    wait_until("both wait for the second purge", || async {
-        world.count("SELECT count(*) FROM cdn_purges WHERE round = 2").await == 10
-    })
-    .await;
+    world.wait_for_count("both wait for the second purge", "SELECT count(*) FROM cdn_purges WHERE round = 2", 10).await;
     wait_until_purged(&world).await;
     assert_eq!(tags(&receiver), [show_tags(&world), show_tags(&world)]);
     world.end().await;
@@ -92,10 +89,7 @@ async fn server_that_dies_during_a_purge_is_replaced_by_another() {
     world.add_server(&[]).await;
     receiver.wait_for_deliveries(2).await;
     assert_eq!(tags(&receiver), [show_tags(&world), show_tags(&world)]);
-    wait_until("the attempt is recorded", || async {
-        world.count("SELECT count(*) FROM cdn_purges WHERE round = 2").await == 5
-    })
-    .await;
+    world.wait_for_count("the attempt is recorded", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     world.end().await;
 }
 
@@ -107,10 +101,7 @@ async fn unavailable_cdn_is_retried_and_redirects_are_not_followed() {
     pause_sales(&world).await;
     let calls = receiver.wait_for_deliveries(4).await;
     assert!(calls.iter().all(|call| call.path == "/hooks"), "the token is sent to no other URL");
-    wait_until("the first purge is done", || async {
-        world.count("SELECT count(*) FROM cdn_purges WHERE round = 2").await == 5
-    })
-    .await;
+    world.wait_for_count("the first purge is done", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     assert_eq!(tags(&receiver), vec![show_tags(&world); 4]);
     world.end().await;
 }
@@ -139,10 +130,7 @@ async fn rejected_purge_is_parked_and_reported() {
     receiver.always_reply(204);
     let (good, said) = world.command(&["parked", "retry-purges"]).await;
     assert!(good && said.contains("5 tags"), "{said}");
-    wait_until("the purges are sent", || async {
-        world.count("SELECT count(*) FROM cdn_purges WHERE round = 2").await == 5
-    })
-    .await;
+    world.wait_for_count("the purges are sent", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     let (_, report) = check(&world, &flags).await;
     assert_eq!(state(&report, "cdn purge"), "ok", "{report:#}");
     world.end().await;

@@ -9,9 +9,8 @@ use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cancel::wait_until_books_balance;
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 use proxy::{ConnectionFault, PostgresProxy};
 
 /// A token that pays, and whose gateway repeats its webhook later.
@@ -49,8 +48,7 @@ impl PendingPayment {
     }
 
     async fn after_checkout(buyer: Visitor, hold: &Value) -> Self {
-        let (status, booking) = buyer.book(hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let booking = expect_answer(buyer.book(hold).await, StatusCode::CREATED);
         let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
         Self { path, body: json!({ "payment_token": PAID }), buyer }
     }
@@ -101,7 +99,7 @@ async fn assert_sold_once_despite(fault: ConnectionFault, words: &'static str) {
     let sold = i64::from(BUYERS);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, sold, "one payment each");
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, sold);
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     world.end().await;
 }
 
@@ -151,6 +149,6 @@ async fn unanswered_lookups_do_not_delay_later_buyers() {
     for order in orders {
         order.wait_until_sold().await;
     }
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     world.end().await;
 }

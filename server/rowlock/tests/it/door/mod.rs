@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::accounts::{grant, register_and_log_in};
-use crate::world::{JsonAnswer, Visitor, World, insert_show, text};
+use crate::world::{JsonAnswer, Visitor, World, expect_answer, insert_show, text};
 
 /// A show this evening, and a visitor of it.
 pub async fn tonight(world: &World) -> Visitor {
@@ -54,8 +54,7 @@ impl Device {
 
     /// Scans a code; one result per ticket.
     pub async fn scan(&self, text: &str) -> Vec<Value> {
-        let (status, answer) = self.scan_as(text, platform::ids::new_id()).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
+        let answer = expect_answer(self.scan_as(text, platform::ids::new_id()).await, StatusCode::OK);
         answer["tickets"].as_array().expect("tickets").clone()
     }
 
@@ -65,8 +64,8 @@ impl Device {
     }
 
     pub async fn list(&self) -> Value {
-        let (status, list) = self.browser.get(&self.path(&format!("/list?device={}", self.id))).await;
-        assert_eq!(status, StatusCode::OK, "{list}");
+        let list =
+            expect_answer(self.browser.get(&self.path(&format!("/list?device={}", self.id))).await, StatusCode::OK);
         list
     }
 
@@ -97,9 +96,7 @@ impl Device {
 
     /// Reads the door's state.
     pub async fn state(&self) -> Value {
-        let (status, view) = self.browser.get(&self.path("")).await;
-        assert_eq!(status, StatusCode::OK, "{view}");
-        view
+        expect_answer(self.browser.get(&self.path("")).await, StatusCode::OK)
     }
 
     /// Tickets sold, admitted, and in conflict.

@@ -19,7 +19,7 @@ use crate::faults::injector::FaultInjector;
 use crate::ports;
 use crate::redis_process::{Redis, hold_with_retries, try_hold};
 use crate::replicas::Replica;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 const NAMES: [&str; 2] = ["one", "two"];
 /// Pause between two requests of a visitor.
@@ -122,11 +122,8 @@ async fn keep_requesting(visitor: Visitor, stop: Arc<AtomicBool>) {
 }
 
 async fn check_out(visitor: &Visitor, seat: u32) -> Value {
-    let (status, hold) = visitor.hold(&[seat]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
-    booking
+    let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
+    expect_answer(visitor.book(&hold).await, StatusCode::CREATED)
 }
 
 /// Visitors and staff in several states when the outage begins.
@@ -188,12 +185,11 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
         "SELECT count(*) FROM outbox WHERE effect = 'send_ticket'",
         "SELECT count(*) FROM outbox WHERE effect = 'mark_booked'",
     );
-    wait_until("tickets are mailed", || async { site.world.count(unmailed).await == 0 }).await;
+    site.world.wait_for_count("tickets are mailed", unmailed, 0).await;
     assert!(site.world.count(unmarked).await > 0, "map effects wait for Redis");
     // A ticket and the door.
     let code = &codes(&site.world, ticket).await[0];
-    let (status, opened) = cat.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "").await;
-    assert_eq!(status, StatusCode::OK, "{opened}");
+    expect_answer(cat.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "").await, StatusCode::OK);
     assert_eq!(people.door.outcome(code).await, "admitted");
     // A cancellation: the refund does not wait for the map.
     let (status, cancelled) = dan.cancel(unwanted, None).await;

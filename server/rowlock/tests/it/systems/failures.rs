@@ -7,11 +7,10 @@ use super::deliveries::{HOOKS, PRIVATE_ENDPOINTS, create_endpoint};
 use super::receiver::{Receiver, ReceiverReply};
 use crate::accounts::Browser;
 use crate::reports::staff;
-use crate::world::{World, text, wait_until};
+use crate::world::{World, expect_answer, expect_problem, text, wait_until};
 
 async fn deliveries(max: &mut Browser, id: &str) -> Vec<Value> {
-    let (status, list) = max.get(&format!("{HOOKS}/{id}/deliveries")).await;
-    assert_eq!(status, StatusCode::OK, "{list}");
+    let list = expect_answer(max.get(&format!("{HOOKS}/{id}/deliveries")).await, StatusCode::OK);
     list.as_array().expect("a list").clone()
 }
 
@@ -50,8 +49,7 @@ async fn failed_delivery_is_retried_and_redirects_are_not_followed() {
 
     // A replay is a new delivery of the same message.
     let path = format!("{HOOKS}/{id}/deliveries/{}/replay", list[0]["id"]);
-    let (status, again) = max.post(&path, json!({ "reason": "They lost it." })).await;
-    assert_eq!(status, StatusCode::ACCEPTED, "{again}");
+    expect_answer(max.post(&path, json!({ "reason": "They lost it." })).await, StatusCode::ACCEPTED);
     let received = receiver.wait_for_deliveries(6).await;
     assert_eq!((received[5].json(), received[5].header("rowlock-try")), (first, "1"));
     let missing = format!("{HOOKS}/{id}/deliveries/{}/replay", i64::MAX);
@@ -83,15 +81,17 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
     let waiting = deliveries(&mut max, &id).await;
     assert_eq!((waiting.len(), &waiting[0]["state"]), (2, &json!("waiting")));
     let replay = format!("{HOOKS}/{id}/deliveries/{}/replay", waiting[1]["id"]);
-    let (status, problem) = max.post(&replay, json!({ "reason": "Now." })).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(max.post(&replay, json!({ "reason": "Now." })).await, StatusCode::CONFLICT, "wrong_state");
     assert_eq!(receiver.deliveries().len(), 1);
     let path = format!("{HOOKS}/{id}/state");
     assert_eq!(max.post(&path, json!({ "state": "on", "reason": "Back." })).await.0, StatusCode::NO_CONTENT);
     let received = receiver.wait_for_deliveries(2).await;
     assert_eq!(received[1].json()["booking"]["id"], meanwhile["id"]);
-    let (status, problem) = max.post(&path, json!({ "state": "failed", "reason": "For fun." })).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"));
+    expect_problem(
+        max.post(&path, json!({ "state": "failed", "reason": "For fun." })).await,
+        StatusCode::BAD_REQUEST,
+        "malformed",
+    );
     assert_eq!(max.post(&path, json!({ "state": "removed", "reason": "Over." })).await.0, StatusCode::NO_CONTENT);
     assert_eq!(max.get(&format!("{HOOKS}/{id}/deliveries")).await.0, StatusCode::NOT_FOUND);
     world.end().await;

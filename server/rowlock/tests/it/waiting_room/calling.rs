@@ -81,10 +81,9 @@ async fn sold_out_show_calls_no_one() {
     wait_until("the view says sold out", || async { visitor.get(&path).await.1["queue"]["is_sold_out"] == true }).await;
     line[0].leave().await;
     line[1].leave().await;
-    wait_until("both have left", || async {
-        world.count("SELECT count(*) FROM waiting_rooms WHERE called = 2 AND inside = 0").await == 1
-    })
-    .await;
+    world
+        .wait_for_count("both have left", "SELECT count(*) FROM waiting_rooms WHERE called = 2 AND inside = 0", 1)
+        .await;
     let mut newcomer = Guest::join(&world, 0).await;
     assert_eq!(newcomer.wait_for_place().await, 3);
     assert_eq!(line[2].state().await["state"], "WAITING", "there is room, but no free seat");
@@ -105,10 +104,7 @@ async fn held_places_do_not_count_as_sold() {
     for people in 2..=4 {
         let mut next = Guest::join(&world, 0).await;
         next.wait_for_state("CALLED").await;
-        wait_until("the number of free places is read", || async {
-            world.count("SELECT called FROM waiting_rooms").await == people
-        })
-        .await;
+        world.wait_for_count("the number of free places is read", "SELECT called FROM waiting_rooms", people).await;
     }
     assert_eq!(first.state().await["queue"]["is_sold_out"], false);
     world.end().await;

@@ -4,7 +4,7 @@
 mod layout;
 mod visitor;
 
-pub use visitor::{JsonAnswer, LiveSocket, Visitor};
+pub use visitor::{JsonAnswer, LiveSocket, Visitor, expect_answer, expect_problem};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -250,6 +250,34 @@ impl World {
     /// Runs a query that returns one number.
     pub async fn count(&self, query: &'static str) -> i64 {
         sqlx::query_scalar(query).fetch_one(&self.pg).await.expect("the query counts")
+    }
+
+    /// Waits until a query returns this number.
+    pub async fn wait_for_count(&self, what: &str, query: &'static str, expected: i64) {
+        wait_until(what, || async { self.count(query).await == expected }).await;
+    }
+
+    pub async fn wait_for_empty_outbox(&self) {
+        self.wait_for_count("the outbox is empty", "SELECT count(*) FROM outbox", 0).await;
+    }
+
+    /// Waits until money in = tickets + refunds + fees + pending, and sold seats = claims.
+    pub async fn wait_until_books_balance(&self) {
+        self.wait_for_empty_outbox().await;
+        let charged = self
+        .count("SELECT coalesce(sum(amount_minor), 0)::bigint FROM payments WHERE state = 'succeeded' AND moved_to IS NULL")
+        .await;
+        let sold =
+            self.count("SELECT coalesce(sum(total_minor), 0)::bigint FROM bookings WHERE state = 'CONFIRMED'").await;
+        let back = self
+            .count("SELECT coalesce(sum(amount_minor + fee_minor), 0)::bigint FROM refunds WHERE state = 'settled'")
+            .await;
+        assert_eq!(charged, sold + back, "the money balances");
+        let seats = "SELECT count(*) FROM booking_seats JOIN bookings ON id = booking_id WHERE state = 'CONFIRMED'";
+        let tickets = "SELECT count(*) FROM tickets WHERE revoked_at IS NULL";
+        let claims = "SELECT count(*) FROM seat_claims WHERE state <> 'released'";
+        let (seats, tickets, claims) = (self.count(seats).await, self.count(tickets).await, self.count(claims).await);
+        assert_eq!((tickets, claims), (seats, seats), "tickets and claims of the seats that are sold");
     }
 
     /// Deletes every Redis key of this world, as if Redis had lost its disk.

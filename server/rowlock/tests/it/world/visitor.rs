@@ -1,5 +1,7 @@
 //! HTTP requests of a test's visitors.
 
+use std::fmt::Display;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -21,6 +23,20 @@ pub struct Visitor {
 
 /// Status and JSON body of an answer.
 pub type JsonAnswer = (StatusCode, Value);
+
+/// Checks the status of an answer and returns its body.
+#[track_caller]
+pub fn expect_answer<T: Display>((status, body): (StatusCode, T), expected: StatusCode) -> T {
+    assert_eq!(status, expected, "{body}");
+    body
+}
+
+/// Checks status and code of a problem and returns it.
+#[track_caller]
+pub fn expect_problem((status, problem): JsonAnswer, expected: StatusCode, code: &str) -> Value {
+    assert_eq!((status, &problem["code"]), (expected, &json!(code)), "{problem}");
+    problem
+}
 
 /// A client's end of the live map.
 pub type LiveSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
