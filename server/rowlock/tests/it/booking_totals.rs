@@ -62,8 +62,7 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
         world.open_floor(20).await;
         let here = world.visitor();
         let there = at_server(&here, &world, 1);
-        let (_, hold) = here.hold(&[1]).await;
-        let (_, booking) = here.book(&hold).await;
+        let (hold, booking) = here.check_out(&[1]).await;
         change_places(&here, &hold, "add_places").await;
         // Both wait for the row lock, and have read the lines before the other wrote them.
         let keeper = keep_locked(&world, &booking).await;
@@ -95,8 +94,7 @@ async fn booking_revised_after_its_check_is_not_charged() {
         let world = World::start(2, &[("COMMITS", mode)]).await;
         let here = world.visitor();
         let there = at_server(&here, &world, 1);
-        let (_, hold) = here.hold(&[1]).await;
-        let (_, booking) = here.book(&hold).await;
+        let (hold, booking) = here.check_out(&[1]).await;
         // Another tab's checkout of the earlier hold: it has locked the booking and is about to commit.
         let mut other = keep_locked(&world, &booking).await;
         for statement in [

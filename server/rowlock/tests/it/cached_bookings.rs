@@ -9,8 +9,7 @@ use crate::world::{Visitor, World, expect_answer, expect_problem, text};
 async fn check_out(world: &World) -> (Visitor, Visitor, Value, Value) {
     let here = world.visitor_at(0);
     let there = Visitor { base: world.visitor_at(1).base, ..here.clone() };
-    let hold = expect_answer(here.hold(&[1]).await, StatusCode::CREATED);
-    let booking = expect_answer(here.book(&hold).await, StatusCode::CREATED);
+    let (hold, booking) = here.check_out(&[1]).await;
     (here, there, hold, booking)
 }
 
@@ -65,8 +64,7 @@ async fn extension_is_replayed_at_another_replica_even_after_the_booking_ended()
 async fn second_checkout_does_not_shorten_a_booking_extended_meanwhile() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[1]).await;
     // As if the hold had been extended just after the second checkout read its expiry.
     let longer = "UPDATE bookings SET expires_at = expires_at + interval '1 minute', version = version + 1";
     sqlx::query(longer).execute(&world.pg).await.expect("the booking is extended");
@@ -100,8 +98,7 @@ async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
 async fn guest_cookie_cannot_pay_once_an_account_owns_the_visitor() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[1]).await;
     let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
                        VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());
                        INSERT INTO account_visitors (owner, account_id, joined_at)

@@ -1,9 +1,9 @@
 //! Limits on the seats that one card pays for. Tokens of one card: `simulator/src/cards.rs`.
 
 use reqwest::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::world::{Visitor, World, expect_answer, expect_problem, text};
+use crate::world::{World, expect_problem, text};
 
 /// A world whose show has a limit. Set before the show is loaded.
 async fn world_with_limit(servers: usize, most: i16) -> World {
@@ -13,18 +13,12 @@ async fn world_with_limit(servers: usize, most: i16) -> World {
     world
 }
 
-async fn check_out(visitor: &Visitor, seats: &[u32]) -> (Value, Value) {
-    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
-    let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
-    (hold, booking)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn one_card_pays_up_to_its_limit_for_any_visitor() {
     let world = world_with_limit(1, 3).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_eq!(ann.buy_seats(&[1, 2], "tok_paid@1111.a").await["state"], "CONFIRMED");
-    let (hold, booking) = check_out(&bob, &[5, 6]).await;
+    let (hold, booking) = bob.check_out(&[5, 6]).await;
     expect_problem(bob.pay(&booking, Some("tok_paid@1111.b")).await, StatusCode::TOO_MANY_REQUESTS, "instrument_limit");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
     // His hold is kept, to modify or to pay with another card.
@@ -46,7 +40,7 @@ async fn failed_and_refunded_payments_do_not_count_towards_the_card_limit() {
     let sold = ann.buy_seats(&[3, 4], "tok_paid@1111").await;
     assert_eq!(sold["state"], "CONFIRMED");
     let bob = world.visitor();
-    let (_, booking) = check_out(&bob, &[5]).await;
+    let (_, booking) = bob.check_out(&[5]).await;
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
     assert_eq!(ann.cancel(&sold, None).await.0, StatusCode::OK);
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED", "her seats are refunded");
@@ -79,7 +73,7 @@ async fn payment_that_times_out_on_the_cards_lock_can_be_retried() {
     let world = world_with_limit(1, 4).await;
     assert_eq!(world.visitor().buy_seats(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");
     let bob = world.visitor();
-    let (_, booking) = check_out(&bob, &[5]).await;
+    let (_, booking) = bob.check_out(&[5]).await;
     // The lock of a submission: its key is the show and the stored fingerprint, seeded with "card" in ASCII.
     let mut slow = world.pg.begin().await.expect("a transaction");
     let lock =
@@ -100,7 +94,7 @@ async fn card_without_a_fingerprint_has_no_limit() {
     let world = world_with_limit(1, 1).await;
     assert_eq!(world.visitor().buy_seats(&[1, 2], "tok_paid@").await["state"], "CONFIRMED");
     let ann = world.visitor();
-    let (_, booking) = check_out(&ann, &[3, 4]).await;
+    let (_, booking) = ann.check_out(&[3, 4]).await;
     let (status, pending) = ann.pay(&booking, None).await;
     assert_eq!((status, &pending["state"]), (StatusCode::OK, &json!("PAYMENT_PENDING")), "{pending}");
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, new_simulator, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_problem, new_simulator, text, wait_until};
 
 pub const KEY: &str = "a key of the second gateway; 32 bytes";
 pub const SECRET: &str = "a secret of the second gateway; 32 bytes";
@@ -68,13 +68,6 @@ async fn world_with_first_down() -> (World, GatewayServer, GatewayServer) {
 const FIRST_KEY: &str = "a key of the first gateway; 32 bytes";
 const FIRST_SECRET: &str = "a secret of the first gateway; 32 bytes";
 
-async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
-    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("SEATS_LOCKED")), "{booking}");
-    booking
-}
-
 async fn press(visitor: &Visitor, page: &str, form: &'static str) {
     let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded").body(form);
     assert_eq!(request.send().await.expect("a page").status(), StatusCode::SEE_OTHER);
@@ -94,7 +87,7 @@ async fn settled_state(world: &World) -> Option<String> {
 async fn unreachable_first_gateway_fails_over_to_the_second() {
     let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1]).await;
+    let booking = ann.check_out(&[1]).await.1;
     let (status, paid) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
     assert_eq!(payment_gateways(&world).await, [("stripe".to_owned(), 1)]);
@@ -104,7 +97,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     assert!(lines.iter().any(|line| line["event"] == "gateway_changed" && line["reason"] == reason), "{events}");
     // A token of the first gateway does not work at the second, so its page takes the payment.
     let bob = world.visitor();
-    let booking = check_out(&bob, &[2]).await;
+    let booking = bob.check_out(&[2]).await.1;
     let (_, pending) = bob.pay(&booking, Some("tok_paid")).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
     let page = text(&pending["pay_url"]).to_owned();
@@ -123,7 +116,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     wait_until("sales use the first gateway again", || async {
         let eve = world.visitor();
         let taken = world.count("SELECT count(*) FROM seat_claims").await;
-        let booking = check_out(&eve, &[u32::try_from(taken).expect("few") + 10]).await;
+        let booking = eve.check_out(&[u32::try_from(taken).expect("few") + 10]).await.1;
         assert_eq!(eve.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
         world.count("SELECT count(*) FROM payments WHERE gateway = 'simulator'").await > 0
     })
@@ -135,7 +128,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
 async fn late_charge_of_the_first_gateway_is_refunded_there() {
     let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1, 2]).await;
+    let booking = ann.check_out(&[1, 2]).await.1;
     let (_, paid) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!(paid["state"], "CONFIRMED", "{paid}");
     // The failed request arrives late, before the payment is voided.
@@ -204,7 +197,7 @@ async fn unknown_outcome_never_switches_the_gateway() {
     ];
     let world = World::start(1, &settings).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1]).await;
+    let booking = ann.check_out(&[1]).await.1;
     let (status, pending) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&pending["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{pending}");
     assert_eq!(payment_gateways(&world).await, [("simulator".to_owned(), 1)]);
@@ -238,8 +231,7 @@ async fn without_a_gateway_buyers_keep_their_holds_and_get_a_retry_time() {
     let mut seat = 0;
     let ann = loop {
         let visitor = world.visitor();
-        let (_, hold) = visitor.hold(&[seat]).await;
-        let (_, booking) = visitor.book(&hold).await;
+        let (hold, booking) = visitor.check_out(&[seat]).await;
         let (status, answer) = visitor.pay(&booking, Some("tok_paid")).await;
         if status == StatusCode::SERVICE_UNAVAILABLE {
             assert_eq!(answer["code"], "gateway_unavailable");
@@ -277,7 +269,7 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     let world = World::start(1, &[]).await;
     let eve = world.visitor();
     for seat in 0..5 {
-        let booking = check_out(&eve, &[seat]).await;
+        let booking = eve.check_out(&[seat]).await.1;
         let (_, declined) = eve.pay(&booking, Some("tok_declined")).await;
         assert_eq!(
             (&declined["state"], declined["kept_hold"].is_null()),
@@ -289,8 +281,7 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
         }
         eve.wait_for_seat(seat as usize, '0').await;
     }
-    let (_, hold) = eve.hold(&[7]).await;
-    let (_, booking) = eve.book(&hold).await;
+    let (hold, booking) = eve.check_out(&[7]).await;
     expect_problem(eve.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "too_many_declines");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "no charge was sent");
     // The hold can be modified again, and its expiry is unchanged.
@@ -298,11 +289,11 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]), "{changed}");
     // Other visitors of the address may still pay, because its limit is higher.
     let ann = world.visitor();
-    let booking = check_out(&ann, &[20]).await;
+    let booking = ann.check_out(&[20]).await.1;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     // A buyer who changes the order has declined no card.
     let bob = world.visitor();
-    let booking = check_out(&bob, &[30]).await;
+    let booking = bob.check_out(&[30]).await.1;
     let (_, pending) = bob.pay(&booking, None).await;
     press(&bob, text(&pending["pay_url"]), "card=paid&action=cancel").await;
     bob.wait_for_booking(&booking, "CANCELLED").await;
@@ -314,11 +305,10 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
 async fn seat_limit_is_enforced_in_postgres() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let theirs = check_out(&bob, &[0, 1, 2, 3, 4, 5, 6, 7]).await;
+    let theirs = bob.check_out(&[0, 1, 2, 3, 4, 5, 6, 7]).await.1;
     assert_eq!(bob.pay(&theirs, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_for_empty_outbox().await;
-    let (_, hold) = ann.hold(&[10, 11, 12]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[10, 11, 12]).await;
     // Only Postgres counts these eight seats for the buyer; Redis does not.
     let same = "UPDATE bookings SET version = version + 1,
                     owner = (SELECT owner FROM bookings WHERE id = $2::uuid) WHERE id = $1::uuid";

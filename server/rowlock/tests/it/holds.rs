@@ -176,8 +176,7 @@ async fn closed_tab_frees_seats_after_the_grace_period_and_a_return_keeps_the_ex
 async fn hold_expires_and_its_owner_gets_gone() {
     let world = World::start(1, &[("HOLD_MS", "1000")]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[40]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[40]).await;
     ann.wait_for_seat(40, '0').await;
     assert_eq!(ann.change(&hold, &[41], &[]).await.0, StatusCode::GONE);
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
@@ -190,8 +189,7 @@ async fn hold_expires_and_its_owner_gets_gone() {
 async fn sold_seats_survive_a_loss_of_redis() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[50, 51]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[50, 51]).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(50, '2').await;
     let bob = world.visitor();

@@ -7,7 +7,6 @@ use reqwest::StatusCode;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::box_office::pages::page;
 use crate::box_office::{acts, hired};
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::sql_guards::insert_payment;
@@ -137,9 +136,9 @@ async fn each_ledger_difference_is_parked_once() {
         let one = listed.iter().find(|one| one["booking"] == booking.to_string()).expect("the difference is listed");
         one["id"].as_i64().expect("a number")
     };
-    let (_, html) = page(&max, "/staff/aurora/parked").await;
+    let (_, html) = max.page("/staff/aurora/parked").await;
     assert!(html.contains("data-effect=\"compare_ledger\"") && html.contains("sent €5.00 back"), "{html}");
-    assert!(page(&max, "/staff").await.1.contains("data-parked=\"5\""), "the staff page counts them");
+    assert!(max.page("/staff").await.1.contains("data-parked=\"5\""), "the staff page counts them");
     let (well, said) = world.command(&["parked"]).await;
     assert!(well && said.contains(&stranger.to_string()) && said.contains("6 wait for a person"), "{said}");
 

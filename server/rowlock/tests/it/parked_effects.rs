@@ -6,7 +6,7 @@ use selling::outbox;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::box_office::pages::{page, send};
+use crate::box_office::pages::send;
 use crate::box_office::{acts, hired, two_theatres};
 use crate::sql_guards::{insert_booking, insert_payment};
 use crate::world::{World, text};
@@ -199,9 +199,9 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
     let mut max = hired(&world, "max@example.org", "manager").await;
     let seller = hired(&world, "ann@example.org", "box_office").await;
     let (home, api) = ("/staff/aurora/parked", "/api/v1/theatres/aurora/parked");
-    let (status, html) = page(&max, home).await;
+    let (status, html) = max.page(home).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"parked-none\""), "{html}");
-    assert!(!page(&max, "/staff").await.1.contains("data-parked"), "nothing is parked");
+    assert!(!max.page("/staff").await.1.contains("data-parked"), "nothing is parked");
 
     let (_, paid) = parked_refund(&world, "refund", 0).await;
     // The other effect has nothing left to do.
@@ -214,16 +214,16 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
     .await
     .expect("the effect is parked");
     assert!(
-        page(&max, "/staff").await.1.contains("data-parked=\"2\""),
+        max.page("/staff").await.1.contains("data-parked=\"2\""),
         "the staff page counts parked effects for managers"
     );
     for (browser, who) in [(&seller, "a seller"), (&rita, "a manager of another theatre")] {
-        assert!(!page(browser, "/staff").await.1.contains("data-parked"), "{who}");
-        assert_eq!(page(browser, home).await.0, StatusCode::NOT_FOUND, "{who}");
+        assert!(!browser.page("/staff").await.1.contains("data-parked"), "{who}");
+        assert_eq!(browser.page(home).await.0, StatusCode::NOT_FOUND, "{who}");
         let (status, _) = send(browser, &format!("{home}/{paid}/settle"), &[("reason", "Mine.")]).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{who}");
     }
-    let (_, html) = page(&max, home).await;
+    let (_, html) = max.page(home).await;
     let reference: String = sqlx::query_scalar(
         "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1",
     )

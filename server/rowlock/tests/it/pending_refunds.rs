@@ -7,7 +7,6 @@ use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerm
 
 use crate::accounts::Browser;
 use crate::box_office::hired;
-use crate::box_office::pages::page;
 use crate::gateways::{GatewayServer, KEY, SECRET};
 use crate::world::{PRICE, Visitor, World, text, wait_until};
 
@@ -42,9 +41,9 @@ async fn reports_failed_refund(seller: &Browser, buyer: &Visitor, booking: &Valu
     let own = request.send().await.expect("the server answers").text().await.expect("a page");
     // The island's texts contain those of other states too, so only the headline counts.
     let headline = own.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
-    let (status, at_counter) = page(seller, &format!("/staff/aurora/box-office/bookings/{id}")).await;
+    let (status, at_counter) = seller.page(&format!("/staff/aurora/box-office/bookings/{id}")).await;
     assert_eq!(status, reqwest::StatusCode::OK, "{at_counter}");
-    let (status, list) = page(seller, "/staff/aurora/box-office/bookings?q=ann%40example").await;
+    let (status, list) = seller.page("/staff/aurora/box-office/bookings?q=ann%40example").await;
     assert!(status == reqwest::StatusCode::OK && list.contains(id), "{list}");
     [
         view["refunds"][0]["came_back"] == true,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Browser, PASSWORD, register_and_log_in};
 use crate::commits::SLOW_GATHER;
-use crate::world::{Visitor, World, expect_answer, expect_problem, text};
+use crate::world::{World, expect_answer, expect_problem, text};
 
 /// Ann's login.
 const ANN: &str = "ann@example.org";
@@ -17,12 +17,6 @@ async fn world_with_limit(servers: usize, most: i16, settings: &[(&str, &str)]) 
     let set = sqlx::query("UPDATE shows SET per_person = $1").bind(most).execute(&world.pg).await;
     set.expect("the limit is set");
     world
-}
-
-async fn check_out(visitor: &Visitor, seats: &[u32]) -> (Value, Value) {
-    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
-    let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
-    (hold, booking)
 }
 
 /// Another browser of Ann's at this server.
@@ -41,7 +35,7 @@ async fn signing_out_and_in_again_does_not_raise_the_seat_limit() {
     assert_eq!(ann.log_in(ANN, PASSWORD).await.0, StatusCode::OK);
     assert_eq!(world.count("SELECT count(*) FROM account_visitors").await, 2, "sign-in creates another visitor");
     let again = ann.visitor();
-    let (hold, booking) = check_out(&again, &[5, 6]).await;
+    let (hold, booking) = again.check_out(&[5, 6]).await;
     let refusal =
         expect_problem(again.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
     let words = text(&refusal["detail"]);
@@ -97,7 +91,7 @@ async fn payments_of_accounts_with_one_browser_are_batched() {
     for number in 0..5_u32 {
         let browser = register_and_log_in(&world, &format!("buyer{number}@example.org")).await;
         let visitor = browser.visitor();
-        let (_, booking) = check_out(&visitor, &[number]).await;
+        let (_, booking) = visitor.check_out(&[number]).await;
         ready.push((visitor, booking));
     }
     // These pay on the gateway's page: their bookings stay as the submission wrote them.

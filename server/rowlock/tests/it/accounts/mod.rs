@@ -104,6 +104,11 @@ impl Browser {
         self.send(Method::GET, path, Value::Null).await
     }
 
+    /// Reads a page.
+    pub async fn page(&self, path: &str) -> (StatusCode, String) {
+        self.visitor().page(path).await
+    }
+
     fn keep(&mut self, headers: &HeaderMap) {
         for cookie in headers.get_all("set-cookie") {
             let cookie = cookie.to_str().expect("text");

@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::pages::{PAGES, page, send};
+use super::pages::{PAGES, send};
 use super::{API, organiser};
 use crate::box_office::acts;
 use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, wait_until};
@@ -205,7 +205,7 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let there = format!("{PAGES}/shows/{}", world.show);
-    let (status, html) = page(&olga, &there).await;
+    let (status, html) = olga.page(&there).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"defective-seats\""), "{html}");
     let form = |key, seats, reason| [("key", key), ("seats", seats), ("reason", reason)];
     let to = format!("{there}/defective-seats");

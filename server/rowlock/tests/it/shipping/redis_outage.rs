@@ -121,11 +121,6 @@ async fn keep_requesting(visitor: Visitor, stop: Arc<AtomicBool>) {
     }
 }
 
-async fn check_out(visitor: &Visitor, seat: u32) -> Value {
-    let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
-    expect_answer(visitor.book(&hold).await, StatusCode::CREATED)
-}
-
 /// Visitors and staff in several states when the outage begins.
 struct Participants {
     /// On the gateway's page, with its URL.
@@ -144,11 +139,11 @@ struct Participants {
 impl Participants {
     async fn arrive(site: &ProxiedSite) -> Self {
         let [ann, bob, dan] = [(); 3].map(|()| site.visitor());
-        let pending = check_out(&ann, 1).await;
+        let pending = ann.check_out(&[1]).await.1;
         let (_, pending) = ann.pay(&pending, None).await;
         assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
         let page = text(&pending["pay_url"]).to_owned();
-        let check_out = check_out(&bob, 2).await;
+        let check_out = bob.check_out(&[2]).await.1;
         let cat = site.through(&tonight(&site.world).await);
         let ticket = cat.buy_seats(&[3], "tok_paid").await;
         let unwanted = dan.buy_seats(&[4], "tok_paid").await;

@@ -67,6 +67,11 @@ impl Visitor {
         (answer.status(), answer.text().await.expect("a body"))
     }
 
+    /// Reads a page.
+    pub async fn page(&self, path: &str) -> (StatusCode, String) {
+        self.raw(Method::GET, path, Value::Null, "page").await
+    }
+
     pub async fn get(&self, path: &str) -> JsonAnswer {
         self.call(Method::GET, path, Value::Null).await
     }
@@ -146,6 +151,14 @@ impl Visitor {
 
     pub async fn book(&self, hold: &Value) -> JsonAnswer {
         self.call(Method::POST, "/api/v1/bookings", self.checkout_body(hold)).await
+    }
+
+    /// Holds and checks out. Returns the hold and the booking.
+    pub async fn check_out(&self, seats: &[u32]) -> (Value, Value) {
+        let hold = expect_answer(self.hold(seats).await, StatusCode::CREATED);
+        let booking = expect_answer(self.book(&hold).await, StatusCode::CREATED);
+        assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
+        (hold, booking)
     }
 
     /// Checks out and pays in one request.
