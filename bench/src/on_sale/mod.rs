@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::RunOptions;
-use crate::checker::{self, BOOKED, Findings};
+use crate::checker::{self, Findings};
 use crate::http::{self, number_after, text_after};
 use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow};
@@ -135,11 +135,11 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: OnSaleOptions, repor
 
 /// Waits for the remaining effects, then compares the purchases with Postgres, Redis and every replica's map.
 fn check_outcome(world: &mut World, replicas: &[BenchServer], show: &Show, crowd: &Crowd<'_>) -> Result<Findings> {
-    let mut found = wait_until_settled(world, replicas, show)?;
+    let mut found = world.wait_until_sold_out(replicas, show, SETTLE_TIMEOUT)?;
     let stored = world.store.stored(show)?;
     found.join(checker::sale(&crowd.bought(), &world.ledger(show)?, &stored.map));
     for (number, replica) in (1..).zip(replicas) {
-        found.join(checker::view(&format!("replica {number}"), &states(replica, show)?, &stored.map));
+        found.join(checker::view(&format!("replica {number}"), &replica.seat_states(show)?, &stored.map));
     }
     Ok(found)
 }
@@ -336,30 +336,4 @@ impl RunningSale<'_> {
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-}
-
-/// Waits until every replica shows every seat as sold and no effect is pending.
-fn wait_until_settled(world: &World, replicas: &[BenchServer], show: &Show) -> Result<Findings> {
-    let began = Instant::now();
-    let mut found = Findings::default();
-    loop {
-        let mut quiet = world.pending_effects()? == 0;
-        for replica in replicas {
-            quiet &= states(replica, show)?.iter().all(|state| *state == BOOKED);
-        }
-        if quiet {
-            return Ok(found);
-        }
-        if began.elapsed() > SETTLE_TIMEOUT {
-            let open = world.pending_effects()?;
-            found.add(|| format!("the map is not sold out long after the sale, or {open} effects are open"));
-            return Ok(found);
-        }
-        std::thread::sleep(POLL_INTERVAL * 10);
-    }
-}
-
-fn states(server: &BenchServer, show: &Show) -> Result<Vec<u8>> {
-    let (_, body) = http::get(server.address, &show.seats_path())?;
-    Ok(text_after(&body, "states").unwrap_or_default().bytes().map(|digit| digit.wrapping_sub(b'0')).collect())
 }

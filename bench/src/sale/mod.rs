@@ -174,10 +174,7 @@ fn check(world: &mut World, server: &BenchServer, shows: &[Show], buyers: &Buyer
     for (place, show) in shows.iter().enumerate() {
         let stored = world.store.stored(show)?;
         found.join(checker::sale(&buyers.bought(place), &world.ledger(show)?, &stored.map));
-        let (_, body) = http::get(server.address, &show.seats_path())?;
-        let states = http::text_after(&body, "states").unwrap_or_default();
-        let seen: Vec<u8> = states.bytes().map(|digit| digit.wrapping_sub(b'0')).collect();
-        found.join(checker::view("the server", &seen, &stored.map));
+        found.join(checker::view("the server", &server.seat_states(show)?, &stored.map));
         if !stored.holds.is_empty() {
             let left = stored.holds.len();
             found.add(|| format!("{left} holds are left after all purchases"));

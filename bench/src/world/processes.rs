@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::World;
+use super::{Show, World};
 use crate::cpu::{self, Cpu};
 use crate::http;
 
@@ -107,6 +107,15 @@ pub struct BenchServer {
     pub address: SocketAddr,
     /// Its process.
     pub process: Process,
+}
+
+impl BenchServer {
+    /// Reads the state of every seat.
+    pub fn seat_states(&self, show: &Show) -> Result<Vec<u8>> {
+        let (_, body) = http::get(self.address, &show.seats_path())?;
+        let states = http::text_after(&body, "states").unwrap_or_default();
+        Ok(states.bytes().map(|digit| digit.wrapping_sub(b'0')).collect())
+    }
 }
 
 /// Environment variable of the number of runtime threads, for the server and the baselines. More threads
