@@ -17,7 +17,7 @@ use crate::seat_map::session::MapSession;
 
 /// The form's state. It outlives the form, which disappears with the hold.
 #[derive(Clone, Copy)]
-pub struct Details {
+pub struct CheckoutForm {
     name: RwSignal<String>,
     email: RwSignal<String>,
     /// Set if the tickets are for a friend, with the friend's details.
@@ -32,7 +32,7 @@ pub struct Details {
     attempt: StoredValue<Option<PaymentAttempt>>,
 }
 
-impl Details {
+impl CheckoutForm {
     /// An empty form.
     #[must_use]
     pub fn new(show: Uuid) -> Self {
@@ -125,8 +125,9 @@ fn account() -> Option<String> {
 }
 
 /// The form.
-pub fn form(session: MapSession, details: Details) -> impl IntoView {
-    let Details { name, email, for_friend, friend_name, friend_email, if_late, code, error, busy, attempt } = details;
+pub fn form(session: MapSession, details: CheckoutForm) -> impl IntoView {
+    let CheckoutForm { name, email, for_friend, friend_name, friend_email, if_late, code, error, busy, attempt } =
+        details;
     let buyer = PersonFields::new("buyer", name, email);
     let friend = PersonFields::new(FRIEND, friend_name, friend_email);
     let submit = move |event: SubmitEvent| {

@@ -15,7 +15,7 @@ use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use self::details::Details;
+use self::details::CheckoutForm;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::language::{current, money};
@@ -56,7 +56,7 @@ impl CartFooter {
 /// The cart.
 pub fn panel(session: MapSession) -> impl IntoView {
     let open = RwSignal::new(false);
-    let details = Details::new(session.show);
+    let details = CheckoutForm::new(session.show);
     events::on_window("pageshow", move |_| details.enable());
     Effect::new(move |_| details.fill_in());
     // After it, because restored fields count as typed.

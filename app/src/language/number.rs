@@ -17,7 +17,7 @@ const LEFT_TO_RIGHT_MARK: char = '\u{200e}';
 const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// The number format of a language.
-struct Style {
+struct NumberFormat {
     decimal: char,
     group: char,
     /// Digits per group, except the last group, which has three.
@@ -28,17 +28,17 @@ struct Style {
     currency_first: bool,
 }
 
-const fn style(language: Language) -> Style {
-    let english = Style { decimal: '.', group: ',', group_size: 3, least_before_group: 1, currency_first: true };
+const fn style(language: Language) -> NumberFormat {
+    let english = NumberFormat { decimal: '.', group: ',', group_size: 3, least_before_group: 1, currency_first: true };
     match language {
         Language::English => english,
-        Language::German => Style { decimal: ',', group: '.', currency_first: false, ..english },
+        Language::German => NumberFormat { decimal: ',', group: '.', currency_first: false, ..english },
         Language::Spanish => {
-            Style { decimal: ',', group: '.', least_before_group: 2, currency_first: false, ..english }
+            NumberFormat { decimal: ',', group: '.', least_before_group: 2, currency_first: false, ..english }
         }
         // `#,##,##0.###`: thousands, then lakhs and crores.
-        Language::Hindi => Style { group_size: 2, ..english },
-        Language::Arabic => Style { currency_first: false, ..english },
+        Language::Hindi => NumberFormat { group_size: 2, ..english },
+        Language::Arabic => NumberFormat { currency_first: false, ..english },
     }
 }
 
@@ -118,7 +118,7 @@ fn sign(out: &mut String, value: i64, language: Language) {
     }
 }
 
-fn grouped(out: &mut String, value: u64, style: &Style) {
+fn grouped(out: &mut String, value: u64, style: &NumberFormat) {
     let digits = value.to_string();
     let is_grouped = digits.len() >= 3 + style.least_before_group;
     for (place, digit) in digits.bytes().enumerate() {

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::listing::{Choice, Group, nothing, strip};
+use super::listing::{ShowGroup, StripChoice, nothing, strip};
 use super::poster::poster;
 use crate::language::{current, text_language};
 use crate::say;
@@ -22,13 +22,13 @@ pub struct FilmPage {
     /// Running time, genre, rating.
     pub facts: Vec<String>,
     /// Cities that show it this week.
-    pub cities: Vec<Choice>,
+    pub cities: Vec<StripChoice>,
     /// The city chosen, for the header.
     pub city: Option<PageLink>,
     /// Seven days.
-    pub days: Vec<Choice>,
+    pub days: Vec<StripChoice>,
     /// Show times by theatre.
-    pub theatres: Vec<Group>,
+    pub theatres: Vec<ShowGroup>,
 }
 
 impl Page for FilmPage {
@@ -55,7 +55,7 @@ impl Page for FilmPage {
             let advice = if no_city { say!("film.nowhere") } else { say!("film.not_this_day") };
             nothing(say!("film.not_today"), advice, PageLink::new(say!("film.all_films"), "/search")).into_any()
         } else {
-            self.theatres.into_iter().map(Group::view).collect_view().into_any()
+            self.theatres.into_iter().map(ShowGroup::view).collect_view().into_any()
         };
         view! {
             <article class="film-page">

@@ -2,13 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::listing::{Group, film_times, nothing};
+use super::listing::{ShowGroup, film_times, nothing};
 use crate::say;
 use crate::shell::{Head, Page, PageLink};
 
 /// An option of the form.
 #[derive(Clone, Debug)]
-pub struct Pick {
+pub struct SearchOption {
     /// Its value in the address.
     pub value: String,
     /// Its label.
@@ -31,15 +31,15 @@ pub struct SearchForm {
     /// Chosen format.
     pub format: String,
     /// Available cities.
-    pub cities: Vec<Pick>,
+    pub cities: Vec<SearchOption>,
     /// Available days.
-    pub dates: Vec<Pick>,
+    pub dates: Vec<SearchOption>,
     /// Available theatres.
-    pub theatres: Vec<Pick>,
+    pub theatres: Vec<SearchOption>,
     /// Available languages.
-    pub languages: Vec<Pick>,
+    pub languages: Vec<SearchOption>,
     /// Available formats.
-    pub formats: Vec<Pick>,
+    pub formats: Vec<SearchOption>,
 }
 
 impl SearchForm {
@@ -67,7 +67,7 @@ impl SearchForm {
     }
 }
 
-fn choose(name: &'static str, label: String, any: String, chosen: String, picks: Vec<Pick>) -> impl IntoView {
+fn choose(name: &'static str, label: String, any: String, chosen: String, picks: Vec<SearchOption>) -> impl IntoView {
     let id = format!("search-{name}");
     let options = picks
         .into_iter()
@@ -97,7 +97,7 @@ pub struct FoundFilm {
     /// Running time, genre, rating.
     pub facts: String,
     /// Its first shows by day and theatre.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ShowGroup>,
     /// Link to further shows, if there are any.
     pub rest: Option<PageLink>,
 }
@@ -153,7 +153,7 @@ impl Page for SearchPage {
 impl FoundFilm {
     fn view(self) -> impl IntoView {
         let rest = self.rest.map(|rest| view! { <p><a class="more-link" href=rest.href>{rest.name}</a></p> });
-        let groups = self.groups.into_iter().map(Group::view).collect_view();
+        let groups = self.groups.into_iter().map(ShowGroup::view).collect_view();
         film_times(self.film, self.hue, self.facts, view! { {groups} {rest} })
     }
 }

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::listing::{Chip, Choice, chips, film_times, nothing, strip};
+use super::listing::{ShowChip, StripChoice, chips, film_times, nothing, strip};
 use crate::say;
 use crate::shell::{Head, Page, PageLink};
 
@@ -16,7 +16,7 @@ pub struct FilmTimes {
     /// Running time, genre, rating.
     pub facts: String,
     /// Its shows.
-    pub shows: Vec<Chip>,
+    pub shows: Vec<ShowChip>,
 }
 
 impl FilmTimes {
@@ -36,7 +36,7 @@ pub struct TheatreListingPage {
     /// Its city.
     pub city: PageLink,
     /// Seven days.
-    pub days: Vec<Choice>,
+    pub days: Vec<StripChoice>,
     /// The films of that day in the order of their first show.
     pub films: Vec<FilmTimes>,
     /// Address of the next day, for a day without shows.

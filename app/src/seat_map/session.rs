@@ -19,7 +19,7 @@ use super::live::connection_state::ConnectionState;
 use super::notices::notice::Notice;
 use super::own_seats::cart::Cart;
 use super::own_seats::expiry_check::ExpiryCheck;
-use super::own_seats::watched::Watched;
+use super::own_seats::watched::WatchedSeat;
 use super::plan::plane::MapView;
 use super::room_plan::RoomPlan;
 use super::signals::page_cell::{PageCell, SendWrapper};
@@ -94,7 +94,7 @@ pub struct MapSession {
     /// The message on show.
     pub notice: PageSignal<Option<Notice>>,
     /// Seats in others' holds that the visitor wants to be notified of.
-    pub(super) watched: PageCell<Vec<Watched>>,
+    pub(super) watched: PageCell<Vec<WatchedSeat>>,
     /// The last tapped seat that could not be taken. Staff see who has it.
     pub unavailable_tap: PageSignal<Option<SeatIndex>>,
     /// Text for a polite screen reader announcement.

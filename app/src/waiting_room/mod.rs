@@ -44,7 +44,7 @@ const FOCUS_TARGETS: &[&str] = &[".waiting-room h2"];
 
 /// The state of this tab.
 #[derive(Clone, Copy)]
-struct Visit {
+struct VisitState {
     show: Uuid,
     view: RwSignal<Option<QueueView>>,
     error: RwSignal<Option<String>>,
@@ -64,7 +64,7 @@ pub fn WaitingRoom(
     /// Opening time in words, in the theatre's time zone.
     opens: String,
 ) -> impl IntoView {
-    let visit = Visit {
+    let visit = VisitState {
         show,
         view: RwSignal::new(None),
         error: RwSignal::new(None),
@@ -143,7 +143,7 @@ fn keep_title(state: Memo<Option<QueueState>>) {
     });
 }
 
-impl Visit {
+impl VisitState {
     fn path(self) -> String {
         format!("/api/v1/shows/{}/queue", self.show)
     }

@@ -7,7 +7,7 @@ use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use super::drawing::escaped;
-use super::sight::{self, Sight};
+use super::sight::{self, ViewFromSeat};
 use crate::language::{Arg, current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
@@ -19,7 +19,7 @@ use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_pa
 const STRAIGHT_DEGREES: f64 = 6.0;
 
 /// The view from a seat of this room.
-pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> Sight {
+pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> ViewFromSeat {
     // Sections of a large room have bounds; the nearest one has the first row.
     let first_row = plan.sections.iter().map(|section| section.bounds[1]).min().unwrap_or(0);
     sight::from((seat.x, seat.y), plan.focus_at, first_row)
@@ -97,7 +97,7 @@ fn what_of(seat: &Seat<'_>) -> String {
     say!(key, category = category)
 }
 
-fn view_in_words(sight: &Sight, focus: &str) -> String {
+fn view_in_words(sight: &ViewFromSeat, focus: &str) -> String {
     let (aside, fills) = (sight.aside.abs().round() as i64, sight.fills.round() as i64);
     let focus = Arg::Ours(focus);
     let side = if sight.aside < 0.0 { "left" } else { "right" };
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_view_is_described_by_angle_and_side() {
-        let sight = |aside| Sight { corners: [(0.0, 0.0); 4], aside, fills: 41.6 };
+        let sight = |aside| ViewFromSeat { corners: [(0.0, 0.0); 4], aside, fills: 41.6 };
         assert_eq!(view_in_words(&sight(-2.0), "screen"), "Straight ahead; the screen fills 42° of your view");
         assert_eq!(view_in_words(&sight(-25.2), "stage"), "25° from the left; the stage fills 42° of your view");
     }

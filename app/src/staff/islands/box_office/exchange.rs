@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::pending::SaleIntent;
-use super::selling::Selling;
+use super::selling::CounterSaleState;
 use crate::checkout::total_of;
 use crate::say;
 
 /// A booking whose seats are being exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exchanging {
+pub struct BookingToExchange {
     /// The booking.
     pub booking: Uuid,
     /// Its reference for people.
@@ -77,7 +77,7 @@ impl PriceDifference {
     }
 }
 
-impl Exchanging {
+impl BookingToExchange {
     /// The price of seats that cost `total`: guests of the house pay nothing.
     fn price(&self, total: Money) -> Money {
         if self.means == Some(Means::Free) { Money::new(0, total.currency) } else { total }
@@ -97,8 +97,8 @@ pub(super) fn changed_hands(sold: &CounterBooking) -> Option<String> {
 }
 
 /// The booking being exchanged, with a link to other shows.
-pub(super) fn exchanged_booking(selling: Selling) -> Option<impl IntoView + use<>> {
-    let Exchanging { booking, reference, total, .. } = selling.exchange.get()?;
+pub(super) fn exchanged_booking(selling: CounterSaleState) -> Option<impl IntoView + use<>> {
+    let BookingToExchange { booking, reference, total, .. } = selling.exchange.get()?;
     let others = format!("/staff/{}/box-office/bookings/{booking}/exchange", selling.theatre.get_value());
     Some(view! {
         <div class="counter-swap">
@@ -109,7 +109,7 @@ pub(super) fn exchanged_booking(selling: Selling) -> Option<impl IntoView + use<
 }
 
 /// The exchange button, instead of cash and card: only the difference is paid.
-pub(super) fn exchange_form(selling: Selling, exchange: Exchanging) -> impl IntoView {
+pub(super) fn exchange_form(selling: CounterSaleState, exchange: BookingToExchange) -> impl IntoView {
     let exchange = StoredValue::new(exchange);
     let change = Memo::new(move |_| {
         total_of(selling.session).map(|total| exchange.with_value(|exchange| exchange.change(total)))
@@ -139,7 +139,7 @@ pub(super) fn exchange_form(selling: Selling, exchange: Exchanging) -> impl Into
     }
 }
 
-fn approval_fields(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
+fn approval_fields(selling: CounterSaleState, managers: Vec<ManagerView>) -> AnyView {
     if managers.is_empty() {
         return view! { <p class="quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
     }
@@ -164,7 +164,7 @@ fn approval_fields(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
     .into_any()
 }
 
-impl Selling {
+impl CounterSaleState {
     /// Exchanges the booking for the held seats.
     pub(super) fn exchange_held(self) {
         if self.is_blocked_by_pending() {
@@ -180,7 +180,7 @@ impl Selling {
     fn exchange_request(
         &self,
         held: &HoldView,
-        from: &Exchanging,
+        from: &BookingToExchange,
         change: PriceDifference,
     ) -> Option<(ExchangeRequest, Option<Password>)> {
         let (mut manager, mut pin) = (None, None);
@@ -222,9 +222,9 @@ mod tests {
         Money::new(minor, Currency::parse("EUR").expect("a code"))
     }
 
-    fn exchanging(means: Option<Means>, total: i64) -> Exchanging {
+    fn exchanging(means: Option<Means>, total: i64) -> BookingToExchange {
         let reference = "K7QM-2XPA".to_owned();
-        Exchanging { booking: Uuid::nil(), reference, total: euro(total), means, managers: vec![] }
+        BookingToExchange { booking: Uuid::nil(), reference, total: euro(total), means, managers: vec![] }
     }
 
     #[test]

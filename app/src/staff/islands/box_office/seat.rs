@@ -4,13 +4,13 @@ use domain::api::box_office::SeatHolder;
 use domain::seats::SeatIndex;
 use leptos::prelude::*;
 
-use super::selling::Selling;
+use super::selling::CounterSaleState;
 use crate::language::Arg;
 use crate::say;
 use crate::staff::islands::in_the_way;
 
 /// The holder of the seat, with possible actions.
-pub(super) fn holder_view(selling: Selling) -> Option<impl IntoView + use<>> {
+pub(super) fn holder_view(selling: CounterSaleState) -> Option<impl IntoView + use<>> {
     let (seat, holder) = selling.holder.get()?;
     let name = selling.session.seat_name(seat);
     let words = in_words(&name, &holder);
@@ -32,7 +32,7 @@ pub(super) fn holder_view(selling: Selling) -> Option<impl IntoView + use<>> {
 }
 
 /// The error of the lookup.
-pub(super) fn lookup_error(selling: Selling) -> impl IntoView {
+pub(super) fn lookup_error(selling: CounterSaleState) -> impl IntoView {
     view! {
         <p class="account-trouble" role="alert" data-testid="whose-trouble"
             hidden=move || selling.lookup_error.with(Option::is_none)>{move || selling.lookup_error.get().map(in_the_way)}</p>
@@ -61,7 +61,7 @@ fn in_words(seat: &str, holder: &SeatHolder) -> String {
 }
 
 /// Actions for a house seat: give it to its guest, or put it back on sale.
-fn kept(selling: Selling, seat: SeatIndex) -> impl IntoView {
+fn kept(selling: CounterSaleState, seat: SeatIndex) -> impl IntoView {
     view! {
         <div class="counter-put-back">
             <div class="field">

@@ -13,10 +13,10 @@ use wasm_bindgen::JsCast;
 
 use super::editor::{Drag, Editor};
 use super::markup::{self, SeatLook, tenth};
-use super::pinching::{self, Pinching};
-use super::pointer::{self, Press};
+use super::pinching::{self, ActivePinch};
+use super::pointer::{self, PointerPress};
 use crate::say;
-use crate::seat_map::plan::zoom::{self, Box2};
+use crate::seat_map::plan::zoom::{self, WindowRect};
 
 /// Free space around the drawing, units of the drawing.
 const MARGIN: f64 = 70.0;
@@ -39,10 +39,10 @@ pub(super) struct Board {
     fit: RwSignal<f64>,
     pub(super) drawing: NodeRef<Svg>,
     scroller: NodeRef<Div>,
-    pub(super) press: StoredValue<Option<Press>>,
+    pub(super) press: StoredValue<Option<PointerPress>>,
     /// The selection at the pointer's press: rows and areas, and seats.
     pub(super) before: StoredValue<(BTreeSet<Key>, BTreeSet<usize>)>,
-    pub(super) pinching: StoredValue<Option<Pinching>>,
+    pub(super) pinching: StoredValue<Option<ActivePinch>>,
 }
 
 /// The drawing with its toolbar.
@@ -159,7 +159,7 @@ impl Board {
     }
 
     /// Zooms by a factor. `drift` then returns how far to scroll, given the drawing's place in the window.
-    pub(super) fn zoom_with(self, factor: f64, drift: impl FnOnce(Box2) -> (f64, f64) + 'static) {
+    pub(super) fn zoom_with(self, factor: f64, drift: impl FnOnce(WindowRect) -> (f64, f64) + 'static) {
         self.editor.zoom.update(|zoom| {
             let closer = *zoom * factor;
             *zoom = if closer < WHOLE_ZOOM { 1.0 } else { closer };
@@ -184,15 +184,15 @@ impl Board {
     }
 
     /// The drawing's place in the window.
-    pub(super) fn place(self) -> Option<Box2> {
+    pub(super) fn place(self) -> Option<WindowRect> {
         let drawing = self.drawing.get_untracked()?;
         Some(box_of(&drawing))
     }
 }
 
-fn box_of(element: &web_sys::Element) -> Box2 {
+fn box_of(element: &web_sys::Element) -> WindowRect {
     let found = element.get_bounding_client_rect();
-    Box2 { left: found.left(), top: found.top(), width: found.width(), height: found.height() }
+    WindowRect { left: found.left(), top: found.top(), width: found.width(), height: found.height() }
 }
 
 fn frame_of(editor: Editor) -> [f64; 4] {

@@ -10,7 +10,7 @@ use crate::say;
 
 /// The values of the form. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
-struct Form {
+struct NewRowsForm {
     section: RwSignal<String>,
     category: RwSignal<String>,
     rows: RwSignal<String>,
@@ -77,7 +77,7 @@ pub(super) fn shown(value: &str, options: &[(String, String)]) -> String {
 /// The form.
 pub(super) fn form(editor: Editor) -> impl IntoView {
     let text = |text: &str| RwSignal::new(text.to_owned());
-    let form = Form {
+    let form = NewRowsForm {
         section: text(""),
         category: text(""),
         rows: text("1"),
@@ -119,7 +119,7 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
 }
 
 /// Draws and selects the rows, and continues with the next letter.
-fn draw(editor: Editor, form: Form) {
+fn draw(editor: Editor, form: NewRowsForm) {
     let pitch = editor.pitch();
     let read = |signal: RwSignal<String>| signal.get_untracked();
     let length = |signal| number_in(&read(signal)).unwrap_or_default();

@@ -16,7 +16,7 @@ const STEP_SEATS: f64 = 0.25;
 
 /// A pressed pointer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Press {
+pub(super) struct PointerPress {
     /// Its id.
     id: i32,
     /// The part under it.
@@ -55,7 +55,7 @@ pub(super) fn press(board: Board, event: &PointerEvent) {
         Some(key) if !was_chosen => editor.choose([key]),
         _ => {}
     }
-    let press = Press {
+    let press = PointerPress {
         id: event.pointer_id(),
         part,
         seat: number("data-seat"),
@@ -124,7 +124,7 @@ pub(super) fn release(board: Board, event: &PointerEvent) {
     }
 }
 
-fn click(editor: Editor, press: Press) {
+fn click(editor: Editor, press: PointerPress) {
     match press.part {
         // On the background: clears the selection.
         None if !press.adds => editor.choose([]),

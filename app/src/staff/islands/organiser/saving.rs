@@ -20,7 +20,7 @@ type SavingError = (Hindrance, Vec<String>);
 
 /// The state of saving. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
-struct Saving {
+struct SavingState {
     editor: Editor,
     busy: RwSignal<bool>,
     trouble: RwSignal<Option<SavingError>>,
@@ -37,7 +37,7 @@ struct Saving {
 /// The form.
 pub(super) fn form(editor: Editor) -> impl IntoView {
     let text = |text: &str| RwSignal::new(text.to_owned());
-    let saving = Saving {
+    let saving = SavingState {
         editor,
         busy: RwSignal::new(false),
         trouble: RwSignal::new(None),
@@ -98,7 +98,7 @@ fn saved_view(editor: Editor, saved: LayoutView) -> impl IntoView {
     }
 }
 
-impl Saving {
+impl SavingState {
     fn save(self) {
         self.act(async move { self.save_room().await.map(drop) });
     }

@@ -9,7 +9,7 @@ use super::super::{Desk, frame};
 use super::find;
 use crate::say;
 use crate::shell::{Head, Page, WasmModule};
-use crate::staff::islands::box_office::{Exchanging, StaffCounter, WORDS};
+use crate::staff::islands::box_office::{BookingToExchange, StaffCounter, WORDS};
 
 /// The sales state of a show at the box office.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct SalePage {
     /// Its sales state.
     pub sale: Sale,
     /// The booking being exchanged, if any.
-    pub exchange: Option<Exchanging>,
+    pub exchange: Option<BookingToExchange>,
     /// True if the seller's till is open.
     pub has_till: bool,
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use app::PageLink;
 use app::pages::film::FilmPage;
-use app::pages::listing::Choice;
+use app::pages::listing::StripChoice;
 
 use super::{PageResult, Slug, listing};
 use crate::AppState;
@@ -94,8 +94,8 @@ fn city_name<'a>(shows: &[&'a ListedShow]) -> Option<&'a str> {
     shows.first().map(|listed| listed.show.city_name.as_str())
 }
 
-fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str) -> Choice {
-    Choice {
+fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str) -> StripChoice {
+    StripChoice {
         label: city_name(shows).unwrap_or(city).to_owned(),
         note: String::new(),
         href: listing::film_path(&film.id, Some(city)),

@@ -1,7 +1,7 @@
 //! From shows as the catalogue lists them to what pages show of them.
 
 use app::language::{Moment, isolated};
-use app::pages::listing::{Chip, Choice, FilmCard, Group, running_time};
+use app::pages::listing::{FilmCard, ShowChip, ShowGroup, StripChoice, running_time};
 use app::pages::theatre::FilmTimes;
 use app::{PageLink, say};
 use chrono::{Days, NaiveDate};
@@ -89,8 +89,8 @@ pub(super) fn times(shows: &[&ListedShow]) -> String {
     times.join(" · ")
 }
 
-pub(super) fn chip(show: &ShowView) -> Chip {
-    Chip {
+pub(super) fn chip(show: &ShowView) -> ShowChip {
+    ShowChip {
         href: format!("/shows/{}", show.id),
         time: time_in_words(show),
         format: show.format.clone(),
@@ -102,7 +102,7 @@ pub(super) fn chip(show: &ShowView) -> Chip {
     }
 }
 
-pub(super) fn chips(shows: &[&ListedShow]) -> Vec<Chip> {
+pub(super) fn chips(shows: &[&ListedShow]) -> Vec<ShowChip> {
     shows.iter().map(|listed| chip(&listed.show)).collect()
 }
 
@@ -116,9 +116,9 @@ pub(super) fn film_times(film: &FilmView, city: &str, date: NaiveDate, shows: &[
 }
 
 /// Shows of one theatre under its name, with a note; `None` when there are none.
-pub(super) fn theatre_group(shows: &[&ListedShow], note: impl FnOnce(&ShowView) -> String) -> Option<Group> {
+pub(super) fn theatre_group(shows: &[&ListedShow], note: impl FnOnce(&ShowView) -> String) -> Option<ShowGroup> {
     let show = &shows.first()?.show;
-    Some(Group {
+    Some(ShowGroup {
         place: PageLink::new(
             show.theatre_name.clone(),
             format!("{}?date={}", theatre_path(&show.theatre), show.local_date),
@@ -158,11 +158,11 @@ pub(in crate::web::pages) fn days(
     today: NaiveDate,
     chosen: NaiveDate,
     href: impl Fn(NaiveDate) -> String,
-) -> Vec<Choice> {
+) -> Vec<StripChoice> {
     days_from(today)
         .map(|day| {
             let (label, note) = day_names(today, day);
-            Choice { label, note, href: href(day), current: day == chosen }
+            StripChoice { label, note, href: href(day), current: day == chosen }
         })
         .collect()
 }

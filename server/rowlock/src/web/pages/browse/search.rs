@@ -7,7 +7,7 @@ use domain::pricing::Format;
 use domain::time::Timestamp;
 
 use app::language::Moment;
-use app::pages::search::{FoundFilm, Pick, SearchForm, SearchPage};
+use app::pages::search::{FoundFilm, SearchForm, SearchOption, SearchPage};
 use app::{PageLink, say};
 
 use super::{PageResult, listing};
@@ -89,18 +89,21 @@ pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) ->
         language: chosen(&query.language),
         format: chosen(&query.format),
         dates: days_from(today)
-            .map(|day| Pick { value: day.to_string(), label: listing::day_in_words(today, day) })
+            .map(|day| SearchOption { value: day.to_string(), label: listing::day_in_words(today, day) })
             .collect(),
         theatres: theatres
             .into_iter()
             .filter(|theatre| city.is_empty() || theatre.city == city)
-            .map(|theatre| Pick { label: theatre_label(&theatre.name, &theatre.city_name), value: theatre.id })
+            .map(|theatre| SearchOption { label: theatre_label(&theatre.name, &theatre.city_name), value: theatre.id })
             .collect(),
-        cities: cities.into_iter().map(|city| Pick { value: city.id, label: city.name }).collect(),
-        languages: languages.into_iter().map(|language| Pick { value: language.clone(), label: language }).collect(),
+        cities: cities.into_iter().map(|city| SearchOption { value: city.id, label: city.name }).collect(),
+        languages: languages
+            .into_iter()
+            .map(|language| SearchOption { value: language.clone(), label: language })
+            .collect(),
         formats: Format::ALL
             .into_iter()
-            .map(|format| Pick { value: format.as_str().to_owned(), label: format.as_str().to_owned() })
+            .map(|format| SearchOption { value: format.as_str().to_owned(), label: format.as_str().to_owned() })
             .collect(),
         city,
     })

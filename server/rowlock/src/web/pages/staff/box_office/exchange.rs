@@ -1,6 +1,6 @@
 //! A booking that is exchanged: for which show, and what its page at the counter needs to know of it.
 
-use app::staff::islands::box_office::Exchanging;
+use app::staff::islands::box_office::BookingToExchange;
 use app::staff::pages::box_office::ExchangePage;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -23,11 +23,15 @@ async fn sold(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<Cou
 }
 
 /// The data of a booking whose seats are exchanged at the counter; none after the exchange.
-pub(super) async fn at_counter(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<Exchanging>, Turned> {
+pub(super) async fn at_counter(
+    state: &AppState,
+    here: &Here,
+    booking: Uuid,
+) -> Result<Option<BookingToExchange>, Turned> {
     let Some(found) = sold(state, here, booking).await? else { return Ok(None) };
     let managers = accounts::managers_with_pin(state, &here.desk.theatre).await?;
     let CounterBooking { id, reference, total, means, .. } = found;
-    Ok(Some(Exchanging { booking: id, reference, total, means, managers }))
+    Ok(Some(BookingToExchange { booking: id, reference, total, means, managers }))
 }
 
 /// The shows of a day that a booking may be exchanged for.
