@@ -189,10 +189,8 @@ async fn refund_above_the_charge_is_refused_and_parked() {
                  VALUES ($1::uuid, 'refund', $2, now(), now())";
     let inserted = sqlx::query(wrong).bind(text(&booking["id"])).bind(PRICE + 1).execute(&world.pg).await;
     inserted.expect("an invalid refund");
-    wait_until("the refund is parked at the first refusal", || async {
-        world.count("SELECT count(*) FROM outbox WHERE attempts = 1 AND parked_why LIKE '%above_charge%'").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM outbox WHERE attempts = 1 AND parked_why LIKE '%above_charge%'";
+    world.wait_for_count("the refund is parked at the first refusal", query, 1).await;
     assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID");
     world.end().await;
 }

@@ -47,8 +47,7 @@ async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_fre
     // The seat can be bought by another visitor.
     let bob = world.visitor();
     assert_eq!(bob.buy_seats(&[46], "tok_paid").await["state"], "CONFIRMED");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,8 +82,7 @@ async fn refund_does_not_wait_for_the_seat_map() {
     }
     ann.wait_for_seat(46, '0').await;
     ann.wait_for_seat(11, '0').await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -245,6 +243,5 @@ async fn unpaid_booking_is_cancelled_without_a_fee() {
     let form = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
     form.send().await.expect("the gateway answers");
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 0);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }

@@ -38,10 +38,8 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     for visitor in [&eva, &dan] {
         wait_until("holds are refused", || async { visitor.hold(&[8]).await.1["code"] == "sales_closed" }).await;
     }
-    wait_until("every booking is cancelled", || async {
-        world.count("SELECT count(*) FROM show_cancellations WHERE finished_at IS NOT NULL").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM show_cancellations WHERE finished_at IS NOT NULL";
+    world.wait_for_count("every booking is cancelled", query, 1).await;
     let released = "SELECT count(*) FROM show_cancellations WHERE holds_released_at IS NOT NULL";
     assert_eq!(world.count(released).await, 1, "every hold is released in Redis");
     world.wait_until_books_balance().await;
@@ -105,8 +103,7 @@ async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation(
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "no other booking is charged");
     ann.wait_for_money(&sold, "REFUNDED").await;
     ben.wait_for_booking(&booking, "CANCELLED").await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,8 +152,7 @@ async fn payment_after_the_cancellation_of_the_show_is_refunded() {
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 /// Inserts a booking without seats and money that starts its payment in the same transaction.

@@ -28,8 +28,7 @@ async fn one_card_pays_up_to_its_limit_for_any_visitor() {
     assert_eq!(world.visitor().buy_seats(&[7, 8, 9], "tok_paid@2222").await["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(DISTINCT instrument) FROM payment_instruments").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 3);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,8 +63,7 @@ async fn concurrent_payments_with_one_card_do_not_exceed_its_limit() {
     let refused = answers.iter().filter(|(_, answer)| answer["code"] == "instrument_limit").count();
     assert_eq!((sold, refused), (2, 6), "{answers:?}");
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 4);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,8 +83,7 @@ async fn payment_that_times_out_on_the_cards_lock_can_be_retried() {
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
     slow.rollback().await.expect("the lock is released");
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

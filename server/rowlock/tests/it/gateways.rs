@@ -108,10 +108,8 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     assert_eq!(world.count("SELECT count(*) FROM payment_switches WHERE settled_as IS NULL").await, 2);
     // When the first gateway is up again, its charges are voided, and new sales use it.
     first.open().await;
-    wait_until("both payments are settled", || async {
-        world.count("SELECT count(*) FROM payment_switches WHERE settled_as = 'never_asked'").await == 2
-    })
-    .await;
+    let query = "SELECT count(*) FROM payment_switches WHERE settled_as = 'never_asked'";
+    world.wait_for_count("both payments are settled", query, 2).await;
     world.wait_for_empty_outbox().await;
     wait_until("sales use the first gateway again", || async {
         let eve = world.visitor();

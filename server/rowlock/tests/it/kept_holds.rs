@@ -86,8 +86,7 @@ async fn decline_by_webhook_keeps_the_hold() {
     assert_eq!(world.visitor().hold(&[5]).await.0, StatusCode::LOCKED);
     let (_, sold) = ann.buy(&next, Some("tok_paid")).await;
     assert_eq!(sold["state"], "CONFIRMED", "{sold}");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,8 +104,7 @@ async fn fifth_declined_card_ends_the_hold() {
     assert_eq!(world.visitor().hold(&[8, 9]).await.0, StatusCode::CREATED);
     assert!(!ann.has_hold().await);
     assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,8 +121,7 @@ async fn two_tabs_with_the_second_card_are_one_sale() {
     world.wait_for_count("the booking is confirmed", "SELECT count(*) FROM tickets", 1).await;
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 1);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,6 +185,5 @@ async fn seats_of_a_kept_hold_are_free_after_the_map_was_lost() {
     let bob = world.visitor();
     let hold = expect_answer(bob.call(Method::POST, &path, json!({ "seats": [50] })).await, StatusCode::CREATED);
     assert_eq!(bob.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }

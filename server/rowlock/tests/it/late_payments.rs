@@ -141,8 +141,7 @@ async fn late_payment_takes_adjacent_seats_at_the_same_price_if_chosen() {
     let fresh = booking_paid_by_late_money(&ann, &booking).await;
     assert_eq!(seats(&fresh), [127, 128], "adjacent and nearest");
     ann.wait_for_seat(127, '2').await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -211,6 +210,5 @@ async fn payment_is_refunded_if_the_show_started_meanwhile() {
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "a full refund: {seen}");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }

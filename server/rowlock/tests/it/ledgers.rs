@@ -36,10 +36,8 @@ async fn compare_days(world: &World) {
                 SELECT 'simulator', (now() AT TIME ZONE 'UTC')::date - ago, now(), now() FROM generate_series(0, 1) AS ago
                 ON CONFLICT (gateway, day) DO UPDATE SET finished_at = NULL, payments = NULL, leased_until = now()";
     sqlx::query(days).execute(&world.pg).await.expect("days are planned");
-    wait_until("both days are compared", || async {
-        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NULL").await == 0
-    })
-    .await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NULL";
+    world.wait_for_count("both days are compared", query, 0).await;
 }
 
 async fn differences(world: &World) -> BTreeMap<String, (Uuid, i64, i64)> {
@@ -152,10 +150,8 @@ async fn each_ledger_difference_is_parked_once() {
     world.wait_for_count("the refund is recorded", back, 1).await;
     // A retry that still differs is parked again.
     assert_eq!(max.post(&format!("{api}/{}/retry", number(by_hand)), why.clone()).await.0, StatusCode::NO_CONTENT);
-    wait_until("the difference is parked again", || async {
-        world.count("SELECT count(*) FROM ledger_differences WHERE settled_at IS NULL AND check_at IS NULL").await == 5
-    })
-    .await;
+    let query = "SELECT count(*) FROM ledger_differences WHERE settled_at IS NULL AND check_at IS NULL";
+    world.wait_for_count("the difference is parked again", query, 5).await;
     for booking in [by_hand, more, missing, sent] {
         let settle = format!("{api}/{}/settle", number(booking));
         assert_eq!(max.post(&settle, why.clone()).await.0, StatusCode::NO_CONTENT, "{booking}");
@@ -183,16 +179,12 @@ async fn each_ledger_difference_is_parked_once() {
 async fn day_is_compared_by_one_replica_and_taken_over_if_it_dies() {
     let gateway = GatewayProxy::open(Arc::default()).await;
     let world = World::start(2, &[("SIMULATOR_URL", gateway.url.as_str())]).await;
-    wait_until("yesterday is compared", || async {
-        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 1").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 1";
+    world.wait_for_count("yesterday is compared", query, 1).await;
     assert_eq!(world.count("SELECT count(*) FROM ledger_comparisons").await, 1, "and no other day");
     let gone = "UPDATE ledger_comparisons SET finished_at = NULL, payments = NULL, leased_until = now() + interval '3 seconds'";
     sqlx::query(gone).execute(&world.pg).await.expect("a dead replica has the lease");
-    wait_until("another replica takes over", || async {
-        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2";
+    world.wait_for_count("another replica takes over", query, 1).await;
     world.end().await;
 }

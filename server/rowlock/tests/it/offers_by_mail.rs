@@ -76,8 +76,7 @@ async fn offer_opens_on_a_new_device_which_buys_it_instead_of_the_first() {
     assert_eq!((status, page.contains("take-offer-here")), (StatusCode::OK, false), "{page}");
     assert_eq!(request(&bob, Method::POST, &path).await.0, StatusCode::GONE);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,8 +99,7 @@ async fn offer_taken_concurrently_by_devices_has_one_owner() {
     assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
     assert_eq!(request(&ann, Method::GET, &path).await.0, StatusCode::SEE_OTHER, "the owner is redirected");
     assert_eq!(ann.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,8 +122,7 @@ async fn offer_being_paid_for_cannot_be_taken_until_the_card_is_declined() {
     assert!(phone.has_hold().await && !ann.has_hold().await);
     assert_eq!(phone.buy(&phone.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_for_count("the entry is fulfilled", "SELECT count(*) FROM waiting_list WHERE state = 'taken'", 1).await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,8 +170,7 @@ async fn offer_link_is_rate_limited_across_devices() {
     // Its owner can still buy it.
     let owner = last.expect("a device has the hold");
     assert_eq!(owner.buy(&owner.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -62,10 +62,8 @@ async fn make_due(world: &World) {
 async fn age_and_wait_until_parked(world: &World) {
     let old = "UPDATE refund_waits SET since = now() - interval '31 days', look_at = now() - interval '1 second'";
     sqlx::query(old).execute(&world.pg).await.expect("the refund is old");
-    wait_until("the refund is parked", || async {
-        world.count("SELECT count(*) FROM outbox WHERE parked_why LIKE 'refund_overdue%'").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM outbox WHERE parked_why LIKE 'refund_overdue%'";
+    world.wait_for_count("the refund is parked", query, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,10 +87,8 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
     // Stripe sends a webhook for one of them, and that one is settled.
     let id = payment(&till, &booking).id;
     till.simulator.set_refund_status(&id, 1, RefundStatus::Succeeded).expect("the webhook is sent");
-    wait_until("the second is settled", || async {
-        world.count("SELECT count(*) FROM refunds WHERE state = 'settled' AND number = 2").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM refunds WHERE state = 'settled' AND number = 2";
+    world.wait_for_count("the second is settled", query, 1).await;
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'requested'").await, 2);
 
     // Queried, and still pending.
@@ -333,10 +329,8 @@ async fn failed_refund_at_a_left_gateway_is_parked() {
     assert_eq!(world.count(sent_back).await, 1);
 
     till.simulator.set_refund_status("pi_late", 0, RefundStatus::Failed).expect("the webhook is sent");
-    wait_until("the refund is parked", || async {
-        world.count("SELECT count(*) FROM outbox WHERE effect = 'void_left' AND parked_why IS NOT NULL").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM outbox WHERE effect = 'void_left' AND parked_why IS NOT NULL";
+    world.wait_for_count("the refund is parked", query, 1).await;
     assert_eq!(world.count(sent_back).await, 0, "no refund is recorded");
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
     retry_parked(&world.pg, parked.id, "The card is there again.", platform::clock::now()).await.expect("tried again");

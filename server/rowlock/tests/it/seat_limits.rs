@@ -77,8 +77,7 @@ async fn guest_with_the_address_of_an_account_at_its_limit_is_refused() {
         let eve = world.visitor();
         let hold = hold_seats(&eve, &[8, 9, 10]).await;
         assert_eq!(buy_as(&eve, &hold, "ben@example.org").await.1["state"], "CONFIRMED");
-        world.wait_until_books_balance().await;
-        world.end().await;
+        world.end_balanced().await;
     }
 }
 
@@ -108,8 +107,7 @@ async fn guests_with_an_accounts_address_share_its_limit() {
         let guest = world.visitor();
         let hold = hold_seats(&guest, &[30, 31, 32]).await;
         assert_eq!(buy_as(&guest, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
-        world.wait_until_books_balance().await;
-        world.end().await;
+        world.end_balanced().await;
     }
 }
 
@@ -148,8 +146,7 @@ async fn assert_one_of_a_person_passes(mode: &str) {
         assert_eq!((sold, refused), (1, 4), "{mode} {email}: {answers:?}");
     }
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 3, "{mode}: the others were not charged");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,8 +172,7 @@ async fn concurrent_payments_from_two_tabs_of_a_guest_are_one_booking() {
     // The hold has become tickets, and a new hold does not avoid the limit.
     assert_person_limit(&other.hold(&[5]).await);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -250,8 +246,7 @@ async fn assert_one_card_is_limited(mode: &str) {
     let hold = hold_seats(&late, &[40]).await;
     let (_, booking) = late.book(&hold).await;
     assert_eq!(late.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -276,6 +271,5 @@ async fn card_without_a_fingerprint_has_no_limit_on_the_page() {
         visitor.wait_for_booking(&booking, "CONFIRMED").await;
     }
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }

@@ -84,8 +84,7 @@ async fn combined_request_creates_the_same_sale() {
         // A second payment changes nothing and gets the confirmed booking.
         let (status, again) = ann.pay(&paid, Some("tok_paid")).await;
         assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{mode}: {again}");
-        world.wait_until_books_balance().await;
-        world.end().await;
+        world.end_balanced().await;
     }
 }
 
@@ -116,8 +115,7 @@ async fn concurrent_combined_requests_share_a_transaction() {
     wait_until("every webhook is noted", || async { world.count("SELECT count(*) FROM webhook_events").await >= 11 })
         .await;
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'seats_sold'").await, 11);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,8 +138,7 @@ async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
     assert_eq!(answer.headers()["location"].to_str().expect("text"), back);
     ann.wait_for_booking(&pending, "CONFIRMED").await;
     ann.wait_for_seat(8, '2').await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,8 +162,7 @@ async fn declined_card_keeps_the_hold_and_slow_payment_ends_by_webhook() {
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 1);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,8 +184,7 @@ async fn earlier_checkout_is_revised_and_paid() {
         assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
         ann.wait_for_seat(71, '2').await;
         ann.wait_for_seat(70, '0').await;
-        world.wait_until_books_balance().await;
-        world.end().await;
+        world.end_balanced().await;
     }
 }
 

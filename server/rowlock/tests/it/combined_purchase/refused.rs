@@ -64,8 +64,7 @@ async fn payment_of_another_total_is_refused() {
             assert_eq!(status, expected, "{mode}: {answer}");
         }
         assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
-        world.wait_until_books_balance().await;
-        world.end().await;
+        world.end_balanced().await;
     }
 }
 
@@ -90,8 +89,7 @@ async fn price_change_after_the_hold_is_reported_and_not_charged() {
     let paid = assert_sold(&ann, &now).await;
     assert_eq!((&paid["id"], &paid["total"]["minor"]), (&booking["id"], &json!(4 * PRICE)));
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 4 * PRICE);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,8 +169,7 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
         assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
         assert_sold(&bob, &left).await;
         assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
-        world.wait_until_books_balance().await;
-        world.end().await;
+        world.end_balanced().await;
     }
 }
 
@@ -194,8 +191,7 @@ async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
     assert_eq!((text(&seen["state"]), &seen["total"]["minor"]), ("SEATS_LOCKED", &json!(PRICE)), "{seen}");
     let paid = assert_sold(&bob, &bob.current_hold().await).await;
     assert_eq!((&paid["id"], &paid["seats"]), (&booking["id"], &booking["seats"]));
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

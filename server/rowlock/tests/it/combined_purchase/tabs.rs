@@ -59,8 +59,7 @@ async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer
     ] {
         assert_eq!(world.count(query).await, count, "{query}");
     }
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 /// A tab that gets `Retry-After` waits this long before its next attempt.
@@ -119,8 +118,7 @@ async fn assert_tabs_are_one_sale(settings: &[(&str, &str)]) {
         assert_eq!(world.count(query).await, 4, "{query}");
     }
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 40);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,8 +160,7 @@ async fn two_step_and_combined_purchase_of_one_hold_are_one_sale() {
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 6);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 6);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -98,8 +98,7 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let seats = offered["offer"]["seats"].as_array().expect("seats");
     assert_eq!(seats.iter().filter_map(|line| line["seat"].as_u64()).collect::<Vec<_>>(), [22]);
     assert_eq!(acts(&world).await, ["defective_seats"]);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 /// The same visitor at another show.
@@ -161,8 +160,7 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
         .await
         .expect("a number");
     assert_eq!(of_gone, 0, "a cancelled show is skipped");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,8 +194,7 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
     world
         .wait_for_count("all refunds are settled", "SELECT count(*) FROM seat_withdrawals WHERE finished_at IS NULL", 0)
         .await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -120,8 +120,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     let acts = "SELECT count(*) FROM audit_list WHERE act = 'show_moved'";
     assert_eq!(world.count(acts).await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 3);
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,8 +179,7 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
     wait_until("the first layout is back", || async { ann.seat_states().await.len() == 300 }).await;
     assert_eq!(ann.cancel(&third, None).await.0, StatusCode::OK);
     ann.wait_for_money(&third, "REFUNDED").await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -209,8 +207,7 @@ async fn move_to_a_smaller_layout_refunds_the_latest_buyers() {
         world.mails().iter().any(|mail| mail.contains("no seats like yours") && mail.contains("projector"))
     })
     .await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,8 +244,7 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     assert_eq!(labels(&ann.booking(&pending[0]).await), ["A2"]);
     let states = ann.seat_states().await;
     assert_eq!((states.len(), states.matches('2').count()), (20, 1), "{states}");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,10 +256,8 @@ async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
     let (same, other) = (ann.buy_seats(&[1], "tok_paid").await, ben.buy_seats(&[100], "tok_paid").await);
     post_ok(&mut olga, &path(&world), move_body(&screen)).await;
     world.kill(0).await;
-    wait_until("every booking has moved", || async {
-        world.count("SELECT count(*) FROM show_moves WHERE state IN ('carried', 'done')").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM show_moves WHERE state IN ('carried', 'done')";
+    world.wait_for_count("every booking has moved", query, 1).await;
     // A second crash, before sales continue; Redis loses its data as well.
     world.kill(1).await;
     world.delete_redis_keys().await;
@@ -276,8 +270,7 @@ async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 2, "once each");
     assert_eq!(world.count("SELECT count(*) FROM shows WHERE is_moving OR sales <> 'open'").await, 0);
     wait_until("the map has the other layout", || async { ann.seat_states().await.matches('2').count() == 2 }).await;
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -313,8 +306,7 @@ async fn places_move_to_the_area_of_the_same_name() {
     assert_eq!(world.count(stock).await, 2);
     let (_, map) = bookings[0].0.get(&format!("/api/v1/shows/{}/seats", world.show)).await;
     assert_eq!(map["areas"], json!([{ "area": 0, "left": 0 }, { "area": 1, "left": 0 }]), "{map}");
-    world.wait_until_books_balance().await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

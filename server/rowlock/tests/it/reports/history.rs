@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{report, staff};
 use crate::box_office::{PIN, booking_path, desk_path, hold_seats, manager, sell_seats, seller_with_open_till};
-use crate::world::{PRICE, World, expect_answer, insert_show, text, wait_until};
+use crate::world::{PRICE, World, expect_answer, insert_show, text};
 
 /// Time zone of the theatre.
 const ZONE: chrono_tz::Tz = chrono_tz::Europe::Lisbon;
@@ -320,10 +320,8 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
     let given_back = again.buy_seats(&[46, 48], "tok_paid").await;
     assert_eq!(again.cancel(&given_back, Some(&[48])).await.0, StatusCode::OK);
     crate::world::Visitor { show: other, ..world.visitor() }.buy_seats(&[46], "tok_paid").await;
-    wait_until("the seat is free again", || async {
-        world.count("SELECT count(*) FROM seat_claims WHERE seat_no = 48 AND state = 'sold'").await == 0
-    })
-    .await;
+    let query = "SELECT count(*) FROM seat_claims WHERE seat_no = 48 AND state = 'sold'";
+    world.wait_for_count("the seat is free again", query, 0).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let screen: String = sqlx::query_scalar("SELECT screen_id FROM shows WHERE id = $1")
         .bind(world.show)

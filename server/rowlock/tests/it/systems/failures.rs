@@ -39,10 +39,8 @@ async fn failed_delivery_is_retried_and_redirects_are_not_followed() {
         assert_eq!(one.header("rowlock-try"), (place + 1).to_string());
         assert_eq!(one.signed_with(&secret), 1);
     }
-    wait_until("the message is delivered", || async {
-        world.count("SELECT count(*) FROM webhook_deliveries WHERE state = 'delivered' AND tries = 5").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM webhook_deliveries WHERE state = 'delivered' AND tries = 5";
+    world.wait_for_count("the message is delivered", query, 1).await;
     let list = deliveries(&mut max, &id).await;
     assert_eq!((list.len(), &list[0]["last_status"], &list[0]["tries"]), (1, &json!(204), &json!(5)));
     assert_eq!(view(&mut max, &id).await["failures"], 0, "a success resets the failures");
@@ -67,10 +65,8 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
     let (id, _) = create_endpoint(&mut max, &receiver.url()).await;
     receiver.reply_with(&[ReceiverReply::Status(410)]);
     world.visitor().buy_seats(&[1], "tok_paid").await;
-    wait_until("the endpoint is deactivated", || async {
-        world.count("SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'";
+    world.wait_for_count("the endpoint is deactivated", query, 1).await;
     let seen = view(&mut max, &id).await;
     assert!(text(&seen["notice"]).contains("410"), "{seen}");
     let (_, page) = max.visitor().raw(reqwest::Method::GET, "/staff/aurora/systems", Value::Null, "page").await;
@@ -107,10 +103,8 @@ async fn endpoint_that_keeps_failing_is_deactivated_with_a_reason() {
     for seat in 0..8 {
         world.visitor().buy_seats(&[seat], "tok_paid").await;
     }
-    wait_until("the endpoint is deactivated", || async {
-        world.count("SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'";
+    world.wait_for_count("the endpoint is deactivated", query, 1).await;
     let seen = view(&mut max, &id).await;
     assert!(text(&seen["notice"]).contains("it answered 500"), "{seen}");
     let tries = receiver.deliveries().len();

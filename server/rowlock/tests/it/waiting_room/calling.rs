@@ -17,10 +17,8 @@ async fn twice_as_many_are_inside_as_seats_are_left_and_leaving_makes_room() {
     let path = queue_of(&world);
     let visitor = line[6].visitor();
     wait_until("four are called", || async { called_places(&visitor, &path).await == 4 }).await;
-    wait_until("four are recorded as inside", || async {
-        world.count("SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4";
+    world.wait_for_count("four are recorded as inside", query, 1).await;
     for guest in &mut line[4..] {
         assert_ne!(guest.state().await["state"], "CALLED", "four for two seats are the limit");
     }
@@ -118,10 +116,8 @@ async fn paused_sale_calls_no_one() {
     switch_on(&world, 2_000, 1_000).await;
     let mut guest = Guest::join(&world, 0).await;
     guest.wait_for_place().await;
-    wait_until("every place is recorded as drawn", || async {
-        world.count("SELECT count(*) FROM waiting_rooms WHERE drawn = 1 AND joined = 1").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM waiting_rooms WHERE drawn = 1 AND joined = 1";
+    world.wait_for_count("every place is recorded as drawn", query, 1).await;
     assert_eq!(guest.state().await["state"], "WAITING");
     assert_eq!(world.count("SELECT called FROM waiting_rooms").await, 0);
     world.end().await;

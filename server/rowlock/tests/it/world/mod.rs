@@ -369,6 +369,12 @@ impl World {
         self.end_with_known_findings(&[]).await;
     }
 
+    /// Waits for balanced books and ends the world.
+    pub async fn end_balanced(self) {
+        self.wait_until_books_balance().await;
+        self.end().await;
+    }
+
     /// Ends a world whose books the test broke on purpose, by writing to the database. Findings that contain one of
     /// `findings` are expected; any other fails the test.
     pub async fn end_with_known_findings(mut self, findings: &[&str]) {
