@@ -63,7 +63,7 @@ async fn refund_does_not_wait_for_the_seat_map() {
         "CREATE TRIGGER put_off BEFORE INSERT ON outbox FOR EACH ROW
          WHEN (NEW.effect IN ('release_seats', 'release_part')) EXECUTE FUNCTION put_off()",
     ] {
-        sqlx::query(statement).execute(&world.pg).await.expect("a trigger");
+        world.execute(statement).await;
     }
     assert_eq!(ann.cancel(&whole, None).await.0, StatusCode::OK);
     assert_eq!(bob.cancel(&parted, Some(&[11])).await.0, StatusCode::OK);
@@ -78,7 +78,7 @@ async fn refund_does_not_wait_for_the_seat_map() {
     for statement in
         ["DROP TRIGGER put_off ON outbox", "UPDATE outbox SET run_after = now() WHERE effect LIKE 'release%'"]
     {
-        sqlx::query(statement).execute(&world.pg).await.expect("the effects are due");
+        world.execute(statement).await;
     }
     ann.wait_for_seat(46, '0').await;
     ann.wait_for_seat(11, '0').await;
@@ -125,7 +125,7 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
                  SELECT booking_id, effect, amount_minor, number, now(), now() FROM refunds,
                         unnest(CASE number WHEN 0 THEN ARRAY['release_seats', 'refund', 'send_notice']
                                ELSE ARRAY['release_part', 'refund_part', 'send_notice'] END) AS effect";
-    sqlx::query(again).execute(&world.pg).await.expect("the effects are in the outbox again");
+    world.execute(again).await;
     world.wait_until_books_balance().await;
     assert_eq!(&ann.seat_states().await[10..12], "02", "Bob keeps his seat");
     assert_eq!(world.mails().len(), mails, "a repeated notice is sent once");

@@ -185,7 +185,7 @@ async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
     assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::NoneLeft);
 
     // Started after: the payment waits for the cancelling transaction and is refused.
-    sqlx::query("UPDATE shows SET called_off = false").execute(&world.pg).await.expect("the show is restored");
+    world.execute("UPDATE shows SET called_off = false").await;
     let mut organiser = world.pg.begin().await.expect("a transaction");
     call_off_in(&mut organiser, show, "Storm.", now()).await.expect("called off");
     let begun = async {
@@ -237,7 +237,7 @@ async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
             "INSERT INTO show_cancellations (show_id, reason, requested_at, holds_released_at, finished_at)
              SELECT id, 'Storm.', now(), now(), now() FROM shows",
         ] {
-            sqlx::query(statement).execute(&world.pg).await.expect("the show is cancelled");
+            world.execute(statement).await;
         }
         wait_until("the server sees the cancellation", || async { eva.hold(&[8]).await.1["code"] == "sales_closed" })
             .await;

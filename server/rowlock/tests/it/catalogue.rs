@@ -79,7 +79,7 @@ async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() 
     wait_until("two seats fewer are left", || async { listed().await["seats_left"] == 298 }).await;
 
     let house = "UPDATE shows SET blocked = (SELECT array_agg(seat) FROM generate_series(2, 299) AS seat)";
-    sqlx::query(house).execute(&world.pg).await.expect("the other seats are blocked");
+    world.execute(house).await;
     wait_until("the show is sold out", || async { listed().await["availability"] == "sold_out" }).await;
     world.end().await;
 }

@@ -13,7 +13,7 @@ const EMAIL: &str = "ann@example.org";
 /// A world whose show requires codes. Set before the show is loaded.
 async fn world_with_codes(servers: usize) -> World {
     let world = World::start(servers, &[]).await;
-    sqlx::query("UPDATE shows SET email_code = true").execute(&world.pg).await.expect("codes are required");
+    world.execute("UPDATE shows SET email_code = true").await;
     world
 }
 
@@ -99,7 +99,7 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     // The proof is valid for an hour.
     assert_eq!(ann.book(&more).await.0, StatusCode::CREATED);
     let later = "UPDATE email_codes SET proven_at = proven_at - interval '61 minutes'";
-    sqlx::query(later).execute(&world.pg).await.expect("the proof has expired");
+    world.execute(later).await;
     let (_, hold) = ann.change(&more, &[4], &[]).await;
     assert_code_required(&ann, &hold).await;
     world.end().await;
@@ -173,7 +173,7 @@ async fn code_expires_and_only_the_latest_one_is_valid() {
         (request_and_read_code(&world, &ann, EMAIL).await, request_and_read_code(&world, &ann, EMAIL).await);
     assert_eq!(enter_code(&ann, EMAIL, &first).await.1["code"], "email_code_wrong");
     let over = "UPDATE email_codes SET expires_at = now() - interval '1 second'";
-    sqlx::query(over).execute(&world.pg).await.expect("the code has expired");
+    world.execute(over).await;
     expect_problem(enter_code(&ann, EMAIL, &last).await, StatusCode::GONE, "email_code_over");
     world.end().await;
 }

@@ -59,7 +59,7 @@ async fn retry_at_another_server_is_replayed_after_sales_closed() {
 
     let closed = "UPDATE shows SET sales = 'paused', starts_at = now() + interval '4 minutes',
                   terms_version = terms_version + 1, terms_at = now()";
-    sqlx::query(closed).execute(&world.pg).await.expect("sales are closed");
+    world.execute(closed).await;
     wait_until("the other server sees that sales are closed", || async {
         world.visitor_at(1).hold(&[9]).await.1["code"] == "sales_closed"
     })
@@ -280,7 +280,7 @@ async fn hold_is_extended_up_to_its_longest_life_and_a_retry_adds_nothing() {
 #[tokio::test]
 async fn flash_sale_holds_expire_after_ninety_seconds() {
     let world = World::start(1, &[]).await;
-    sqlx::query("UPDATE shows SET flash_sale = true").execute(&world.pg).await.expect("the show is changed");
+    world.execute("UPDATE shows SET flash_sale = true").await;
     let ann = world.visitor();
     let before = platform::clock::now().0;
     let (_, hold) = ann.hold(&[40]).await;

@@ -147,7 +147,7 @@ async fn another_replica_replays_the_answer_from_redis() {
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let name = entry(&world, &ann, "book");
     wait_until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
-    sqlx::query("DELETE FROM idempotency_keys").execute(&world.pg).await.expect("Postgres forgets");
+    world.execute("DELETE FROM idempotency_keys").await;
     let there = at(&world, 1, &ann);
     assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.status_and_body(), booking.status_and_body());
     world.end().await;

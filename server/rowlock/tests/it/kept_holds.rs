@@ -63,7 +63,7 @@ async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
         // The first booking's release runs again, as after a crash, and frees no seat of the second booking.
         let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
                      SELECT id, 'release_seats', now(), now() FROM bookings WHERE state = 'CANCELLED'";
-        sqlx::query(again).execute(&world.pg).await.expect("the effect is in the outbox again");
+        world.execute(again).await;
         world.wait_until_books_balance().await;
         ann.wait_for_seat(46, '2').await;
         assert_eq!(bob.hold(&[47]).await.0, StatusCode::CONFLICT);

@@ -91,7 +91,7 @@ async fn late_payment_takes_the_same_seats_once_and_can_be_refunded() {
     // The effect runs again, as after a crash before it was marked done.
     let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
                  SELECT id, 'place_late', now(), now() FROM bookings";
-    sqlx::query(again).execute(&world.pg).await.expect("the effect is in the outbox again");
+    world.execute(again).await;
     world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
 
@@ -203,7 +203,7 @@ async fn payment_is_refunded_if_the_show_started_meanwhile() {
     ];
     pay_on_page(&ann, &booking, "paid").await;
     for statement in statements {
-        sqlx::query(statement).execute(&world.pg).await.expect("the show has started");
+        world.execute(statement).await;
     }
     let other = world.add_server(&[]).await;
     let ann = Visitor { base: world.servers[other].url.clone(), ..ann };

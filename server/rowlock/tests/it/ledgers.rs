@@ -35,7 +35,7 @@ async fn compare_days(world: &World) {
     let days = "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until)
                 SELECT 'simulator', (now() AT TIME ZONE 'UTC')::date - ago, now(), now() FROM generate_series(0, 1) AS ago
                 ON CONFLICT (gateway, day) DO UPDATE SET finished_at = NULL, payments = NULL, leased_until = now()";
-    sqlx::query(days).execute(&world.pg).await.expect("days are planned");
+    world.execute(days).await;
     let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NULL";
     world.wait_for_count("both days are compared", query, 0).await;
 }
@@ -183,7 +183,7 @@ async fn day_is_compared_by_one_replica_and_taken_over_if_it_dies() {
     world.wait_for_count("yesterday is compared", query, 1).await;
     assert_eq!(world.count("SELECT count(*) FROM ledger_comparisons").await, 1, "and no other day");
     let gone = "UPDATE ledger_comparisons SET finished_at = NULL, payments = NULL, leased_until = now() + interval '3 seconds'";
-    sqlx::query(gone).execute(&world.pg).await.expect("a dead replica has the lease");
+    world.execute(gone).await;
     let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2";
     world.wait_for_count("another replica takes over", query, 1).await;
     world.end().await;

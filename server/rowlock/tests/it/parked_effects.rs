@@ -113,8 +113,7 @@ async fn effect_parked_while_it_runs_stays_parked() {
     locked.execute(&mut *lock).await.expect("the booking is locked");
     again(&first).await.expect("the effect is in the outbox");
     world.wait_for_count("the effect is leased", "SELECT count(*) FROM outbox WHERE attempts = 1", 1).await;
-    let parked = sqlx::query("UPDATE outbox SET parked_why = 'It came back.'").execute(&world.pg).await;
-    parked.expect("the effect is parked");
+    world.execute("UPDATE outbox SET parked_why = 'It came back.'").await;
     again(&second).await.expect("the effect is in the outbox");
     lock.commit().await.expect("the lock is released");
     // The relay takes the second one after the first.

@@ -54,14 +54,13 @@ async fn reports_failed_refund(seller: &Browser, buyer: &Visitor, booking: &Valu
 }
 
 async fn make_due(world: &World) {
-    let due = sqlx::query("UPDATE refund_waits SET look_at = now() - interval '1 second'").execute(&world.pg).await;
-    due.expect("the refunds are due");
+    world.execute("UPDATE refund_waits SET look_at = now() - interval '1 second'").await;
 }
 
 /// Ages a pending refund until it is parked.
 async fn age_and_wait_until_parked(world: &World) {
     let old = "UPDATE refund_waits SET since = now() - interval '31 days', look_at = now() - interval '1 second'";
-    sqlx::query(old).execute(&world.pg).await.expect("the refund is old");
+    world.execute(old).await;
     let query = "SELECT count(*) FROM outbox WHERE parked_why LIKE 'refund_overdue%'";
     world.wait_for_count("the refund is parked", query, 1).await;
 }
@@ -279,7 +278,7 @@ async fn partial_refund_retried_after_days_is_sent_once() {
         "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, attempts, run_after, parked_why, created_at)
          SELECT booking_id, 'refund_part', amount_minor, number, 40, now(), 'no answer', now() FROM refunds",
     ] {
-        sqlx::query(lost).execute(&world.pg).await.expect("the answer was lost");
+        world.execute(lost).await;
     }
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
     retry_parked(&world.pg, parked.id, "Stripe is back.", platform::clock::now()).await.expect("tried again");

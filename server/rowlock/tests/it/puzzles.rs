@@ -30,7 +30,7 @@ const TRIES: u64 = 64 << MOST_BITS;
 /// A world whose show is a flash sale.
 async fn flash_sale(servers: usize, settings: &[(&str, &str)]) -> World {
     let world = World::start(servers, settings).await;
-    sqlx::query("UPDATE shows SET flash_sale = true").execute(&world.pg).await.expect("the show is changed");
+    world.execute("UPDATE shows SET flash_sale = true").await;
     world
 }
 
@@ -148,10 +148,7 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
 async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     let world = flash_sale(1, &LOW_LOAD_LIMIT).await;
     let other_show = insert_show(&world.pg, 300_000, 24 * 3600).await;
-    sqlx::query("UPDATE shows SET flash_sale = true")
-        .execute(&world.pg)
-        .await
-        .expect("the other show is under load too");
+    world.execute("UPDATE shows SET flash_sale = true").await;
     hold_contested_seat(&world).await;
     let elsewhere = Visitor { show: other_show, ..world.visitor() };
     assert_eq!(elsewhere.hold(&[CONTESTED]).await.0, StatusCode::CREATED);

@@ -143,7 +143,7 @@ async fn stored_answers_reach_the_other_replica_on_every_shard() {
     let people: Vec<Visitor> = (0..12).map(|_| world.visitor_at(0)).collect();
     let booked = (0_u32..).zip(&people).map(|(seat, visitor)| book_seat(visitor, seat, "book"));
     let booked = futures::future::join_all(booked).await;
-    sqlx::query("DELETE FROM idempotency_keys").execute(&world.pg).await.expect("Postgres forgets");
+    world.execute("DELETE FROM idempotency_keys").await;
     for (visitor, (body, first)) in people.iter().zip(booked) {
         let there = Visitor { base: world.servers[1].url.clone(), ..visitor.clone() };
         assert_eq!(

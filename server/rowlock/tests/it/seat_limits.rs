@@ -186,7 +186,7 @@ async fn show_with_email_codes_counts_seats_by_address() {
         booked.push((visitor, booking));
     }
     // As after entering the codes, which are required before a booking is created.
-    sqlx::query("UPDATE shows SET email_code = true").execute(&world.pg).await.expect("email codes are required");
+    world.execute("UPDATE shows SET email_code = true").await;
     let fresh = world.add_server(&[]).await;
     let base = world.servers[fresh].url.clone();
     let pay = async |(visitor, booking): &(Visitor, Value)| {

@@ -180,7 +180,7 @@ async fn payment_of_a_cancelled_show_is_refused_by_the_table() {
         insert_booking(&world.pg, world.show, "SEATS_LOCKED").await,
         insert_booking(&world.pg, world.show, "CONFIRMED").await,
     );
-    sqlx::query("UPDATE shows SET called_off = true").execute(&world.pg).await.expect("the show is cancelled");
+    world.execute("UPDATE shows SET called_off = true").await;
     let go = "UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1";
     let paid = sqlx::query(go).bind(held).bind("PAYMENT_PENDING").execute(&world.pg).await;
     assert_refused("the show is cancelled", paid, "RL001", "was called off");

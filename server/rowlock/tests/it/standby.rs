@@ -144,10 +144,7 @@ async fn writes_never_read_from_the_standby_and_new_rows_are_found() {
     setup.pause().await;
     let unknown_there = setup.reads("not_there").await;
     setup.world.show = insert_show(&setup.world.pg, 300_000, 24 * 3600).await;
-    sqlx::query("INSERT INTO theatres VALUES ('borealis', 'lisbon', 'Borealis', 'Rua 2', 'EUR')")
-        .execute(&setup.world.pg)
-        .await
-        .expect("a theatre opens");
+    setup.world.execute("INSERT INTO theatres VALUES ('borealis', 'lisbon', 'Borealis', 'Rua 2', 'EUR')").await;
     let shows = "SELECT count(*) FROM shows";
     let standby_pool =
         sqlx::query_scalar::<_, i64>(shows).fetch_one(&setup.standby_pool).await.expect("shows are counted");

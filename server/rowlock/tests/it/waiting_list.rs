@@ -31,7 +31,7 @@ async fn join_in_order(world: &World, quantities: &[u32]) -> Vec<Visitor> {
 /// Inserts further entries at the end of the list, with this quantity each.
 async fn add_entries(world: &World, people: i32, quantity: i32) {
     let list = "INSERT INTO waiting_lists (show_id, looked_at) SELECT id, now() FROM shows ON CONFLICT DO NOTHING";
-    sqlx::query(list).execute(&world.pg).await.expect("a list");
+    world.execute(list).await;
     let join =
         "INSERT INTO waiting_list (id, show_id, owner, email, quantity, not_before, mail_after, joined_at, updated_at)
          SELECT gen_random_uuid(), show_id, 'visitor ' || n, 'a@example.org', $2::integer, now(), now(), now(), now()
@@ -173,7 +173,7 @@ async fn offer_planned_by_a_dead_server_is_held_as_planned() {
     let plan = "UPDATE waiting_list SET state = 'offering', offer_number = 1, offer_seats = '{21}',
                        offer_hold = 'c0ffee00-0000-5000-8000-000000000001'
                 WHERE place = (SELECT min(place) FROM waiting_list)";
-    sqlx::query(plan).execute(&world.pg).await.expect("the plan is written");
+    world.execute(plan).await;
     world.delete_redis_keys().await;
     let survivor = world.add_server(&[]).await;
     let [ann, bob] = [0, 1].map(|n| Visitor { base: world.servers[survivor].url.clone(), ..people[n].clone() });
@@ -191,7 +191,7 @@ async fn held_offer_that_was_not_recorded_is_repeated_unchanged() {
     assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let first = [people[0].wait_for_entry_state("OFFERED").await, people[1].wait_for_entry_state("OFFERED").await];
     let lose = "UPDATE waiting_list SET state = 'offering', offer_until = NULL WHERE state = 'offered'";
-    sqlx::query(lose).execute(&world.pg).await.expect("the record is deleted");
+    world.execute(lose).await;
     for (visitor, first) in people.iter().zip(&first) {
         let again = visitor.wait_for_entry_state("OFFERED").await;
         assert_eq!(again["offer"], first["offer"], "the same hold until the same instant");

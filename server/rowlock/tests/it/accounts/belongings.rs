@@ -144,7 +144,7 @@ async fn shared_browser_shows_nothing_of_the_previous_account() {
     let mut phone = Browser::new(&world);
     phone.log_in("ann@example.org", PASSWORD).await;
     assert_eq!(booking_status(&phone, &hers).await, StatusCode::OK);
-    sqlx::query("UPDATE sessions SET ended_at = now()").execute(&world.pg).await.expect("the sessions are ended");
+    world.execute("UPDATE sessions SET ended_at = now()").await;
     crate::world::wait_until("the replica sees that the session has ended", || async {
         booking_status(&phone, &hers).await == StatusCode::NOT_FOUND
     })
@@ -201,13 +201,13 @@ async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
                 SELECT gen_random_uuid(), 'R' || n, show_id, owner, gen_random_uuid(), 1, 'CONFIRMED', 'PAID', 0, 'EUR',
                        '', '', '', '', now(), created_at - (n / 5) * interval '1 microsecond', now()
                 FROM bookings, generate_series(1, 50) AS n";
-    sqlx::query(more).execute(&world.pg).await.expect("the bookings are written");
+    world.execute(more).await;
     let hidden = "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                         buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
                   SELECT gen_random_uuid(), 'H', show_id, owner, gen_random_uuid(), 1, 'EXPIRED', 'NONE', 0, 'EUR',
                          '', '', '', '', now(), now(), now()
                   FROM bookings LIMIT 1";
-    sqlx::query(hidden).execute(&world.pg).await.expect("the booking is written");
+    world.execute(hidden).await;
     let (mut seen, mut after, mut pages) = (Vec::new(), String::new(), 0);
     loop {
         let page = expect_answer(ann.get(&format!("/api/v1/users/me/bookings?after={after}")).await, StatusCode::OK);

@@ -203,5 +203,5 @@ pub async fn grant(world: &World, email: &str, theatre: &str, role: &str) {
 /// Inserts a second theatre.
 pub async fn another_theatre(world: &World) {
     let theatre = "INSERT INTO theatres VALUES ('rialto', 'lisbon', 'Rialto', 'Rua 2', 'EUR')";
-    sqlx::query(theatre).execute(&world.pg).await.expect("the theatre is written");
+    world.execute(theatre).await;
 }

@@ -76,7 +76,7 @@ async fn sessions_end_when_unused_expired_or_the_account_is_closed() {
     let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let token = ann.token("ann@example.org").await;
     let run = async |statement: &'static str| {
-        sqlx::query(statement).execute(&world.pg).await.expect("the sessions are changed");
+        world.execute(statement).await;
     };
     run("UPDATE sessions SET last_seen_at = now() - interval '13 days' WHERE kind = 'browser'").await;
     assert_eq!(ann.me().await.0, StatusCode::OK);

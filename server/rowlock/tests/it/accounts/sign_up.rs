@@ -64,7 +64,7 @@ async fn eight_mails_wait_on_a_hanging_mail_server_and_others_stay_queued() {
     let more = "INSERT INTO account_mails (id, kind, email, run_after, created_at)
                 SELECT gen_random_uuid(), 'registered_again', 'ann@example.org', now(), now()
                 FROM generate_series(1, 9)";
-    sqlx::query(more).execute(&world.pg).await.expect("more mails");
+    world.execute(more).await;
     wait_until("eight mails hang at the same time", || async { mail_server.waiting_clients() == 8 }).await;
     assert_eq!(world.count("SELECT count(*) FROM account_mails WHERE tries = 1").await, 8);
     assert_eq!(world.count("SELECT count(*) FROM account_mails").await, 10, "no mail is sent or retried");

@@ -118,7 +118,7 @@ async fn rejected_purge_is_parked_and_reported() {
     wait_until("the last attempt fails", || async {
         // As after half an hour of retries.
         let last = "UPDATE cdn_purges SET tries = 29, run_after = now() WHERE parked_why IS NULL AND tries < 29";
-        sqlx::query(last).execute(&world.pg).await.expect("the attempts are set");
+        world.execute(last).await;
         world.count("SELECT count(*) FROM cdn_purges WHERE parked_why LIKE '%401%'").await == 5
     })
     .await;

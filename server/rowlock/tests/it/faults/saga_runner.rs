@@ -312,7 +312,7 @@ impl SagaRunner {
                         AND payments.updated_at BETWEEN now() - interval '20 seconds' AND now() - interval '3 seconds'
                       FOR UPDATE OF payments SKIP LOCKED)",
             ] {
-                sqlx::query(statement).execute(&self.world.pg).await.expect("pauses are shortened");
+                self.world.execute(statement).await;
             }
             for (booking, effect) in self.injector.refused_effects() {
                 if self.attempts(booking, effect).await >= Some(2) {
@@ -364,10 +364,9 @@ impl SagaRunner {
         self.outbox_faults.end(&self.outbox_faults.backends_to_kill().await).await;
         self.injector.killed();
         // The dead server's leases last a minute; they end now.
-        sqlx::query("UPDATE outbox SET run_after = now() WHERE id IN (SELECT id FROM outbox FOR UPDATE SKIP LOCKED)")
-            .execute(&self.world.pg)
-            .await
-            .expect("the leases end");
+        self.world
+            .execute("UPDATE outbox SET run_after = now() WHERE id IN (SELECT id FROM outbox FOR UPDATE SKIP LOCKED)")
+            .await;
         self.restart_server().await;
     }
 

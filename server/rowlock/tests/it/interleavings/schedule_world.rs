@@ -148,7 +148,7 @@ impl ScheduleWorld {
                 // As if every replica had read the move.
                 let heard =
                     "UPDATE show_moves SET carried_at = carried_at - interval '1 minute' WHERE state = 'carried'";
-                sqlx::query(heard).execute(&self.world.pg).await.expect("the move is older");
+                self.world.execute(heard).await;
                 relocation::round(&self.clerk).await.unwrap_or_else(|problem| panic!("a round: {problem:?}"));
             }
         }
@@ -164,7 +164,7 @@ impl ScheduleWorld {
             return Ok(());
         }
         let now = "UPDATE outbox SET run_after = now() - interval '1 second' WHERE parked_why IS NULL";
-        sqlx::query(now).execute(&self.world.pg).await.expect("the effects are due");
+        self.world.execute(now).await;
         let selling = SellingState::from_ref(&self.clerk);
         let lanes = [Lane::Gateway, Lane::Map].map(|lane| {
             tokio::spawn(outbox::relay_forever(selling.clone(), BookingEffects::new(selling.clone()), lane))
@@ -184,7 +184,7 @@ impl ScheduleWorld {
     /// everything else, other effects wait for it, and no balance depends on it.
     async fn effects_left(&self) -> i64 {
         let mails = "DELETE FROM outbox WHERE effect IN ('send_ticket', 'send_notice')";
-        sqlx::query(mails).execute(&self.world.pg).await.expect("mails are dropped");
+        self.world.execute(mails).await;
         self.world.count("SELECT count(*) FROM outbox WHERE parked_why IS NULL").await
     }
 

@@ -190,7 +190,7 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
     let open = "SELECT count(*) FROM seat_withdrawals WHERE seat_no = 10 AND finished_at IS NULL";
     world.wait_for_count("the withdrawal is closed", open, 0).await;
     let old = "UPDATE seat_withdrawals SET requested_at = requested_at - interval '1 minute'";
-    sqlx::query(old).execute(&world.pg).await.expect("the withdrawal is older");
+    world.execute(old).await;
     world
         .wait_for_count("all refunds are settled", "SELECT count(*) FROM seat_withdrawals WHERE finished_at IS NULL", 0)
         .await;
@@ -224,7 +224,7 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
         StatusCode::NOT_FOUND,
     );
     let begun = "UPDATE shows SET starts_at = now() - interval '1 minute'";
-    sqlx::query(begun).execute(&world.pg).await.expect("the show has begun");
+    world.execute(begun).await;
     expect_problem(olga.post(&path, withdrawal_body(&["A1"], false)).await, StatusCode::CONFLICT, "wrong_state");
     world.end().await;
 }

@@ -238,7 +238,7 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     ann.wait_for_booking(&pending[0], "CONFIRMED").await;
     assert_eq!(move_state(&olga, &world).await["state"], "closing", "the other payment is undecided");
     let later = "UPDATE show_moves SET requested_at = now() - interval '3 minutes'";
-    sqlx::query(later).execute(&world.pg).await.expect("the payment has expired");
+    world.execute(later).await;
     assert_eq!(ben.wait_for_money(&pending[1], "FAILED").await["state"], "CANCELLED");
     wait_until_moved(&olga, &world).await;
     assert_eq!(labels(&ann.booking(&pending[0]).await), ["A2"]);
@@ -316,7 +316,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
     let screen = small_screen(&mut olga, "A-B").await;
     another_theatre(&world).await;
     let theirs = "INSERT INTO screens SELECT 'rialto-1', 'rialto', 'Screen 1', layout_id FROM screens LIMIT 1";
-    sqlx::query(theirs).execute(&world.pg).await.expect("the other theatre's screen is written");
+    world.execute(theirs).await;
     for (screen, status, code) in [
         ("rialto-1", StatusCode::NOT_FOUND, "not_found"),
         ("nowhere", StatusCode::NOT_FOUND, "not_found"),

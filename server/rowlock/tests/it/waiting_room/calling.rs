@@ -112,7 +112,7 @@ async fn held_places_do_not_count_as_sold() {
 async fn paused_sale_calls_no_one() {
     let world = World::start(1, &[]).await;
     let pause = "UPDATE shows SET sales = 'paused'";
-    sqlx::query(pause).execute(&world.pg).await.expect("the sale is paused");
+    world.execute(pause).await;
     switch_on(&world, 2_000, 1_000).await;
     let mut guest = Guest::join(&world, 0).await;
     guest.wait_for_place().await;

@@ -252,6 +252,12 @@ impl World {
         sqlx::query_scalar(query).fetch_one(&self.pg).await.expect("the query counts")
     }
 
+    /// Runs a statement.
+    pub async fn execute(&self, statement: &'static str) {
+        let done = sqlx::query(statement).execute(&self.pg).await;
+        assert!(done.is_ok(), "{statement}: {done:?}");
+    }
+
     /// Waits until a query returns this number.
     pub async fn wait_for_count(&self, what: &str, query: &'static str, expected: i64) {
         wait_until(what, || async { self.count(query).await == expected }).await;
