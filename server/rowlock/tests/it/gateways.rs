@@ -207,7 +207,9 @@ async fn unknown_outcome_never_switches_the_gateway() {
     })
     .await;
     world.execute("UPDATE outbox SET run_after = now() WHERE effect = 'charge'").await;
-    world.wait_for_count("the relay's attempt has failed", "SELECT count(*) FROM outbox WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'", 1).await;
+    let query = "SELECT count(*) FROM outbox
+                 WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'";
+    world.wait_for_count("the relay's attempt has failed", query, 1).await;
     assert_eq!(
         payment_gateways(&world).await,
         [("simulator".to_owned(), 1)],

@@ -155,7 +155,9 @@ async fn two_replicas_make_no_offer_twice_and_keep_the_order() {
     seats.sort_unstable();
     assert_eq!(seats, [10, 11, 12, 13, 14, 15], "each seat is offered to one of the first six");
     // The replica that made the offers has had another round since.
-    world.wait_for_count("both had another round", "SELECT count(*) FROM waiting_lists WHERE looked_at > (SELECT max(updated_at) + interval '1 second' FROM waiting_list)", 1).await;
+    let query = "SELECT count(*)
+                 FROM waiting_lists WHERE looked_at > (SELECT max(updated_at) + interval '1 second' FROM waiting_list)";
+    world.wait_for_count("both had another round", query, 1).await;
     for visitor in &people[6..] {
         assert_eq!(visitor.waiting_list_entry().await.1["state"], "WAITING");
     }
