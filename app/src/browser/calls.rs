@@ -297,16 +297,8 @@ async fn problem_of(answer: &Response) -> Failure {
     let problem = parsed.unwrap_or_else(|| ProblemView {
         // A proxy does not send problem+json, but its status is usable.
         kind: "about:blank".to_owned(),
-        title: String::new(),
         status: answer.status(),
-        detail: String::new(),
-        code: String::new(),
-        seats: Vec::new(),
-        areas: Vec::new(),
-        findings: Vec::new(),
-        puzzle: None,
-        hold: None,
-        request_id: None,
+        ..ProblemView::default()
     });
     Failure::Problem(Box::new(problem))
 }

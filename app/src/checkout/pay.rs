@@ -220,17 +220,11 @@ mod tests {
     #[test]
     fn a_changed_price_explains_what_to_do() {
         let problem = ProblemView {
-            kind: String::new(),
             title: "The price has changed".to_owned(),
             status: 409,
             detail: "It costs 12.50 EUR now.".to_owned(),
             code: "price_changed".to_owned(),
-            seats: Vec::new(),
-            areas: Vec::new(),
-            findings: Vec::new(),
-            puzzle: None,
-            hold: None,
-            request_id: None,
+            ..ProblemView::default()
         };
         let error = error_of(&Failure::Problem(Box::new(problem)));
         assert!(error.text.contains("new total, then pay"), "{}", error.text);

@@ -81,17 +81,11 @@ mod tests {
 
     fn problem(code: &str, detail: &str) -> ProblemView {
         ProblemView {
-            kind: String::new(),
             title: "The hold is over".to_owned(),
             status: 410,
             detail: detail.to_owned(),
             code: code.to_owned(),
-            seats: Vec::new(),
-            areas: Vec::new(),
-            findings: Vec::new(),
-            puzzle: None,
-            hold: None,
-            request_id: None,
+            ..ProblemView::default()
         }
     }
 

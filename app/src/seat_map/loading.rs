@@ -123,19 +123,7 @@ mod tests {
     use domain::api::ProblemView;
 
     fn problem(status: u16, code: &str) -> Failure {
-        Failure::Problem(Box::new(ProblemView {
-            kind: String::new(),
-            title: String::new(),
-            status,
-            detail: String::new(),
-            code: code.to_owned(),
-            seats: Vec::new(),
-            areas: Vec::new(),
-            findings: Vec::new(),
-            puzzle: None,
-            hold: None,
-            request_id: None,
-        }))
+        Failure::Problem(Box::new(ProblemView { status, code: code.to_owned(), ..ProblemView::default() }))
     }
 
     #[test]

@@ -371,17 +371,10 @@ mod tests {
     #[test]
     fn a_refusal_is_not_worded_as_an_internal_error() {
         let refused = ProblemView {
-            kind: String::new(),
-            title: String::new(),
             status: 400,
             detail: "The list is none of ours.".to_owned(),
             code: "list_invalid".to_owned(),
-            seats: Vec::new(),
-            areas: Vec::new(),
-            findings: Vec::new(),
-            puzzle: None,
-            hold: None,
-            request_id: None,
+            ..ProblemView::default()
         };
         let failure = Failure::Problem(Box::new(refused));
         for language in Language::ALL {
