@@ -11,7 +11,7 @@ use tokio::sync::{Barrier, watch};
 use uuid::Uuid;
 
 use super::gateway_proxy::GatewayProxy;
-use super::injector::{Fault, FaultInjector};
+use super::injector::{EffectFault, FaultInjector};
 use super::mail_server::MailServer;
 use super::outbox_faults::OutboxFaults;
 use super::redis_proxy;
@@ -42,7 +42,7 @@ const SEATS: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub saga: Saga,
-    pub strike: Option<(&'static str, Fault)>,
+    pub strike: Option<(&'static str, EffectFault)>,
 }
 
 /// A booking and its buyer.
@@ -52,7 +52,7 @@ pub struct SagaOrder {
     pub reference: String,
     /// The first of its seats.
     pub seat: u32,
-    strike: Option<(&'static str, Fault)>,
+    strike: Option<(&'static str, EffectFault)>,
 }
 
 /// A show that begins during its sagas' payments.
