@@ -303,7 +303,7 @@ fn lens() -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::not_found::NotFound;
+    use crate::pages::not_found::NotFoundPage;
     use crate::seat_map::LATER_STYLE;
 
     struct Live(String);
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_page_without_an_island_has_only_the_account_script() {
-        let html = render(NotFound::nothing_here(Language::English));
+        let html = render(NotFoundPage::nothing_here(Language::English));
         assert!(html.starts_with("<!DOCTYPE html>"), "{html}");
         assert!(html.contains("src=\"/pkg/account.js\""), "{html}");
         assert!(html.matches("<script").count() == 1 && !html.contains(".wasm"), "{html}");
@@ -360,11 +360,11 @@ mod tests {
     #[test]
     fn a_document_has_its_language_and_links_to_others() {
         let address_in = |language: Language| format!("/films/tide?lang={}", language.tag());
-        let html = render_in(Language::Arabic, address_in, NotFound::nothing_here(Language::Arabic));
+        let html = render_in(Language::Arabic, address_in, NotFoundPage::nothing_here(Language::Arabic));
         assert!(html.contains("<html lang=\"ar\" dir=\"rtl\">"), "{html}");
         assert!(html.contains("href=\"/films/tide?lang=de\"") && html.contains(">Deutsch</a>"), "{html}");
         assert!(!html.contains("Skip to the content"), "{html}");
-        assert!(render(NotFound::nothing_here(Language::English)).contains("<html lang=\"en\" dir=\"ltr\">"));
+        assert!(render(NotFoundPage::nothing_here(Language::English)).contains("<html lang=\"en\" dir=\"ltr\">"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use super::super::{Desk, frame};
 use crate::language::{current, money};
-use crate::pages::listing::{Choice, strip};
+use crate::pages::listing::{StripChoice, strip};
 use crate::say;
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
@@ -20,7 +20,7 @@ pub struct ExchangePage {
     /// Start of its show, in the reader's language.
     pub starts: String,
     /// The next days, as far as they have a short name.
-    pub days: Vec<Choice>,
+    pub days: Vec<StripChoice>,
     /// The chosen day, `YYYY-MM-DD`.
     pub date: String,
     /// Its shows.

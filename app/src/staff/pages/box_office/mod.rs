@@ -20,7 +20,7 @@ use leptos::prelude::*;
 
 use super::{Desk, frame};
 use crate::language::Hindrance;
-use crate::pages::listing::{Choice, strip};
+use crate::pages::listing::{StripChoice, strip};
 use crate::say;
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
@@ -34,7 +34,7 @@ pub struct CounterPage {
     /// The requested day, `YYYY-MM-DD`; empty for the current day.
     pub date: String,
     /// The next days, as far as they have a short name.
-    pub days: Vec<Choice>,
+    pub days: Vec<StripChoice>,
     /// The shown day, `YYYY-MM-DD`.
     pub shown: String,
     /// Its shows.
