@@ -98,7 +98,7 @@ async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
 async fn guest_cookie_cannot_pay_once_an_account_owns_the_visitor() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (hold, booking) = ann.check_out(&[1]).await;
+    let (_, booking) = ann.check_out(&[1]).await;
     let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
                        VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());
                        INSERT INTO account_visitors (owner, account_id, joined_at)

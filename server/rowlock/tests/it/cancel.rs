@@ -228,10 +228,10 @@ async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
 async fn unpaid_booking_is_cancelled_without_a_fee() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (hold, booking) = ann.check_out(&[70]).await;
+    let (_, booking) = ann.check_out(&[70]).await;
     assert_eq!(ann.cancel(&booking, None).await.1["state"], "CANCELLED");
     ann.wait_for_seat(70, '0').await;
-    let (hold, booking) = ann.check_out(&[71]).await;
+    let (_, booking) = ann.check_out(&[71]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING");
     assert_eq!(ann.cancel(&booking, Some(&[71])).await.1["state"], "CANCELLED");

@@ -21,9 +21,9 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     let part = ben.buy_seats(&[3, 4], "tok_paid").await;
     ben.cancel(&part, Some(&[3])).await;
     // One buyer is paying, one has checked out, and one has a hold.
-    let (hold, paying) = cem.check_out(&[5]).await;
+    let (_, paying) = cem.check_out(&[5]).await;
     assert_eq!(cem.pay(&paying, None).await.1["state"], "PAYMENT_PENDING");
-    let (hold, locked) = dan.check_out(&[6]).await;
+    let (_, locked) = dan.check_out(&[6]).await;
     eva.hold(&[7]).await;
 
     let (well, said) = world.command(&["cancel-show", &show, "--reason", "The projector is broken."]).await;
@@ -95,7 +95,7 @@ async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation(
     let world = World::start(1, &[]).await;
     let (ann, ben) = (world.visitor(), world.visitor());
     let sold = ann.buy_seats(&[1], "tok_paid").await;
-    let (hold, booking) = ben.check_out(&[2]).await;
+    let (_, booking) = ben.check_out(&[2]).await;
     // The cancelling process died at once: the show is marked, and no booking is cancelled.
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let (status, refusal) = ben.pay(&booking, Some("tok_paid")).await;
@@ -141,7 +141,7 @@ async fn bookings_are_cancelled_in_batches_once_by_concurrent_workers_after_a_cr
 async fn payment_after_the_cancellation_of_the_show_is_refunded() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (hold, booking) = ann.check_out(&[1]).await;
+    let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     // The gateway charges and cannot be voided; its webhook is late.
     let form = |card: &str| {
@@ -228,7 +228,7 @@ async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
     for mode in ["batched", "interactive"] {
         let world = World::start(1, &[("COMMITS", mode)]).await;
         let (ann, eva) = (world.visitor(), world.visitor());
-        let (hold, booking) = ann.check_out(&[1]).await;
+        let (_, booking) = ann.check_out(&[1]).await;
         let (_, pending) = ann.pay(&booking, None).await;
         assert_eq!(pending["state"], "PAYMENT_PENDING", "{mode}: {pending}");
         // As if this booking had been missed: the show is cancelled and finished, and the booking remains.

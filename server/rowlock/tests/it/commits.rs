@@ -217,7 +217,7 @@ async fn duplicate_row_switches_the_batch_to_checked_inserts_and_keeps_it_togeth
 async fn lost_claim_fails_only_its_own_buyer() {
     let world = World::start(1, &[SLOW_GATHER]).await;
     let (eve, buyers) = (world.visitor(), with_bookings(&world, 6).await);
-    let (hold, hers) = eve.check_out(&[200]).await;
+    let (_, hers) = eve.check_out(&[200]).await;
     // Seat 2 is sold in Postgres, and Redis has lost it.
     sqlx::query(
         "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)

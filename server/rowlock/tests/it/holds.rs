@@ -189,7 +189,7 @@ async fn hold_expires_and_its_owner_gets_gone() {
 async fn sold_seats_survive_a_loss_of_redis() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (hold, booking) = ann.check_out(&[50, 51]).await;
+    let (_, booking) = ann.check_out(&[50, 51]).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(50, '2').await;
     let bob = world.visitor();

@@ -20,8 +20,8 @@ async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     let mut world = World::start(1, &[("REDIS_URL", &old.url()), ("SHADOW_REDIS_URL", &new.url())]).await;
     let (ann, bob, eve) = (world.visitor(), world.visitor(), world.visitor());
     let (_, anns) = ann.hold(&[1, 2]).await;
-    let (bobs, checked_out) = bob.check_out(&[5]).await;
-    let (eves, booking) = eve.check_out(&[8]).await;
+    let (_, checked_out) = bob.check_out(&[5]).await;
+    let (_, booking) = eve.check_out(&[8]).await;
     assert_eq!(eve.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     eve.wait_for_seat(8, '2').await;
 

@@ -123,7 +123,7 @@ async fn every_metric_moves_with_its_event() {
     ] {
         sqlx::query(statement).execute(&world.pg).await.expect(statement);
     }
-    let (hold, booking) = ann.check_out(&[2]).await;
+    let (_, booking) = ann.check_out(&[2]).await;
     let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
     let body = json!({ "payment_token": "tok_pending_paid" });
     let (status, pending) = ann.call_with_key(Method::POST, &path, body.clone(), "once").await;

@@ -46,7 +46,7 @@ const SAMPLES: [ScriptSample; 25] = [
 async fn party_has_one_code_and_one_file_hidden_from_strangers() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (hold, booking) = ann.check_out(&[46, 47, 48]).await;
+    let (_, booking) = ann.check_out(&[46, 47, 48]).await;
     let file = format!("/bookings/{}/ticket.pdf", text(&booking["id"]));
     assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND, "an unpaid booking has no tickets");
     let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;

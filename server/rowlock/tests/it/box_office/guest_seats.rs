@@ -70,7 +70,7 @@ async fn house_seat_is_held_for_its_guest_without_being_on_sale() {
     // It is an ordinary hold from now on.
     let (_, mine) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     assert_eq!(mine["id"], held["id"]);
-    let sold = expect_answer(ann.post(&sales_path(&world), sale(&held, "cash")).await, StatusCode::CREATED);
+    expect_answer(ann.post(&sales_path(&world), sale(&held, "cash")).await, StatusCode::CREATED);
     visitor.wait_for_seat(1, '2').await;
     assert_eq!(acts(&world).await, ["till_opened", "seats_kept", "house_seats_taken", "sold"]);
     world.end().await;

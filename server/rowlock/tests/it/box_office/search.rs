@@ -79,7 +79,7 @@ async fn past_shows_and_unpaid_bookings_are_not_searched() {
     // The name of every visitor in these tests.
     let sold = sell_to(&mut ann, &world, 0, "Ann Example", "").await;
     let visitor = world.visitor();
-    let (hold, booking) = visitor.check_out(&[1]).await;
+    visitor.check_out(&[1]).await;
     assert_eq!(search(&mut ann, "ann%20example").await, [sold], "a pending booking is not listed");
     let past = "UPDATE shows SET starts_at = now() - interval '61 days'";
     world.execute(past).await;

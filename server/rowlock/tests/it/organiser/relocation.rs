@@ -218,12 +218,12 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     let (ann, ben, cem) = (world.visitor(), world.visitor(), world.visitor());
     let mut pending = Vec::new();
     for (visitor, seat) in [(&ann, 1), (&ben, 2)] {
-        let (hold, booking) = visitor.check_out(&[seat]).await;
+        let (_, booking) = visitor.check_out(&[seat]).await;
         let (_, paying) = visitor.pay(&booking, None).await;
         assert_eq!(paying["state"], "PAYMENT_PENDING", "{paying}");
         pending.push(paying);
     }
-    let (hold, locked) = cem.check_out(&[3]).await;
+    let (_, locked) = cem.check_out(&[3]).await;
     post_ok(&mut olga, &path(&world), move_body(&screen)).await;
     let (status, refusal) = cem.pay(&locked, Some("tok_paid")).await;
     assert!(status == StatusCode::CONFLICT || status == StatusCode::GONE, "{status} {refusal}");

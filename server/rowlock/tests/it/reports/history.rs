@@ -269,7 +269,7 @@ async fn funnel_counts_visitors_from_hold_to_ticket_and_where_they_left() {
     world.visitor().buy_seats(&[3], "tok_paid").await;
     for (seat, pays) in [(4, Some("tok_declined")), (5, None), (6, None)] {
         let visitor = world.visitor();
-        let (hold, booking) = visitor.check_out(&[seat]).await;
+        let (_, booking) = visitor.check_out(&[seat]).await;
         if pays.is_some() {
             visitor.pay(&booking, pays).await;
         } else if seat == 5 {
