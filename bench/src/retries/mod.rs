@@ -78,7 +78,7 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: RetriesOptions, repo
     let variants = [
         ReplayVariant { name: "candidate", in_flight: options.in_flight, more_headers: "" },
         ReplayVariant { name: "one_in_flight", in_flight: 1, more_headers: "" },
-        ReplayVariant { name: "usual_road", in_flight: options.in_flight, more_headers: BYPASS_REPLAY_CACHE },
+        ReplayVariant { name: "uncached", in_flight: options.in_flight, more_headers: BYPASS_REPLAY_CACHE },
     ];
     for round in 1..=run.rounds {
         for variant in &variants {
