@@ -270,9 +270,9 @@ impl World {
     /// Waits until money in = tickets + refunds + fees + pending, and sold seats = claims.
     pub async fn wait_until_books_balance(&self) {
         self.wait_for_empty_outbox().await;
-        let charged = self
-        .count("SELECT coalesce(sum(amount_minor), 0)::bigint FROM payments WHERE state = 'succeeded' AND moved_to IS NULL")
-        .await;
+        let charges = "SELECT coalesce(sum(amount_minor), 0)::bigint
+                       FROM payments WHERE state = 'succeeded' AND moved_to IS NULL";
+        let charged = self.count(charges).await;
         let sold =
             self.count("SELECT coalesce(sum(total_minor), 0)::bigint FROM bookings WHERE state = 'CONFIRMED'").await;
         let back = self
