@@ -18,7 +18,7 @@ impl Catalogue {
             return Ok(show);
         }
         Err(match Box::pin(self.elsewhere(id)).await? {
-            Some(address) => Problem::elsewhere(address),
+            Some(address) => Problem::misdirected(address),
             None => Problem::not_found("show"),
         })
     }

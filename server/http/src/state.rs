@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::idempotency::Idempotency;
-use crate::site::Site;
+use crate::site::SiteSettings;
 use platform::PlatformState;
 
 /// Platform, and how this server is reached. Cheap to clone.
@@ -16,7 +16,7 @@ pub struct HttpParts {
     /// The state of the crate above.
     pub above: PlatformState,
     /// The public address and the proxies in front of it.
-    pub site: Site,
+    pub site: SiteSettings,
     /// Idempotency keys and their stored answers.
     pub idempotency: Idempotency,
 }

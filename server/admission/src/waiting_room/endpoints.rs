@@ -21,7 +21,7 @@ use crate::AdmissionState;
 use catalogue::sales_open;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff};
+use http::shared_refusals::{KeyReused, NotStaff};
 use http::{ApiJson, ApiPath, ClientAddress, Problem};
 use identity::Visitor;
 use identity::accounts::Staff;

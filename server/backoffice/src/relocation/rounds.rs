@@ -14,7 +14,7 @@ use super::carry::{MoveAttempt, carry};
 use super::sql::{self, MoveRow};
 use crate::BackofficeState;
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::from_utc;
 use seats::seat_locks::{StoreError, with_map};
 use selling::bookings::{self, Cause, undo_in_full};
@@ -33,8 +33,8 @@ const MAX_PER_BATCH: i64 = 64;
 
 /// Runs until the server stops.
 pub async fn work_forever(state: BackofficeState) {
-    let mut rounds = Rounds::every(&state.stop, ROUND_INTERVAL);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, ROUND_INTERVAL);
+    while rounds.wait_next().await {
         if let Err(problem) = round(&state).await {
             tracing::warn!(?problem, "a round of show moves failed");
         }

@@ -7,7 +7,7 @@ use super::AGAIN_AFTER;
 use super::client::{ANSWER_DEADLINE, NotPurged};
 use super::sql::{self, Later, Wish};
 use crate::CatalogueState;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::telemetry::{CdnPurge, cdn_purged};
 use platform::{housekeeping, ids};
 
@@ -35,8 +35,8 @@ pub async fn relay_forever(state: CatalogueState) {
     if !state.cdn.is_configured() {
         return;
     }
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
         while !state.stop.is_cancelled() {
             match sql::take(&state.pg, MAX_TAGS, LEASE).await {
                 Ok(wishes) if wishes.is_empty() => break,
@@ -98,8 +98,8 @@ fn later(wish: &Wish, pause_s: f64, cause: &NotPurged) -> Later {
 
 /// Records that a CDN is configured and deletes old purges, until the server stops.
 pub async fn announce_forever(state: CatalogueState) {
-    let mut rounds = Rounds::every(&state.stop, ANNOUNCE_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, ANNOUNCE_EVERY);
+    while rounds.wait_next().await {
         if state.cdn.is_configured()
             && let Err(cause) = sql::announce(&state.pg).await
         {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{Finding, Report, within};
 use crate::config::Config;
 use crate::web::files;
-use payments::{Gateways, Known};
+use payments::{Gateways, PaymentIds};
 use tickets::Mailer;
 
 /// Deadline of connecting.
@@ -27,9 +27,9 @@ pub(super) async fn gateways(config: &Config, report: &mut Report) {
         return report.add("gateway", Duration::ZERO, [Finding::skipped("its settings cannot be used")]);
     };
     for name in &config.payments.payment_gateways {
-        let Some(door) = gateways.named(name) else { continue };
+        let Some(door) = gateways.find(name) else { continue };
         let began = Instant::now();
-        let asked = within(door.status(&Known { booking: Uuid::nil(), gateway_ref: None })).await;
+        let asked = within(door.status(&PaymentIds { booking: Uuid::nil(), gateway_ref: None })).await;
         let found = match asked {
             Ok(Ok(_)) if config.site.is_https() && config.payments.allow_simulator => Finding::warning(
                 "answers, and may be the simulator behind https (ALLOW_SIMULATOR): no money moves there",

@@ -1,6 +1,6 @@
 //! Connections of visitors: accepted, served until they end, and closed gracefully when the server stops.
 //!
-//! Not axum's, for one reason: answers to requests that arrived together are written together ([`Gathered`]). A client that
+//! Not axum's, for one reason: answers to requests that arrived together are written together ([`CoalescedWrites`]). A client that
 //! reconnects sends several at once, and a system call for each answer would cost more than all other work of a retry.
 
 use std::convert::Infallible;
@@ -25,8 +25,8 @@ use tower::{Service, ServiceExt};
 
 use crate::config::Config;
 use http::client_address::{ClientAddress, Peer};
-use http::concurrency::{Concurrency, Slot};
-use http::gathered::Gathered;
+use http::concurrency::{Concurrency, ConcurrencySlot};
+use http::gathered::CoalescedWrites;
 
 /// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
 /// opens another for its next request.
@@ -112,7 +112,7 @@ fn slots_of(
     of_networks: &Concurrency,
     peer: SocketAddr,
     limits: Limits,
-) -> Result<Option<[Slot; 2]>, TooMany> {
+) -> Result<Option<[ConcurrencySlot; 2]>, TooMany> {
     let Some(most) = limits.per_address else { return Ok(None) };
     let address = ClientAddress::counted(peer.ip());
     // Other networks keep half of all connections, unless the operator allows one address more.
@@ -145,7 +145,7 @@ where
     // HTTP/1.1 alone: a server that offers HTTP/2 as well waits for its preface without a deadline.
     let mut builder = Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(headers_within);
-    let connection = builder.serve_connection(Gathered::new(TokioIo::new(stream)), service);
+    let connection = builder.serve_connection(CoalescedWrites::new(TokioIo::new(stream)), service);
     let mut connection = pin!(connection.with_upgrades());
     let served = tokio::select! {
         biased;

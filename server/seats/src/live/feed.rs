@@ -11,7 +11,7 @@ use crate::SeatsState;
 use crate::seat_locks::{MapSnapshot, channel_of, show_of_channel, with_map};
 use catalogue::Show;
 use http::Problem;
-use platform::redis_link::Heard;
+use platform::redis_link::SubscriptionEvent;
 
 /// Runs until the server stops. After lost announcements the hub reads a snapshot.
 pub async fn follow_changes(state: SeatsState) {
@@ -26,9 +26,9 @@ pub async fn follow_changes(state: SeatsState) {
                 Some(Order::Forget(show)) => subscriber.unsubscribe(&channel_of(prefix, show)),
                 None => return,
             },
-            event = subscriber.next() => match event {
-                Heard::Message { channel, payload } => take(&state, prefix, &channel, &payload),
-                Heard::Missed { channel } => missed(&state, prefix, &channel),
+            event = subscriber.next_event() => match event {
+                SubscriptionEvent::Message { channel, payload } => take(&state, prefix, &channel, &payload),
+                SubscriptionEvent::Missed { channel } => missed(&state, prefix, &channel),
             },
         }
     }

@@ -69,7 +69,7 @@ impl EffectError {
     /// Checks for an unavailable gateway, which is temporary.
     #[must_use]
     pub const fn is_gateway_away(&self) -> bool {
-        matches!(self, Self::Gateway(GatewayError::NotTaken(_) | GatewayError::Unreachable(_)))
+        matches!(self, Self::Gateway(GatewayError::NotSent(_) | GatewayError::Unreachable(_)))
     }
 
     /// Checks for an unavailable lock store, which is temporary.

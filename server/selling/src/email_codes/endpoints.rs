@@ -12,7 +12,7 @@ use super::service;
 use crate::SellingState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress};
 use identity::Visitor;
 

@@ -15,7 +15,7 @@ use admission::{puzzles, waiting_room};
 use catalogue::Show;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;

@@ -13,7 +13,7 @@ use super::{join, view};
 use crate::SellingState;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress, Problem};
 use identity::{Visitor, accounts};
 

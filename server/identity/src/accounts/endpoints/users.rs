@@ -14,7 +14,7 @@ use crate::accounts::{self, SignedIn};
 use crate::{IdentityState, Visitor};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ClientAddress, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<IdentityState> {

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use crate::AppState;
 use catalogue::Show;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::Visitor;
 use selling::belongings;
 use selling::bookings;
@@ -187,7 +187,7 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
     }
     let codes: Vec<&str> = tickets.iter().map(|ticket| ticket.code.as_str()).collect();
     let labels = tickets.iter().map(|ticket| ticket.label.clone()).collect();
-    let label = say!(in reader::language(), "ticket.code_for_all", tickets = tickets.len());
+    let label = say!(in page_locale::language(), "ticket.code_for_all", tickets = tickets.len());
     let qr_svg = qr::svg(&code::group_qr_text(&codes, holder), &label).map_err(|cause| {
         tracing::error!(%cause, tickets = tickets.len(), "draw the QR code of a party failed");
         PageError::Fault
@@ -197,11 +197,12 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
 
 pub(super) fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
-    let qr_svg =
-        qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {
+    let qr_svg = qr::svg(&text, &say!(in page_locale::language(), "ticket.code_for", seat = &ticket.label)).map_err(
+        |cause| {
             tracing::error!(%cause, seat = ticket.label, "draw the QR code of a ticket failed");
             PageError::Fault
-        })?;
+        },
+    )?;
     Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })
 }
 

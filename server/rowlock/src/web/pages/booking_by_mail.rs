@@ -13,7 +13,7 @@ use super::PageError;
 use super::accounts::{FormResult, once_more, private, see};
 use super::booking::{facts, passing_or_fault};
 use crate::AppState;
-use http::{ClientAddress, reader};
+use http::{ClientAddress, page_locale};
 use selling::bookings::{self, OpenedByMail};
 
 /// Largest form, bytes.
@@ -44,7 +44,7 @@ struct FindForm {
 
 async fn find(State(state): State<AppState>, address: ClientAddress, form: FormResult<FindForm>) -> PageResult {
     let Form(FindForm { reference, email }) = form?;
-    Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), reader::language()).await {
+    Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), page_locale::language()).await {
         Ok(()) => private(FindBooking::Sent),
         Err(problem) => {
             once_more(problem, |trouble| private(FindBooking::Ask { reference, email, trouble: Some(trouble) }))
@@ -72,7 +72,7 @@ fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookin
 
 async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
-    let asked = bookings::ask_to_cancel(&state, &key, reader::language()).await;
+    let asked = bookings::ask_to_cancel(&state, &key, page_locale::language()).await;
     let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
     let page = page(opened, &key);
     Ok(match asked {

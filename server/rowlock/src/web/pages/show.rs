@@ -19,7 +19,7 @@ use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
 use crate::AppState;
 use admission::waiting_room::{self, Brought, Whereabouts};
-use http::reader;
+use http::page_locale;
 use identity::{Visitor, accounts};
 use platform::clock;
 
@@ -85,7 +85,7 @@ async fn show(
 /// Redirects to the region of the show, in the reader's language.
 async fn sent_to_its_region(state: &AppState, id: Uuid) -> Result<Response, PageError> {
     let address = state.catalogue.elsewhere(id).await?.ok_or(PageError::NotFound)?;
-    let here = reader::current().address_in(reader::language());
+    let here = page_locale::current().address_in(page_locale::language());
     let location = HeaderValue::try_from(format!("{address}{here}")).map_err(|_| PageError::NotFound)?;
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
     Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())

@@ -17,9 +17,9 @@ use super::{PageError, for_all};
 use crate::AppState;
 use catalogue::ListedShow;
 use catalogue::{FilmTonight, ShowSearch, read_date, today_in};
-use http::cache_tags::Tags;
-use http::caching::Kept;
-use http::reader;
+use http::cache_tags::CacheTags;
+use http::caching::CachePolicy;
+use http::page_locale;
 use platform::clock;
 
 mod film;
@@ -46,7 +46,7 @@ type Slug = Result<Path<String>, PathRejection>;
 const HOME_FILMS: usize = 12;
 
 async fn home(State(state): State<AppState>) -> PageResult {
-    let (now, language) = (clock::now(), reader::language());
+    let (now, language) = (clock::now(), page_locale::language());
     let cities = state.catalogue.listings().cities().await?;
     let films = state.catalogue.listings().films_tonight(now).await?;
     let form = search::form(&state, &domain::api::catalogue::ShowQuery::default(), now).await?;
@@ -61,14 +61,14 @@ async fn home(State(state): State<AppState>) -> PageResult {
             })
             .collect(),
     };
-    Ok(for_all(page, Kept::under(Tags::lists())))
+    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists())))
 }
 
 /// Most cities named on a card; beyond, they are counted.
 const CITIES_NAMED: usize = 3;
 
 fn tonight_card(tonight: FilmTonight) -> FilmCard {
-    let (language, shows) = (reader::language(), tonight.shows);
+    let (language, shows) = (page_locale::language(), tonight.shows);
     let when = match tonight.cities.len() {
         named if named <= CITIES_NAMED => {
             let shows = say!(in language, "list.shows", shows = shows);
@@ -87,15 +87,16 @@ async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
     let today = today_in(&city.time_zone, now)?;
     let today_here = ShowSearch { city: Some(city.id.clone()), date: Some(today), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&today_here, now).await?;
-    let tags = theatres.iter().fold(Tags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
-    let kept = Kept::under(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).asked(found.asked);
+    let tags = theatres.iter().fold(CacheTags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
+    let kept =
+        CachePolicy::with_tags(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).asked(found.asked);
     let page = City {
         theatres: theatres
             .into_iter()
             .map(|theatre| TheatreCard {
                 place: Place::new(theatre.name, listing::theatre_path(&theatre.id)),
                 address: theatre.address,
-                screens: say!(in reader::language(), "list.screens", count = theatre.screens),
+                screens: say!(in page_locale::language(), "list.screens", count = theatre.screens),
             })
             .collect(),
         films: listing::by_film(&found.shows)
@@ -118,9 +119,10 @@ async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQ
     let search = ShowSearch { theatre: Some(theatre.id.clone()), date: Some(date), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&search, now).await?;
     let path = listing::theatre_path(&theatre.id);
-    let kept =
-        Kept::under(Tags::default().theatre(&theatre.id).listing(found.shows.iter().map(ListedShow::theatre_and_film)))
-            .asked(found.asked);
+    let kept = CachePolicy::with_tags(
+        CacheTags::default().theatre(&theatre.id).listing(found.shows.iter().map(ListedShow::theatre_and_film)),
+    )
+    .asked(found.asked);
     let page = Theatre {
         days: listing::days(today, date, |day| format!("{path}?date={day}")),
         films: listing::by_film(&found.shows)

@@ -27,7 +27,7 @@ use chrono_tz::Tz;
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};
 use crate::AppState;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::{self, Staff};
 use platform::ids;
 use selling::bookings;
@@ -49,7 +49,7 @@ pub fn routes() -> Router<AppState> {
 
 /// The problem in the reader's language.
 fn hindrance(problem: &Problem) -> Hindrance {
-    language::speaking(reader::language(), || language::problem_for_staff(&problem.view()))
+    language::speaking(page_locale::language(), || language::problem_for_staff(&problem.view()))
 }
 
 /// Why a page of staff is not shown.

@@ -17,7 +17,7 @@ use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
+use http::{Code, Problem, describe_rejection, page_locale};
 use platform::ids;
 use selling::bookings::{self, Decision};
 
@@ -74,12 +74,12 @@ async fn page(
 
 /// The problem is beside its field.
 fn marked() -> Hindrance {
-    app::say!(in reader::language(), "field.refused").into()
+    app::say!(in page_locale::language(), "field.refused").into()
 }
 
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::NotFound => app::say!(in reader::language(), "parked.gone").into(),
+        Code::NotFound => app::say!(in page_locale::language(), "parked.gone").into(),
         _ => hindrance(problem),
     }
 }

@@ -14,7 +14,7 @@ use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use backoffice::reports::{self, Range};
 use catalogue::Show;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 
 pub(super) async fn page(
     State(state): State<AppState>,
@@ -43,8 +43,8 @@ pub(super) async fn page(
 /// The problem's message. The general message about many visitors does not fit reports.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::Malformed => app::say!(in reader::language(), "reports.bad_days", days = reports::MAX_DAYS).into(),
-        Code::Overloaded => app::say!(in reader::language(), "reports.too_much").into(),
+        Code::Malformed => app::say!(in page_locale::language(), "reports.bad_days", days = reports::MAX_DAYS).into(),
+        Code::Overloaded => app::say!(in page_locale::language(), "reports.too_much").into(),
         _ => hindrance(problem),
     }
 }

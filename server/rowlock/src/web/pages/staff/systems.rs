@@ -22,7 +22,7 @@ use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use backoffice::webhooks;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
+use http::{Code, Problem, describe_rejection, page_locale};
 use identity::accounts::Staff;
 use identity::api_keys;
 use platform::ids;
@@ -75,7 +75,7 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
     let is_marked = form.act.as_ref().is_some_and(|(_, reason)| reason.is_refused());
     let in_words = |problem: Problem| {
-        if is_marked { app::say!(in reader::language(), "field.refused").into() } else { in_words(&problem) }
+        if is_marked { app::say!(in page_locale::language(), "field.refused").into() } else { in_words(&problem) }
     };
     let trouble = problem.map(in_words);
     let systems = Systems { desk, keys, endpoints, made, form, trouble, intent: ids::new_id().to_string() };
@@ -86,8 +86,8 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
 fn in_words(problem: &Problem) -> Hindrance {
     let said = hindrance(problem);
     match problem.code() {
-        Code::Malformed => said.said(app::say!(in reader::language(), "systems.refused")),
-        Code::WrongState => said.said(app::say!(in reader::language(), "systems.changed")),
+        Code::Malformed => said.said(app::say!(in page_locale::language(), "systems.refused")),
+        Code::WrongState => said.said(app::say!(in page_locale::language(), "systems.changed")),
         _ => said,
     }
 }

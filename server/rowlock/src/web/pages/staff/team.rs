@@ -18,7 +18,7 @@ use super::super::{PRIVATE_CACHE, PageError, html};
 use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
 use crate::AppState;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
+use http::{Code, Problem, describe_rejection, page_locale};
 use identity::{accounts, audit};
 use platform::ids;
 
@@ -108,7 +108,7 @@ fn typed(request: GrantRequest) -> TeamForm {
 /// The problem's message. "Not found" does not fit an address without an account.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::NotFound => app::say!(in reader::language(), "team.no_account").into(),
+        Code::NotFound => app::say!(in page_locale::language(), "team.no_account").into(),
         _ => hindrance(problem),
     }
 }

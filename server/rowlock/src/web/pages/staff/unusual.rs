@@ -19,7 +19,7 @@ use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use admission::fairness;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
+use http::{Code, Problem, describe_rejection, page_locale};
 use platform::ids;
 
 /// Largest form, bytes.
@@ -52,7 +52,7 @@ async fn shown(state: &AppState, who: Who, theatre: &str, problem: Option<Proble
 /// The problem's message. The general messages about bookings do not fit this page.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::Malformed => app::say!(in reader::language(), "unusual.refused").into(),
+        Code::Malformed => app::say!(in page_locale::language(), "unusual.refused").into(),
         _ => hindrance(problem),
     }
 }

@@ -19,7 +19,7 @@ use crate::web::pages::staff::{Who, hindrance};
 use backoffice::box_office;
 use catalogue::read_date;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::{self, PinIntent};
 
 pub(super) type Fields = HashMap<String, String>;
@@ -86,7 +86,7 @@ pub(super) async fn set_pin(
         Ok(_) => Ok(see(&here.day(&day_of(&fields)))),
         Err(problem) => {
             let form = refused_pin(&problem);
-            let marked = form.is_refused().then(|| app::say!(in reader::language(), "field.refused").into());
+            let marked = form.is_refused().then(|| app::say!(in page_locale::language(), "field.refused").into());
             let trouble = marked.unwrap_or_else(|| hindrance(&problem));
             let refused = Some(CounterForm::Pin(form));
             let page = day_page(&state, here, day_of(&fields), refused, Some(trouble)).await?;
@@ -97,7 +97,7 @@ pub(super) async fn set_pin(
 
 /// The problem of a new PIN, beside its field. The problems' own messages are about signing in.
 fn refused_pin(problem: &Problem) -> PinForm {
-    let language = reader::language();
+    let language = page_locale::language();
     let refused = |words| Field::refused("", Refusal::Message(words));
     match problem.code() {
         Code::PasswordUnusable => {

@@ -28,7 +28,7 @@ use super::{Turned, Who, desk, hindrance};
 use crate::AppState;
 use backoffice::box_office::{self, Counter};
 use catalogue::{Show, clock_in, read_date, today_in};
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::{self, Staff};
 use platform::clock::from_utc;
 use platform::ids;
@@ -259,7 +259,8 @@ async fn find_person(state: &AppState, here: Here, query: FindQuery) -> PageResu
         }
         Err(problem) if problem.code() == Code::Malformed => {
             let (least, most) = box_office::ASKED_CHARS;
-            let words = app::say!(in reader::language(), "box_office.person_hint", least = least, most = most).into();
+            let words =
+                app::say!(in page_locale::language(), "box_office.person_hint", least = least, most = most).into();
             let mut page = day_page(state, here, DayQuery { date: query.date }, None, Some(words)).await?;
             *page.status_mut() = StatusCode::BAD_REQUEST;
             Ok(page)

@@ -16,7 +16,7 @@ use crate::web::pages::staff::{Who, hindrance};
 use crate::web::pages::{PageError, words};
 use backoffice::box_office;
 use http::idempotency::Answer;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 
 /// The act of a path.
 fn act_of(path: &str) -> Option<TillAct> {
@@ -138,10 +138,10 @@ async fn after(
         form.amount.refusal = Some(Refusal::Message(words(&problem)));
     }
     let trouble = match (act, problem.code()) {
-        _ if form.is_refused() => app::say!(in reader::language(), "field.refused").into(),
+        _ if form.is_refused() => app::say!(in page_locale::language(), "field.refused").into(),
         // The problem's own words are about bookings.
         (TillAct::CashUpFor(_), Code::WrongState) => {
-            app::say!(in reader::language(), "box_office.counted_already").into()
+            app::say!(in page_locale::language(), "box_office.counted_already").into()
         }
         _ => hindrance(&problem),
     };

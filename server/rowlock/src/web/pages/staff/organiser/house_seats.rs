@@ -141,7 +141,7 @@ pub(super) async fn keep(
             let (status, trouble) = match problem.code() {
                 _ if choice.reason.is_refused() => marked(),
                 Code::WrongState => {
-                    page_trouble(problem.code().describe().0, app::say!(in reader::language(), "house.other_room"))
+                    page_trouble(problem.code().describe().0, app::say!(in page_locale::language(), "house.other_room"))
                 }
                 _ => trouble(problem)?,
             };

@@ -29,7 +29,7 @@ use super::{Turned, hindrance};
 use crate::AppState;
 use backoffice::organiser::MAX_FILE_BYTES;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::Staff;
 use platform::ids;
 
@@ -118,7 +118,7 @@ fn page_trouble(status: StatusCode, words: String) -> (StatusCode, Trouble) {
 
 /// Some fields were refused; each has its message beside it.
 fn marked() -> (StatusCode, Trouble) {
-    page_trouble(StatusCode::BAD_REQUEST, app::say!(in reader::language(), "field.refused"))
+    page_trouble(StatusCode::BAD_REQUEST, app::say!(in page_locale::language(), "field.refused"))
 }
 
 /// The intent of a form: its key, bound to its content.

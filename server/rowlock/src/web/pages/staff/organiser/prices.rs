@@ -58,9 +58,10 @@ pub(super) async fn set(
         match done.await {
             Ok(_) => return Ok(see(&format!("/staff/{theatre}/prices?done=true"))),
             // A stale form must not overwrite newer prices: it keeps its old version.
-            Err(problem) if problem.code() == Code::WrongState => {
-                page_trouble(problem.code().describe().0, app::say!(in reader::language(), "organiser.prices_changed"))
-            }
+            Err(problem) if problem.code() == Code::WrongState => page_trouble(
+                problem.code().describe().0,
+                app::say!(in page_locale::language(), "organiser.prices_changed"),
+            ),
             Err(problem) => trouble(problem)?,
         }
     };

@@ -18,7 +18,7 @@ use crate::AppState;
 use admission::waiting_room;
 use backoffice::organiser;
 use catalogue::Show;
-use http::{Code, reader};
+use http::{Code, page_locale};
 use platform::clock::rfc3339;
 use waiting_room::{Overview, Refused};
 
@@ -151,7 +151,7 @@ pub(super) async fn switch_off(
     let Form(EndForm { key, seen, reason, sure }) = form?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
     if !sure {
-        let words = app::say!(in reader::language(), "waiting_room.unsure");
+        let words = app::say!(in page_locale::language(), "waiting_room.unsure");
         let before = (StatusCode::BAD_REQUEST, Trouble { words: words.into(), findings: Vec::new() });
         let part = RoomPart::End { reason: Field::kept(reason) };
         return Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await;
@@ -176,7 +176,7 @@ pub(super) async fn switch_off(
 /// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
 /// about none.
 fn mark_refusal(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), Turned> {
-    let language = reader::language();
+    let language = page_locale::language();
     let refusal_of = |words: String| Some(Refusal::Message(words));
     match &refused {
         Refused::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
