@@ -6,7 +6,8 @@ use app::language::{self, Moment};
 use app::pages::not_found::NotFound;
 use app::pages::problems::{ProblemEntry, Problems};
 use axum::Router;
-use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
+use axum::extract::{Form, Path, Query};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
@@ -161,6 +162,15 @@ pub fn words(problem: &Problem) -> String {
 pub fn in_words(show: &Show, at: Timestamp) -> String {
     Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(page_locale::language()))
 }
+
+/// A page, or an error page.
+pub type PageResult = Result<Response, PageError>;
+/// The variables of a page's address.
+type PathResult<T> = Result<Path<T>, PathRejection>;
+/// The query of a page's address.
+type QueryResult<T> = Result<Query<T>, QueryRejection>;
+/// A form that a page sends.
+type FormResult<T> = Result<Form<T>, FormRejection>;
 
 /// Why a page cannot be shown.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! The page of a film: where and when it is on, city by city and day by day.
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use domain::api::catalogue::FilmView;
 use serde::Deserialize;
@@ -9,9 +8,10 @@ use app::Place;
 use app::pages::film::Film;
 use app::pages::listing::Choice;
 
-use super::{PageResult, Slug, listing};
+use super::listing;
 use crate::AppState;
 use crate::web::pages::{PageError, for_all};
+use crate::web::pages::{PageResult, PathResult, QueryResult};
 use catalogue::{ListedShow, ShowSearch, read_date, today_in};
 use http::cache_tags::CacheTags;
 use http::caching::CachePolicy;
@@ -26,8 +26,8 @@ pub(super) struct FilmQuery {
 
 pub(super) async fn film(
     State(state): State<AppState>,
-    id: Slug,
-    query: Result<Query<FilmQuery>, QueryRejection>,
+    id: PathResult<String>,
+    query: QueryResult<FilmQuery>,
 ) -> PageResult {
     let (Path(id), Query(query)) = (id?, query?);
     let asked = read_date(query.date.as_deref())?;

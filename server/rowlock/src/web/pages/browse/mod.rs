@@ -1,9 +1,7 @@
 //! Front page, city, theatre, film, search. The same for everyone: they set no cookie.
 
 use axum::Router;
-use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::response::Response;
 use axum::routing::get;
 use domain::api::catalogue::DayQuery;
 
@@ -15,6 +13,7 @@ use app::{Place, say};
 
 use super::{PageError, for_all};
 use crate::AppState;
+use crate::web::pages::{PageResult, PathResult, QueryResult};
 use catalogue::ListedShow;
 use catalogue::{FilmTonight, ShowSearch, read_date, today_in};
 use http::cache_tags::CacheTags;
@@ -37,10 +36,6 @@ pub fn routes() -> Router<AppState> {
         .route("/films/{id}", get(film::film))
         .route("/search", get(search::search))
 }
-
-type PageResult = Result<Response, PageError>;
-/// A slug in the path, or why it is none.
-type Slug = Result<Path<String>, PathRejection>;
 
 /// Films on the front page: three rows on a laptop.
 const HOME_FILMS: usize = 12;
@@ -79,7 +74,7 @@ fn tonight_card(tonight: FilmTonight) -> FilmCard {
     listing::film_card(&tonight.film, None, when)
 }
 
-async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
+async fn city(State(state): State<AppState>, id: PathResult<String>) -> PageResult {
     let Path(id) = id?;
     let now = clock::now();
     let city = state.catalogue.listings().city(&id).await?.ok_or(PageError::NotFound)?;
@@ -109,7 +104,7 @@ async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
     Ok(for_all(page, kept))
 }
 
-async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQuery>, QueryRejection>) -> PageResult {
+async fn theatre(State(state): State<AppState>, id: PathResult<String>, day: QueryResult<DayQuery>) -> PageResult {
     let (Path(id), Query(day)) = (id?, day?);
     let asked = read_date(day.date.as_deref())?;
     let now = clock::now();

@@ -1,6 +1,5 @@
 //! The search page: six fields in, shows by film out.
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use domain::api::catalogue::{FilmView, ShowQuery};
 use domain::pricing::Format;
@@ -10,9 +9,10 @@ use app::language::Moment;
 use app::pages::search::{FoundFilm, Pick, Search, SearchForm};
 use app::{Place, say};
 
-use super::{PageResult, listing};
+use super::listing;
 use crate::AppState;
 use crate::web::pages::{PageError, for_all};
+use crate::web::pages::{PageResult, QueryResult};
 use catalogue::{ListedShow, ShowSearch, days_from, today_in};
 use http::cache_tags::CacheTags;
 use http::caching::CachePolicy;
@@ -22,10 +22,7 @@ use platform::clock;
 /// Groups of shows listed of one film; its own page has all.
 const GROUPS_PER_FILM: usize = 3;
 
-pub(super) async fn search(
-    State(state): State<AppState>,
-    query: Result<Query<ShowQuery>, QueryRejection>,
-) -> PageResult {
+pub(super) async fn search(State(state): State<AppState>, query: QueryResult<ShowQuery>) -> PageResult {
     let Query(query) = query?;
     let search = ShowSearch::read(&query)?;
     let now = clock::now();

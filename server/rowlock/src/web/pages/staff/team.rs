@@ -4,7 +4,6 @@ use app::language::Hindrance;
 use app::staff::pages::team::{Acts, Team, TeamForm, take_form};
 use app::staff::pages::{Field, Section};
 use axum::Router;
-use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -15,8 +14,9 @@ use serde::Deserialize;
 
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
-use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
+use super::{DoneQuery, StaffPageResult, StaffResult, desk, hindrance, on_its_clocks, zone_of};
 use crate::AppState;
+use crate::web::pages::{FormResult, PathResult, QueryResult};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem, describe_rejection, page_locale};
 use identity::{accounts, audit};
@@ -32,25 +32,16 @@ pub(super) fn routes() -> Router<AppState> {
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-type PageResult = Result<Response, Turned>;
-type Named = Result<Path<String>, PathRejection>;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ask {
-    done: bool,
-}
-
 async fn look(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Named,
-    asked: Result<Query<Ask>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    asked: QueryResult<DoneQuery>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     // Permission is checked before any data of the theatre is read.
     let (_, desk) = desk(&state, who, &theatre, Section::Team).await?;
-    let Query(Ask { done }) = asked?;
+    let Query(DoneQuery { done }) = asked?;
     let people = accounts::people_at(&state, &theatre).await.map_err(passing_or_fault)?;
     let intent = ids::new_id().to_string();
     Ok(html(Team { desk, people, form: TeamForm::default(), done, trouble: None, intent }, PRIVATE_CACHE))
@@ -67,10 +58,10 @@ struct GrantForm {
 
 async fn change(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Named,
-    sent: Result<Form<GrantForm>, FormRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    sent: FormResult<GrantForm>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Team).await?;
     let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(describe_rejection(&rejection.body_text())))?;
@@ -115,10 +106,10 @@ fn in_words(problem: &Problem) -> Hindrance {
 
 async fn acts(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Named,
-    asked: Result<Query<AuditQuery>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    asked: QueryResult<AuditQuery>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     let (_, desk) = desk(&state, who, &theatre, Section::Team).await?;
     let Query(AuditQuery { before }) = asked?;

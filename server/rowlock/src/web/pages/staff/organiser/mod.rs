@@ -13,19 +13,17 @@ mod waiting_room;
 use app::staff::pages::organiser::{Preview, Trouble};
 use app::staff::pages::{Field, Refusal};
 use axum::Router;
-use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Form, Path, Query};
+use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use domain::money::{Currency, Money};
 use domain::pricing::MAX_AMOUNT_MINOR;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
-use super::{Turned, hindrance};
+use super::{StaffPageError, hindrance};
 use crate::AppState;
 use backoffice::organiser::MAX_FILE_BYTES;
 use http::idempotency::{IdempotencyKey, Intent};
@@ -67,16 +65,10 @@ pub(super) fn routes() -> Router<AppState> {
         .merge(files)
 }
 
-type PageResult = Result<Response, Turned>;
-type FormResult<T> = Result<Form<T>, FormRejection>;
-type Asked = Result<Query<Ask>, QueryRejection>;
-/// A theatre and one of its shows or rooms.
-type Thing = Result<Path<(String, Uuid)>, PathRejection>;
-
 /// The query of these pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ask {
+struct OrganiserQuery {
     from: Option<String>,
     done: bool,
     still: bool,
@@ -101,9 +93,11 @@ fn with_status(status: StatusCode, mut page: Response) -> Response {
 }
 
 /// The problem's message in the reader's language, if the caller can solve it.
-fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), Turned> {
+fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), StaffPageError> {
     match problem.code() {
-        Code::Internal | Code::DatabaseUnavailable | Code::NotFound => Err(Turned::Away(passing_or_fault(problem))),
+        Code::Internal | Code::DatabaseUnavailable | Code::NotFound => {
+            Err(StaffPageError::ErrorPage(passing_or_fault(problem)))
+        }
         _ => {
             let words = hindrance(&problem);
             Ok((problem.code().describe().0, Trouble { words, findings: problem.view().findings }))
