@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::service::today_in;
-use super::{Found, Part, ShowSearch, Unreadable, search};
+use super::{InvalidSearch, PlanPart, ShowSearch, ShowSearchResult, search};
 use crate::{CatalogueState, ListedShow};
 use http::cache_tags::CacheTags;
 use http::caching::{CachePolicy, FOREVER, PRIVATE, REVALIDATED};
@@ -34,8 +34,8 @@ pub fn routes() -> OpenApiRouter<CatalogueState> {
         .routes(routes!(dots))
 }
 
-impl From<Unreadable> for Problem {
-    fn from(why: Unreadable) -> Self {
+impl From<InvalidSearch> for Problem {
+    fn from(why: InvalidSearch) -> Self {
         Self::new(Code::Malformed, why.to_string())
     }
 }
@@ -116,7 +116,7 @@ async fn shows(State(state): State<CatalogueState>, ApiQuery(query): ApiQuery<Sh
     )
 )]
 async fn show(State(state): State<CatalogueState>, ApiPath(id): ApiPath<Uuid>) -> ApiResult<Response> {
-    let show = state.catalogue.public_show(id).await?;
+    let show = state.catalogue.find_public_show(id).await?;
     let listed =
         state.catalogue.listings().listed(id, clock::now()).await?.ok_or_else(|| Problem::not_found("show"))?;
     let tags = CacheTags::default().show(id).listing([listed.theatre_and_film()]);
@@ -154,7 +154,7 @@ async fn plan(
     ApiQuery(query): ApiQuery<SectionQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let part = query.section.map_or(Part::Room, Part::Section);
+    let part = query.section.map_or(PlanPart::Room, PlanPart::Section);
     part_of_room(&state, id, (part, "application/json"), |_| REVALIDATED, &headers).await
 }
 
@@ -189,17 +189,17 @@ async fn dots(
         Some(_) => PRIVATE,
         None => REVALIDATED,
     };
-    part_of_room(&state, id, (Part::Dots, "application/octet-stream"), cache, &headers).await
+    part_of_room(&state, id, (PlanPart::Dots, "application/octet-stream"), cache, &headers).await
 }
 
 async fn part_of_room(
     state: &CatalogueState,
     id: Uuid,
-    (part, kind): (Part, &'static str),
+    (part, kind): (PlanPart, &'static str),
     cache: impl Fn(Uuid) -> &'static str,
     headers: &HeaderMap,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.public_show(id).await?;
+    let show = state.catalogue.find_public_show(id).await?;
     let document = state.catalogue.plan_document(&show, part).await?;
     let document = document.ok_or_else(|| Problem::not_found("section"))?;
     let tag = (ETAG, document.etag.clone());
@@ -216,7 +216,7 @@ fn knows(headers: &HeaderMap, etag: &str) -> bool {
     tags.flat_map(|value| value.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == etag)
 }
 
-fn list(found: &Found) -> ShowList {
+fn list(found: &ShowSearchResult) -> ShowList {
     ShowList { shows: found.shows.iter().map(|listed| listed.show.clone()).collect(), more: found.more }
 }
 

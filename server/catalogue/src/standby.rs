@@ -104,7 +104,7 @@ impl Standby {
     /// Compares it with its primary.
     async fn compare(&self, marks: &mut Marks) {
         let asked = Instant::now();
-        match timeout(MARK_DEADLINE, sql::written(&self.primary)).await {
+        match timeout(MARK_DEADLINE, sql::primary_position(&self.primary)).await {
             Ok(Ok(written)) => marks.set(asked, &written),
             // Without marks the standby is soon too old, and that is logged.
             Ok(Err(cause)) => tracing::debug!(%cause, "read the primary's log position failed"),
@@ -112,7 +112,7 @@ impl Standby {
         }
         let admitted = self.breaker().admit(Instant::now());
         let Ok(pass) = admitted else { return };
-        match timeout(ANSWER_DEADLINE, sql::replayed(&self.pool)).await {
+        match timeout(ANSWER_DEADLINE, sql::standby_position(&self.pool)).await {
             Ok(Ok(replayed)) => {
                 self.breaker().succeeded();
                 self.stands(marks.state(&replayed, Instant::now()));

@@ -14,7 +14,7 @@ pub struct HttpState(Arc<HttpParts>);
 /// The parts of [`HttpState`].
 pub struct HttpParts {
     /// The state of the crate above.
-    pub above: PlatformState,
+    pub platform_state: PlatformState,
     /// The public address and the proxies in front of it.
     pub site: SiteSettings,
     /// Idempotency keys and their stored answers.
@@ -41,6 +41,6 @@ impl Deref for HttpParts {
     type Target = PlatformState;
 
     fn deref(&self) -> &PlatformState {
-        &self.above
+        &self.platform_state
     }
 }

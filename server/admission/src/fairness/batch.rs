@@ -170,7 +170,7 @@ async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> Result<Hash
 }
 
 async fn theatre_of(state: &AdmissionState, show: Uuid) -> Result<String, Problem> {
-    state.catalogue.known_show(show).await.map(|show| show.theatre_id.clone())
+    state.catalogue.find_show(show).await.map(|show| show.theatre_id.clone())
 }
 
 /// True if a show does not exist here, or moved to another region.

@@ -41,7 +41,7 @@ async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result
     for (show, version, at) in changes {
         let is_new = known.get(&show) != Some(&version);
         if is_new || now.since(from_utc(at)) < UNSETTLED_MS {
-            state.catalogue.forget(show).await;
+            state.catalogue.evict(show).await;
         }
         seen.insert(show, version);
     }

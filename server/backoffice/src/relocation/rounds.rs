@@ -63,7 +63,7 @@ async fn advance_move(state: &BackofficeState, row: MoveRow) -> Result<(), Probl
             MoveAttempt::Done => outbox::wake(state),
             MoveAttempt::NotYet | MoveAttempt::Busy => return Ok(()),
             MoveAttempt::Dropped => {
-                state.catalogue.forget(row.show_id).await;
+                state.catalogue.evict(row.show_id).await;
                 return Ok(());
             }
         }
@@ -103,7 +103,7 @@ async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> 
 /// Rebuilds the map for the new layout, and resumes sales once every replica has loaded it.
 async fn rebuild_map(state: &BackofficeState, row: &MoveRow) -> Result<(), Problem> {
     let show = row.show_id;
-    state.catalogue.forget(show).await;
+    state.catalogue.evict(show).await;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     // Under the lock: a slow replica must not delete holds that were made after the restart of sales.
@@ -116,10 +116,10 @@ async fn rebuild_map(state: &BackofficeState, row: &MoveRow) -> Result<(), Probl
     }
     tx.commit().await?;
     if is_known_everywhere {
-        state.catalogue.forget(show).await;
+        state.catalogue.evict(show).await;
     }
     // Publishes the new map to all subscribers of the show.
-    let known = state.catalogue.known_show(show).await?;
+    let known = state.catalogue.find_show(show).await?;
     with_map(state, &known, || state.locks.snapshot(show)).await?;
     Ok(())
 }

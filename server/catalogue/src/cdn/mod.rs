@@ -22,7 +22,7 @@ use http::caching::MAX_DATA_AGE;
 
 pub use client::{Cdn, NotPurged, wrong_settings};
 pub use relay::{announce_forever, relay_forever};
-pub use sql::{Parked, announce, parked, retry_parked};
+pub use sql::{ParkedPurge, announce, parked, retry_parked};
 
 /// An answer that left us for a CDN has arrived there by then.
 const ON_THE_WAY: Duration = Duration::from_secs(3);

@@ -18,7 +18,7 @@ const OVERLAP_MS: i64 = 60 * SECOND_MS;
 const MAX_VISITORS: i64 = 20_000;
 
 /// Polls until the server stops.
-pub async fn follow_handed_over_forever(state: IdentityState) {
+pub async fn poll_handed_over_visitors(state: IdentityState) {
     let mut rounds = PeriodicLoop::every(&state.stop, READ_EVERY);
     while rounds.wait_next().await {
         let now = state.clock.now();

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Finding, Report, now_ms, redis, scratch, within};
+use super::{CheckFinding, Report, now_ms, redis, scratch, within};
 use crate::config::Config;
 use crate::start;
 
@@ -18,7 +18,7 @@ async fn one(about: &str, url: &str, prefix: &str, report: &mut Report) {
     let connected = within(start::lock_store(url, prefix)).await;
     let (link, locks) = match connected {
         Ok(Ok(connected)) => connected,
-        Ok(Err(cause)) => return report.add(about, began.elapsed(), [Finding::bad(format!("{cause:#}"))]),
+        Ok(Err(cause)) => return report.add(about, began.elapsed(), [CheckFinding::bad(format!("{cause:#}"))]),
         Err(late) => return report.add(about, began.elapsed(), [late]),
     };
     let before = now_ms();

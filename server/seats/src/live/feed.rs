@@ -71,7 +71,7 @@ async fn resync(state: &SeatsState, hub: &Hub) {
         Ok((show, snapshot)) if hub.is_of(show.layout.sections(), snapshot.map.len()) => hub.resync(before, &snapshot),
         // The show was moved to another screen: its readers reconnect to a hub of that room.
         Ok(_) => {
-            state.catalogue.forget(hub.show).await;
+            state.catalogue.evict(hub.show).await;
             state.hubs.close(hub);
         }
         Err(problem) => {
@@ -82,7 +82,7 @@ async fn resync(state: &SeatsState, hub: &Hub) {
 }
 
 async fn snapshot(state: &SeatsState, show: Uuid) -> Result<(Arc<Show>, MapSnapshot), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     Ok((show, snapshot))
 }

@@ -63,7 +63,7 @@ pub fn known_source(pg: PgPool, catalogue: Catalogue) -> KnownSource {
     Arc::new(move |show| {
         let (pg, catalogue) = (pg.clone(), catalogue.clone());
         Box::pin(async move {
-            let known = async { known_in_time(&pg, &*catalogue.known_show(show).await?).await };
+            let known = async { known_in_time(&pg, &*catalogue.find_show(show).await?).await };
             known
                 .await
                 .inspect_err(|problem| tracing::warn!(?problem, %show, "read a map for the second lock store failed"))

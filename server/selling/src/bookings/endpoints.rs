@@ -61,7 +61,7 @@ async fn make(
     prefer: Prefer,
     ApiJson(request): ApiJson<BookingRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(request.show).await?;
+    let show = state.catalogue.find_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {

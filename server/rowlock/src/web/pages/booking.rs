@@ -23,7 +23,7 @@ use http::{Code, Problem, page_locale};
 use identity::Visitor;
 use selling::belongings;
 use selling::bookings;
-use tickets::calendar::Entry;
+use tickets::calendar::CalendarEntry;
 use tickets::{Ticket, code, qr};
 
 /// The pages.
@@ -135,7 +135,7 @@ fn entry(
     seats: String,
     address: &str,
 ) -> Response {
-    let entry = Entry {
+    let entry = CalendarEntry {
         booking,
         title: show.film.clone(),
         place: format!("{}, {}, {}", show.theatre, show.screen, show.postal_address()),

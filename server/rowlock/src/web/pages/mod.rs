@@ -14,7 +14,7 @@ use axum::routing::get;
 use domain::time::Timestamp;
 
 use crate::AppState;
-use catalogue::{Show, Unreadable};
+use catalogue::{InvalidSearch, Show};
 use http::cache_tags::CacheTags;
 use http::caching::{CachePolicy, PRIVATE};
 use http::{Code, Problem, describe_rejection, page_locale};
@@ -200,8 +200,8 @@ impl From<sqlx::Error> for PageError {
     }
 }
 
-impl From<Unreadable> for PageError {
-    fn from(why: Unreadable) -> Self {
+impl From<InvalidSearch> for PageError {
+    fn from(why: InvalidSearch) -> Self {
         Self::Unreadable(why.to_string())
     }
 }

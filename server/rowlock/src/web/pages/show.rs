@@ -41,7 +41,7 @@ async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMa
     }
     let now = state.clock.now();
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
-    let buyer = accounts::named(&state, visitor.account).await.map_err(passing_or_fault)?;
+    let buyer = accounts::name_and_address(&state, visitor.account).await.map_err(passing_or_fault)?;
     let page = ShowPage {
         id,
         buyer,
@@ -79,7 +79,7 @@ async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMa
 
 /// Redirects to the region of the show, in the reader's language.
 async fn sent_to_its_region(state: &AppState, id: Uuid) -> PageResult {
-    let address = state.catalogue.elsewhere(id).await?.ok_or(PageError::NotFound)?;
+    let address = state.catalogue.other_region_of(id).await?.ok_or(PageError::NotFound)?;
     let here = page_locale::current().address_in(page_locale::language());
     let location = HeaderValue::try_from(format!("{address}{here}")).map_err(|_| PageError::NotFound)?;
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];

@@ -137,7 +137,7 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::E
 }
 
 async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let rows: Vec<WithdrawnSeat> = sqlx::query_as(
         "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
          WHERE show_id = $1 AND finished_at IS NULL ORDER BY seat_no",

@@ -108,7 +108,7 @@ async fn cached_shows(
     let mut shows = HashMap::new();
     for show in news.iter().filter_map(|news| bookings.get(&news.booking)).map(|found| found.row.show_id) {
         if !shows.contains_key(&show)
-            && let Some(at_hand) = state.catalogue.at_hand(show).await
+            && let Some(at_hand) = state.catalogue.cached_show(show).await
         {
             shows.insert(show, at_hand);
         }

@@ -131,7 +131,7 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
             effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, TIMED_OUT, None, now).await?;
         }
         BookingState::PaymentSucceeded => {
-            let show = state.catalogue.known_show(row.show_id).await?;
+            let show = state.catalogue.find_show(row.show_id).await?;
             moves::settle(&mut tx, &row, show.starts_at <= now, now).await?;
             tracing::warn!(%booking, "booking {booking} was paid and left behind; the reconciler settles it");
         }

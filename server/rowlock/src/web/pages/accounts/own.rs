@@ -134,7 +134,7 @@ pub(super) async fn confirm(
 }
 
 async fn confirm_page(state: &AppState, session: &Session, token: String, trouble: Option<String>) -> PageResult {
-    let named = accounts::named(state, Some(session.account)).await.map_err(passing_or_fault)?;
+    let named = accounts::name_and_address(state, Some(session.account)).await.map_err(passing_or_fault)?;
     let (_, email) = named.ok_or(PageError::NotFound)?;
     Ok(private(ConfirmEmail { token, email, trouble, key: new_key() }))
 }
@@ -190,7 +190,7 @@ pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: Signe
     Ok(with(gone, see_with("/login", Notice::SignedOutEverywhere)))
 }
 
-fn with(gone: accounts::Gone, mut response: Response) -> Response {
+fn with(gone: accounts::SignOutHeaders, mut response: Response) -> Response {
     for (name, value) in gone {
         response.headers_mut().append(name, value);
     }

@@ -168,7 +168,7 @@ async fn entrance_page(
         }
     }
     places.sort_by(|one, other| one.name.cmp(&other.name));
-    let new = match accounts::manages_all(state, staff).await {
+    let new = match accounts::require_manager_of_all(state, staff).await {
         Ok(()) => Some(NewTheatre { cities: state.catalogue.cities().await?, key: ids::new_id().to_string(), refused }),
         Err(problem) if problem.code() == Code::NotAllowed => None,
         Err(problem) => return Err(passing_or_fault(problem).into()),

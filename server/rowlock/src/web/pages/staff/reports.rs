@@ -70,7 +70,7 @@ async fn figures(
     };
     let room = match occupancy.as_ref().and_then(|report| Some((report, report.show?))) {
         Some((report, show)) => {
-            let show = state.catalogue.known_show(show).await?;
+            let show = state.catalogue.find_show(show).await?;
             Some(drawing(&show, report))
         }
         None => None,

@@ -49,7 +49,7 @@ pub(super) async fn choose(
     let here = CounterContext::of(&state, who, &theatre).await?;
     let own = format!("{}/bookings/{booking}", here.base());
     let Some(found) = sold(&state, &here, booking).await? else { return Ok(see(&own)) };
-    let show = state.catalogue.known_show(found.show).await.map_err(away)?;
+    let show = state.catalogue.find_show(found.show).await.map_err(away)?;
     let asked = read_date(query.date.as_deref()).map_err(PageError::from)?;
     let today = today_in(&show.time_zone, state.clock.now())?;
     let date = asked.unwrap_or(today);
