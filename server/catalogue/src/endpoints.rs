@@ -88,7 +88,7 @@ async fn theatre_shows(
     let search = ShowSearch { theatre: Some(theatre.id), date: Some(date), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&search, now).await?;
     let kept =
-        CachePolicy::with_tags(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).asked(found.asked);
+        CachePolicy::with_tags(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).read_at(found.asked);
     Ok((kept, Json(list(&found))).into_response())
 }
 
@@ -103,7 +103,7 @@ async fn theatre_shows(
 async fn shows(State(state): State<CatalogueState>, ApiQuery(query): ApiQuery<ShowQuery>) -> ApiResult<Response> {
     let search = ShowSearch::read(&query)?;
     let found = state.catalogue.listings().search(&search, clock::now()).await?;
-    let kept = CachePolicy::with_tags(CacheTags::lists()).asked(found.asked);
+    let kept = CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked);
     Ok((kept, Json(list(&found))).into_response())
 }
 

@@ -34,7 +34,7 @@ pub trait Gateway: Send + Sync {
     /// (the show was renamed meanwhile) does not affect the first.
     ///
     /// # Errors
-    /// [`GatewayError::NotTaken`]: nothing was charged, nor will be by this call.
+    /// [`GatewayError::NotSent`]: nothing was charged, nor will be by this call.
     /// [`GatewayError::Unreachable`]: the charge may have happened; call [`Gateway::status`] later.
     /// [`GatewayError::Refused`]: there is no such payment and will be none.
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError>;

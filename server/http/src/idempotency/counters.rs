@@ -10,7 +10,7 @@ pub enum IdempotencyCount {
     /// Answered from this process' cache after parsing.
     Process,
     /// Shared the result of another that was running here.
-    SharedKeys,
+    Shared,
     /// Answered from Redis.
     Redis,
     /// Work was done, or its answer found in Postgres.
@@ -36,7 +36,7 @@ impl IdempotencyCount {
         match self {
             Self::ReplayCache => "fast_road",
             Self::Process => "process",
-            Self::SharedKeys => "shared",
+            Self::Shared => "shared",
             Self::Redis => "redis",
             Self::Worked => "worked",
             Self::WithoutRedis => "without_redis",
@@ -53,7 +53,7 @@ impl IdempotencyCount {
 pub const COUNTS: [IdempotencyCount; 11] = [
     IdempotencyCount::ReplayCache,
     IdempotencyCount::Process,
-    IdempotencyCount::SharedKeys,
+    IdempotencyCount::Shared,
     IdempotencyCount::Redis,
     IdempotencyCount::Worked,
     IdempotencyCount::WithoutRedis,

@@ -113,7 +113,7 @@ where
             progress
         }
         FlightRole::Follower(progress) => {
-            keys.counters.add(IdempotencyCount::SharedKeys);
+            keys.counters.add(IdempotencyCount::Shared);
             progress
         }
         FlightRole::KeyReused => return Err(key_reused()),

@@ -45,7 +45,7 @@ pub async fn run(what: WaitingRoomCommand, database: &Database) -> anyhow::Resul
             (show, WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason })
         }
     };
-    let show = catalogue::Catalogue::new(pg.clone()).known_show(show).await.map_err(in_words)?;
+    let show = catalogue::Catalogue::new(pg.clone()).find_show(show).await.map_err(in_words)?;
     let mut tx = pg.begin().await?;
     admission::waiting_room::set_up(&mut tx, &show, None, &request, None, clock::now())
         .await

@@ -26,7 +26,7 @@ use tower::{Service, ServiceExt};
 use crate::config::Config;
 use http::client_address::{ClientAddress, Peer};
 use http::concurrency::{Concurrency, ConcurrencySlot};
-use http::gathered::CoalescedWrites;
+use http::write_coalescing::CoalescedWrites;
 
 /// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
 /// opens another for its next request.

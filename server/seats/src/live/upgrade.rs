@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tungstenite::handshake::server::create_response_with_body;
 
 use super::connection::Connection;
-use http::gathered::CoalescedWrites;
+use http::write_coalescing::CoalescedWrites;
 use http::{Code, Problem};
 
 /// Send buffer of the kernel for one reader, bytes (Linux doubles it for its own use). The default

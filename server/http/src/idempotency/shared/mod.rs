@@ -88,7 +88,7 @@ impl SharedKeys {
         let life_ms = PENDING_LIFE_MS;
         self.line.send(
             state,
-            QueuedOperation { names, wish: KeyOperation::KeyClaim, value, life_ms, token, reply: Some(reply) },
+            QueuedOperation { names, operation: KeyOperation::Claim, value, life_ms, token, reply: Some(reply) },
         );
         in_time(said).await
     }
@@ -99,8 +99,8 @@ impl SharedKeys {
         if life_ms > 0 {
             let value = entry::completed(&intent.request_hash, answer, until);
             let names = self.names(&intent.owner, &intent.key);
-            let wish = KeyOperation::Complete;
-            self.line.send(state, QueuedOperation { names, wish, value, life_ms, token: None, reply: None });
+            let operation = KeyOperation::Complete;
+            self.line.send(state, QueuedOperation { names, operation, value, life_ms, token: None, reply: None });
         }
     }
 
@@ -116,8 +116,8 @@ impl SharedKeys {
         let (reply, said) = oneshot::channel();
         let value = entry::completed(request_hash, answer, until);
         let (names, life_ms) = (self.names(key.0, key.1), until.since(state.clock.now()).max(1));
-        let wish = KeyOperation::Complete;
-        self.line.send(state, QueuedOperation { names, wish, value, life_ms, token: None, reply: Some(reply) });
+        let operation = KeyOperation::Complete;
+        self.line.send(state, QueuedOperation { names, operation, value, life_ms, token: None, reply: Some(reply) });
         in_time(said).await
     }
 
@@ -126,16 +126,16 @@ impl SharedKeys {
         let value =
             failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));
         let names = self.names(key.0, key.1);
-        let (token, wish, life_ms) = (Some(claim.token), KeyOperation::Abandon, PENDING_LIFE_MS);
-        self.line.send(state, QueuedOperation { names, wish, value, life_ms, token, reply: None });
+        let (token, operation, life_ms) = (Some(claim.token), KeyOperation::Abandon, PENDING_LIFE_MS);
+        self.line.send(state, QueuedOperation { names, operation, value, life_ms, token, reply: None });
     }
 
     /// Reads the entry of a key.
     pub(super) async fn read(&self, state: &HttpState, owner: &str, key: &str) -> KeyReply {
         let (reply, said) = oneshot::channel();
         let names = self.names(owner, key);
-        let (wish, value, life_ms, token) = (KeyOperation::Read, Vec::new(), 0, None);
-        self.line.send(state, QueuedOperation { names, wish, value, life_ms, token, reply: Some(reply) });
+        let (operation, value, life_ms, token) = (KeyOperation::Read, Vec::new(), 0, None);
+        self.line.send(state, QueuedOperation { names, operation, value, life_ms, token, reply: Some(reply) });
         in_time(said).await
     }
 

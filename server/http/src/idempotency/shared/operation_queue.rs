@@ -20,7 +20,7 @@ const MAX_WAITING: usize = 8_192;
 /// An operation on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyOperation {
-    KeyClaim,
+    Claim,
     Complete,
     Abandon,
     Read,
@@ -29,7 +29,7 @@ pub(super) enum KeyOperation {
 impl KeyOperation {
     const fn word(self) -> &'static str {
         match self {
-            Self::KeyClaim => "claim",
+            Self::Claim => "claim",
             Self::Complete => "complete",
             Self::Abandon => "abandon",
             Self::Read => "read",
@@ -62,7 +62,7 @@ pub(super) struct KeyNames {
 /// A queued operation.
 pub(super) struct QueuedOperation {
     pub(super) names: KeyNames,
-    pub(super) wish: KeyOperation,
+    pub(super) operation: KeyOperation,
     /// The entry to be written; empty for none.
     pub(super) value: Vec<u8>,
     /// Lifetime of the entry, milliseconds.
@@ -85,7 +85,7 @@ struct QueueState {
 }
 
 impl OperationQueue {
-    /// Queues an operation; when the queue is full, a waiting caller gets [`KeyReply::Away`].
+    /// Queues an operation; when the queue is full, a waiting caller gets [`KeyReply::Unavailable`].
     pub(super) fn send(&self, state: &HttpState, traveller: QueuedOperation) {
         let mut waiting = self.lock();
         if waiting.keys.len() >= MAX_WAITING {
@@ -164,7 +164,7 @@ async fn call(state: &HttpState, batch: Vec<QueuedOperation>) {
     call.arg(batch.len());
     for key in &batch {
         let token = key.token.as_ref().map_or(&[][..], |token| &token[..]);
-        call.arg(key.wish.word()).arg(&key.value[..]).arg(key.life_ms).arg(token);
+        call.arg(key.operation.word()).arg(&key.value[..]).arg(key.life_ms).arg(token);
     }
     let said = state.redis.eval(&call).await.map(|answer| answer.value);
     shared.note(said.as_ref().err());

@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use domain::booking::BookingState;
+use uuid::Uuid;
 
 use super::booking::{OpenedTickets, opened, passing_or_fault};
 use super::{PRIVATE_CACHE, PageError};

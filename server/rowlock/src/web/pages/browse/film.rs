@@ -40,7 +40,7 @@ pub(super) async fn film(
     cities.sort_by(|(_, one), (_, other)| city_name(one).cmp(&city_name(other)));
     let chosen = cities.iter().find(|(city, _)| **city == query.city).or(cities.first());
     let Some(show) = chosen.and_then(|(_, shows)| Some(&shows.first()?.show)) else {
-        let kept = CachePolicy::with_tags(CacheTags::default().film(&film.id)).asked(found.asked);
+        let kept = CachePolicy::with_tags(CacheTags::default().film(&film.id)).read_at(found.asked);
         return Ok(for_all(page(&film), kept));
     };
 
@@ -71,7 +71,7 @@ pub(super) async fn film(
                 .collect(),
             ..page(&film)
         },
-        CachePolicy::with_tags(tags).asked(found.asked).asked(week.asked),
+        CachePolicy::with_tags(tags).read_at(found.asked).read_at(week.asked),
     ))
 }
 

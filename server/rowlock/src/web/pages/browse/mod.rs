@@ -84,7 +84,7 @@ async fn city(State(state): State<AppState>, id: PathResult<String>) -> PageResu
     let found = state.catalogue.listings().search(&today_here, now).await?;
     let tags = theatres.iter().fold(CacheTags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
     let kept =
-        CachePolicy::with_tags(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).asked(found.asked);
+        CachePolicy::with_tags(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).read_at(found.asked);
     let page = City {
         theatres: theatres
             .into_iter()
@@ -117,7 +117,7 @@ async fn theatre(State(state): State<AppState>, id: PathResult<String>, day: Que
     let kept = CachePolicy::with_tags(
         CacheTags::default().theatre(&theatre.id).listing(found.shows.iter().map(ListedShow::theatre_and_film)),
     )
-    .asked(found.asked);
+    .read_at(found.asked);
     let page = Theatre {
         days: listing::days(today, date, |day| format!("{path}?date={day}")),
         films: listing::by_film(&found.shows)

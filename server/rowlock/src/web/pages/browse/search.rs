@@ -36,7 +36,7 @@ pub(super) async fn search(State(state): State<AppState>, query: QueryResult<Sho
         count: found.shows.len(),
         more: found.more,
     };
-    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists()).asked(found.asked)))
+    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked)))
 }
 
 fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> FoundFilm {

@@ -8,6 +8,7 @@ use domain::api::moving::MoveState;
 use domain::api::organiser::{CancelShowRequest, DefectiveSeatsRequest, OrganisedShow, TermsRequest};
 use domain::money::Currency;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::super::{StaffPageResult, StaffResult, desk};
 use super::programme::TermsForm;
@@ -31,7 +32,7 @@ struct EditedShow {
 }
 
 impl EditedShow {
-    async fn of(state: &AppState, theatre: &str, show: uuid::Uuid) -> Result<Self, super::PageError> {
+    async fn of(state: &AppState, theatre: &str, show: Uuid) -> Result<Self, super::PageError> {
         let show = organiser::show(state, theatre, show).await.map_err(passing_or_fault)?;
         let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
         let currency = currency_of(&show.currency)?;

@@ -9,6 +9,7 @@ use domain::api::waiting_room::WaitingRoomRequest;
 use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::super::{StaffPageError, StaffPageResult, StaffResult, desk};
 use super::{OrganiserQuery, intent, new_key, passing_or_fault, private, see, trouble, with_status};
