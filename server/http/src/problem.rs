@@ -103,7 +103,7 @@ impl Problem {
 
     /// Says one more sentence.
     #[must_use]
-    pub fn saying(mut self, sentence: &str) -> Self {
+    pub fn with_sentence(mut self, sentence: &str) -> Self {
         self.detail = format!("{} {sentence}", self.detail);
         self
     }

@@ -133,12 +133,12 @@ async fn explain_failed_hold(state: &BackofficeState, show: &Show, seats: &[Seat
         let why = problem.detail();
         tracing::warn!(why, show = %show.id, "correcting the house seats of {} on the map failed", show.id);
         return refused
-            .saying("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
+            .with_sentence("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
     }
     if refused.code() == Code::WrongState {
         return refused;
     }
-    refused.saying("The house no longer keeps these seats: those that are still free are on sale.")
+    refused.with_sentence("The house no longer keeps these seats: those that are still free are on sale.")
 }
 
 fn labels(show: &Show, seats: &[SeatIndex]) -> String {

@@ -93,7 +93,7 @@ mod tests {
             StandbyState::Near { until: start + 2 * SECOND + LAG_LIMIT }
         );
         assert_eq!(marks.state(&standby_position(99), now), StandbyState::Behind, "it has come to none");
-        assert_eq!(marks.state(&StandbyPosition { position: None, ..replayed(0) }, now), StandbyState::Behind);
+        assert_eq!(marks.state(&StandbyPosition { position: None, ..standby_position(0) }, now), StandbyState::Behind);
     }
 
     #[test]
@@ -126,10 +126,13 @@ mod tests {
         let now = Instant::now();
         let mut marks = Marks::default();
         marks.set(now, &primary_position(100));
-        let promoted = StandbyPosition { follows: false, ..replayed(100) };
+        let promoted = StandbyPosition { follows: false, ..standby_position(100) };
         assert_eq!(marks.state(&promoted, now), StandbyState::NotAStandby);
         for other in [DatabaseIdentity::of(8, 1), DatabaseIdentity::of(7, 2)] {
-            assert_eq!(marks.state(&StandbyPosition { identity: other, ..replayed(100) }, now), StandbyState::Another);
+            assert_eq!(
+                marks.state(&StandbyPosition { identity: other, ..standby_position(100) }, now),
+                StandbyState::Another
+            );
         }
         marks.set(now, &PrimaryPosition { identity: DatabaseIdentity::of(8, 1), position: 90 });
         assert_eq!(marks.state(&standby_position(100), now), StandbyState::Another, "we have another primary now");

@@ -172,7 +172,7 @@ impl Link {
     /// # Errors
     /// See [`LinkError`].
     pub async fn ask_any(&self, cmd: &Cmd) -> Result<Value, LinkError> {
-        self.plain(cmd).await
+        self.send_to_any(cmd).await
     }
 
     /// Runs a script, by its hash if Redis knows it.
@@ -217,7 +217,7 @@ impl Link {
     /// # Errors
     /// See [`LinkError`].
     pub async fn ping(&self) -> Result<(), LinkError> {
-        self.plain(&redis::cmd("PING")).await.map(|_| ())
+        self.send_to_any(&redis::cmd("PING")).await.map(|_| ())
     }
 
     /// The clock of Redis, milliseconds since 1970. A Cluster has as many as processes; this is one.
@@ -225,7 +225,7 @@ impl Link {
     /// # Errors
     /// See [`LinkError`].
     pub async fn time_ms(&self) -> Result<i64, LinkError> {
-        let value = self.plain(&redis::cmd("TIME")).await?;
+        let value = self.send_to_any(&redis::cmd("TIME")).await?;
         let (seconds, micros): (i64, i64) =
             redis::from_redis_value(value).map_err(|error| LinkError::Refused(error.into()))?;
         Ok(seconds * 1_000 + micros / 1_000)
@@ -252,7 +252,7 @@ impl Link {
         matches!(self.shape, Topology::Cluster(_))
     }
 
-    async fn plain(&self, cmd: &Cmd) -> Result<Value, LinkError> {
+    async fn send_to_any(&self, cmd: &Cmd) -> Result<Value, LinkError> {
         let ask = |node: Arc<RedisNode>, _, until| async move { node.ask(cmd, until).await };
         self.call_with_retries(CallTarget::Any, RetryRule::Always, ask).await.map(|(value, _)| value)
     }

@@ -13,7 +13,7 @@ use catalogue::cdn::{Cdn, parked};
 /// A tag that no page has: purging it has no effect.
 const UNUSED_TAG: &str = "rowlock-check";
 
-pub(super) async fn look(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
+pub(super) async fn check(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
     if config.catalogue.cdn_purge_url.is_none() {
         return;
     }

@@ -6,7 +6,7 @@ use super::{CheckFinding, Report, now_ms, redis, scratch, within};
 use crate::config::Config;
 use crate::start;
 
-pub(super) async fn look(config: &Config, report: &mut Report) {
+pub(super) async fn check(config: &Config, report: &mut Report) {
     one("redis", &config.redis_url, &config.redis_prefix, report).await;
     if let Some(shadow) = &config.shadow_redis_url {
         one("redis shadow", shadow, &config.redis_prefix, report).await;
@@ -24,7 +24,7 @@ async fn one(about: &str, url: &str, prefix: &str, report: &mut Report) {
     let before = now_ms();
     let time = within(link.time_ms()).await;
     let after = now_ms();
-    let mut found = within(redis::look(&link)).await.unwrap_or_else(|late| vec![late]);
+    let mut found = within(redis::check(&link)).await.unwrap_or_else(|late| vec![late]);
     if let Ok(Ok(theirs)) = time {
         found.push(super::clock_of("its", theirs, before, after));
     }

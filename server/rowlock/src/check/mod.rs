@@ -38,13 +38,13 @@ pub async fn check(config: &Config) -> Report {
         report.add("settings", Duration::ZERO, wrong.iter().map(|wrong| CheckFinding::bad(wrong.to_string())));
     }
     let began = Instant::now();
-    let (pg, found) = within(postgres::look(config)).await.unwrap_or_else(|late| (None, vec![late]));
+    let (pg, found) = within(postgres::check(config)).await.unwrap_or_else(|late| (None, vec![late]));
     report.add("postgres", began.elapsed(), found);
-    standby::look(config, pg.as_ref(), &mut report).await;
-    lock_store::look(config, &mut report).await;
+    standby::check(config, pg.as_ref(), &mut report).await;
+    lock_store::check(config, &mut report).await;
     outside::gateways(config, &mut report).await;
     outside::mail(config, &mut report).await;
-    cdn::look(config, pg.as_ref(), &mut report).await;
+    cdn::check(config, pg.as_ref(), &mut report).await;
     outside::site(config, &mut report);
     outside::visit(config, pg.as_ref(), &mut report).await;
     report

@@ -40,7 +40,7 @@ const OUTBOX: &str = "
     FROM outbox";
 
 /// The way there, if there is one, and what was found.
-pub(super) async fn look(config: &Config) -> (Option<PgPool>, Vec<CheckFinding>) {
+pub(super) async fn check(config: &Config) -> (Option<PgPool>, Vec<CheckFinding>) {
     let pg = match database::connect(&config.database_url, 2).await {
         Ok(pg) => pg,
         Err(cause) => return (None, vec![CheckFinding::bad(format!("{cause:#}"))]),

@@ -8,7 +8,7 @@ const OLDEST: u32 = 7;
 /// Share of its memory above which a warning is given.
 const FULL: f64 = 0.9;
 
-pub(super) async fn look(link: &Link) -> Vec<CheckFinding> {
+pub(super) async fn check(link: &Link) -> Vec<CheckFinding> {
     let said = match link.ask_any(&::redis::cmd("INFO")).await {
         Ok(said) => said,
         Err(cause) => return vec![CheckFinding::bad(format!("INFO failed: {cause}"))],

@@ -15,7 +15,7 @@ use platform::database;
 /// Interval in which its position is compared with the primary's.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
-pub(super) async fn look(config: &Config, primary: Option<&PgPool>, report: &mut Report) {
+pub(super) async fn check(config: &Config, primary: Option<&PgPool>, report: &mut Report) {
     let Some(url) = &config.catalogue_database_url else { return };
     let began = Instant::now();
     let found = match database::connect_later(url, 1, DEADLINE / 3) {

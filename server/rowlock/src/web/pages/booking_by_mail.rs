@@ -24,7 +24,7 @@ pub fn routes() -> Router<AppState> {
         .route("/bookings/find", get(ask).post(find))
         .route("/bookings/by-mail/{key}", get(opened))
         .route("/bookings/by-mail/{key}/cancel", post(ask_to_cancel))
-        .route("/bookings/cancel/{key}", get(look).post(cancel))
+        .route("/bookings/cancel/{key}", get(show_page).post(cancel))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
@@ -77,7 +77,7 @@ async fn ask_to_cancel(State(state): State<AppState>, key: PathResult<String>) -
     })
 }
 
-async fn look(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
+async fn show_page(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
     let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
     Ok(private(question(opened, &key)))

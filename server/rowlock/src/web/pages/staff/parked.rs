@@ -26,12 +26,12 @@ const MAX_FORM_BYTES: usize = 8 * 1024;
 
 pub(super) fn routes() -> Router<AppState> {
     Router::new()
-        .route("/staff/{theatre}/parked", get(look))
+        .route("/staff/{theatre}/parked", get(show_page))
         .route("/staff/{theatre}/parked/{parked}/{decision}", post(decide))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-async fn look(
+async fn show_page(
     State(state): State<AppState>,
     who: StaffResult,
     theatre: PathResult<String>,

@@ -27,12 +27,12 @@ const MAX_FORM_BYTES: usize = 8 * 1024;
 
 pub(super) fn routes() -> Router<AppState> {
     Router::new()
-        .route("/staff/{theatre}/team", get(look).post(change))
+        .route("/staff/{theatre}/team", get(show_page).post(change))
         .route("/staff/{theatre}/team/acts", get(acts))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-async fn look(
+async fn show_page(
     State(state): State<AppState>,
     who: StaffResult,
     theatre: PathResult<String>,

@@ -12,7 +12,7 @@ use crate::AppState;
 use crate::web::pages::{FormResult, QueryResult};
 use backoffice::organiser::{self, Act};
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
     who: StaffResult,
     Path(theatre): Path<String>,

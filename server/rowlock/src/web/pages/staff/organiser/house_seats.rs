@@ -22,7 +22,7 @@ use crate::web::pages::{FormResult, PathResult, QueryResult};
 use backoffice::organiser::{self, Act, Room};
 use http::{Code, Problem};
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
     who: StaffResult,
     screen: PathResult<(String, String)>,

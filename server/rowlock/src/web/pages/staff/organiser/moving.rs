@@ -15,7 +15,7 @@ use crate::web::pages::{FormResult, PathResult, QueryResult};
 use backoffice::organiser::{self, Act};
 use http::Code;
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
     who: StaffResult,
     thing: PathResult<(String, Uuid)>,

@@ -20,7 +20,7 @@ use crate::web::pages::{FormResult, QueryResult};
 use backoffice::organiser::{self, Act, PriceGround};
 use http::Code;
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
     who: StaffResult,
     Path(theatre): Path<String>,

@@ -120,7 +120,7 @@ impl EditedShow {
     }
 }
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
     who: StaffResult,
     thing: PathResult<(String, Uuid)>,

@@ -27,7 +27,7 @@ const LOOK_AGAIN_S: u32 = 5;
 /// An instant on the clocks of a theatre to the minute, as fields have it, is so much of one to the second.
 const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
     who: StaffResult,
     thing: PathResult<(String, Uuid)>,
