@@ -65,7 +65,7 @@ pub struct Config {
     pub sockets_per_address: usize,
     /// The way of requests to this server.
     #[command(flatten)]
-    pub site: http::Site,
+    pub site: http::SiteSettings,
     /// Regions and the CDN.
     #[command(flatten)]
     pub catalogue: CatalogueSettings,

@@ -133,7 +133,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let http = HttpState::new(HttpParts {
         site: config.site.clone(),
         idempotency: Idempotency::new(&config.redis_prefix),
-        above: platform,
+        platform_state: platform,
     });
     let catalogue = assemble_catalogue(&config, http).await?;
     let mailer = tickets::Mailer::from_settings(&config.mail)?;
@@ -141,7 +141,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let identity = IdentityState::new(IdentityParts {
         accounts: accounts::Accounts::new(&config.token_secret)?,
         mailer: mailer.clone(),
-        above: catalogue,
+        catalogue_state: catalogue,
     });
     let seats = SeatsState::new(SeatsParts {
         locks: with_shadow(first, &config, &identity.pg, &identity.catalogue).await?,
@@ -149,7 +149,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         first_looks: seat_locks::FirstLooks::default(),
         watched: seat_locks::Watched::default(),
         hubs: live::Hubs::new(config.sockets_per_address),
-        above: identity,
+        identity_state: identity,
     });
     let admission = assemble_admission(&config, seats).await?;
     let selling = assemble_selling(&config, mailer, admission)?;
@@ -157,10 +157,10 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         reports: reports::Reports::default(),
         webhooks: webhooks::Client::new(&config.webhooks)?,
         webhook_settings: config.webhooks.clone(),
-        above: selling,
+        selling_state: selling,
     });
     web::files::announce(&config.site_root);
-    Ok(AppState::new(AppParts { config, above: backoffice }))
+    Ok(AppState::new(AppParts { config, backoffice_state: backoffice }))
 }
 
 async fn assemble_catalogue(config: &Config, http: HttpState) -> anyhow::Result<CatalogueState> {
@@ -179,7 +179,7 @@ async fn assemble_catalogue(config: &Config, http: HttpState) -> anyhow::Result<
         // Before any request can change what the CDN keeps.
         cdn::announce(&http.pg).await.context("the CDN")?;
     }
-    Ok(CatalogueState::new(CatalogueParts { catalogue, cdn, above: http }))
+    Ok(CatalogueState::new(CatalogueParts { catalogue, cdn, http_state: http }))
 }
 
 async fn assemble_admission(config: &Config, seats: SeatsState) -> anyhow::Result<AdmissionState> {
@@ -190,7 +190,7 @@ async fn assemble_admission(config: &Config, seats: SeatsState) -> anyhow::Resul
         puzzles: puzzles::Puzzles::new(prefix, secrets),
         fairness: fairness::Fairness::new(&config.admission, prefix),
         admission_settings: config.admission.clone(),
-        above: seats,
+        seats_state: seats,
     }))
 }
 
@@ -212,7 +212,7 @@ fn assemble_selling(
         email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::ByMail(mailer))),
         outbox_wake: outbox::Wake::default(),
         selling_settings: settings.clone(),
-        above: admission,
+        admission_state: admission,
     }))
 }
 
@@ -261,7 +261,7 @@ pub fn spawn_background(state: &AppState) {
     tasks.spawn(cdn::announce_forever(catalogue));
     tasks.spawn(accounts::send_mails_forever(identity.clone()));
     tasks.spawn(accounts::purge_forever(identity.clone()));
-    tasks.spawn(accounts::follow_handed_over_forever(identity));
+    tasks.spawn(accounts::poll_handed_over_visitors(identity));
     tasks.spawn(seat_locks::sweep_forever(seats.clone()));
     tasks.spawn(seat_locks::forget_forever(seats.clone()));
     tasks.spawn(live::follow_changes(seats));
@@ -291,7 +291,7 @@ pub fn spawn_background(state: &AppState) {
 /// background work ends.
 pub async fn serve(state: AppState, listener: TcpListener) {
     spawn_background(&state);
-    let limits = web::connections::Limits::of(&state.config);
+    let limits = web::connections::ConnectionLimits::of(&state.config);
     let server = web::connections::serve(listener, web::router::build(state.clone()), limits, state.stop.clone());
     let stopped = async {
         state.stop.cancelled().await;

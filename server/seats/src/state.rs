@@ -17,7 +17,7 @@ pub struct SeatsState(Arc<SeatsParts>);
 /// The parts of [`SeatsState`].
 pub struct SeatsParts {
     /// The state of the crate above.
-    pub above: IdentityState,
+    pub identity_state: IdentityState,
     /// The lock store.
     pub locks: Arc<dyn SeatLocks>,
     /// Attempts that wait for the lock store.
@@ -50,20 +50,20 @@ impl Deref for SeatsParts {
     type Target = IdentityState;
 
     fn deref(&self) -> &IdentityState {
-        &self.above
+        &self.identity_state
     }
 }
 
 impl FromRef<SeatsState> for HttpState {
     fn from_ref(state: &SeatsState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<SeatsState> for IdentityState {
     fn from_ref(state: &SeatsState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

@@ -24,7 +24,7 @@ pub struct SellingState(Arc<SellingParts>);
 /// The parts of [`SellingState`].
 pub struct SellingParts {
     /// The state of the crate that this one builds on.
-    pub above: AdmissionState,
+    pub admission_state: AdmissionState,
     /// Payment gateways in their order.
     pub gateways: Arc<Gateways>,
     /// The cache of granted and changed holds.
@@ -65,20 +65,20 @@ impl Deref for SellingParts {
     type Target = AdmissionState;
 
     fn deref(&self) -> &AdmissionState {
-        &self.above
+        &self.admission_state
     }
 }
 
 impl FromRef<SellingState> for HttpState {
     fn from_ref(state: &SellingState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<SellingState> for IdentityState {
     fn from_ref(state: &SellingState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

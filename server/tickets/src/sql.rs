@@ -81,7 +81,7 @@ pub async fn revoke(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn in_use(connection: &mut PgConnection, booking: Uuid, seats: Option<&[i32]>) -> sqlx::Result<bool> {
+pub async fn has_admissions(connection: &mut PgConnection, booking: Uuid, seats: Option<&[i32]>) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (
             SELECT 1

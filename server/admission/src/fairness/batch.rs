@@ -11,7 +11,7 @@ use super::sql;
 use super::watch::Sighting;
 use crate::{AdmissionState, puzzles};
 use http::{Code, Problem};
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::ids;
 use platform::telemetry::unusual;
 
@@ -49,8 +49,8 @@ pub(super) struct Row<'a> {
 pub async fn write_forever(state: AdmissionState) {
     let mut purge_at = state.clock.now();
     let (mut recheck_at, mut forget_at) = (purge_at, purge_at);
-    let mut rounds = Rounds::every(&state.stop, WRITE_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, WRITE_EVERY);
+    while rounds.wait_next().await {
         let now = state.clock.now();
         if now >= forget_at {
             forget_at = now.plus_ms(FORGET_EVERY_MS);
@@ -170,7 +170,7 @@ async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> Result<Hash
 }
 
 async fn theatre_of(state: &AdmissionState, show: Uuid) -> Result<String, Problem> {
-    state.catalogue.known_show(show).await.map(|show| show.theatre_id.clone())
+    state.catalogue.find_show(show).await.map(|show| show.theatre_id.clone())
 }
 
 /// True if a show does not exist here, or moved to another region.

@@ -8,7 +8,7 @@ use domain::puzzle::MOST_BITS;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use platform::signed_token::{Keys, plain};
+use platform::signed_token::{Keys, parse_number};
 
 /// Lifetime of a challenge, milliseconds: long enough for a slow phone with the hardest puzzle, and the retry after it.
 pub(super) const LIFE_MS: i64 = 2 * MINUTE_MS;
@@ -49,7 +49,7 @@ impl Signer {
     /// The parameters of a challenge, if its signature is valid for this visitor and show.
     pub(super) fn read(&self, show: Uuid, owner: &str, challenge: &str) -> Option<Parameters> {
         let mut parts = challenge.splitn(4, '-');
-        let (bits, until, salt) = (plain(parts.next()?)?, plain(parts.next()?)?, parts.next()?);
+        let (bits, until, salt) = (parse_number(parts.next()?)?, parse_number(parts.next()?)?, parts.next()?);
         let signature = parts.next()?;
         let parameters = Parameters {
             bits: u8::try_from(bits).ok().filter(|bits| *bits <= MOST_BITS)?,

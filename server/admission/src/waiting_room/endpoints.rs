@@ -21,7 +21,7 @@ use crate::AdmissionState;
 use catalogue::sales_open;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff};
+use http::shared_refusals::{KeyReused, NotStaff};
 use http::{ApiJson, ApiPath, ClientAddress, Problem};
 use identity::Visitor;
 use identity::accounts::Staff;
@@ -58,7 +58,7 @@ async fn come(
     headers: HeaderMap,
     key: IdempotencyKey,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     sales_open(&show, state.clock.now())?;
     let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
@@ -110,7 +110,7 @@ async fn look(
     ApiPath(show): ApiPath<Uuid>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
     if let Some(number) = credentials.number {

@@ -16,7 +16,7 @@ use super::room::Room;
 use crate::{AdmissionState, puzzles};
 use http::{ClientAddress, Code, Problem};
 use platform::ids;
-use platform::rate_limits::{Allowance, Taken};
+use platform::rate_limits::{Allowance, TakeOutcome};
 
 /// Names of the buckets, in the header `RateLimit` and in Redis.
 const ADDRESS: &str = "queue-address";
@@ -57,12 +57,12 @@ pub(super) async fn count(state: &AdmissionState, room: &Room, joiner: Joiner<'_
         let whose = format!("{} {whose}", room.id);
         let reserved = if has_solved { 0 } else { limit.reserved() };
         let refusal = match state.rate_limits.take_shared(&of, &whose, reserved).await {
-            Some(Taken::Granted) => {
+            Some(TakeOutcome::Granted) => {
                 counted.0.push((of, whose));
                 continue;
             }
-            Some(Taken::Reserved) => asking.wanted(),
-            Some(Taken::Empty(pause)) => refusal(&of, pause),
+            Some(TakeOutcome::Reserved) => asking.wanted(),
+            Some(TakeOutcome::Empty(pause)) => refusal(&of, pause),
             None => {
                 let detail = "The waiting room gives out no tickets at this moment. Please try again in a few seconds.";
                 Problem::new(Code::LockStoreUnavailable, detail)

@@ -15,7 +15,7 @@ use super::store::Claim;
 use super::{rebuild, sql, store};
 use crate::AdmissionState;
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use seats::seat_locks::{MapSnapshot, with_map};
 
 /// Period of the loop.
@@ -27,9 +27,9 @@ const AT_ONCE: usize = 16;
 
 /// Runs until the server stops.
 pub async fn serve_forever(state: AdmissionState) {
-    let mut rounds = Rounds::every(&state.stop, CALL_EVERY);
+    let mut rounds = PeriodicLoop::every(&state.stop, CALL_EVERY);
     for round in 0_u32.. {
-        if !rounds.go_on().await {
+        if !rounds.wait_next().await {
             return;
         }
         let looks = round.is_multiple_of(LOOK_EVERY);
@@ -49,7 +49,7 @@ pub async fn serve_forever(state: AdmissionState) {
 }
 
 async fn one_round(state: &AdmissionState, room: &Arc<Room>, looks: bool) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(room.show).await?;
+    let show = state.catalogue.find_show(room.show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::room::Room;
 use crate::AdmissionState;
-use platform::redis_link::{Call, LuaScript};
+use platform::redis_link::{LuaScript, ScriptCall};
 use seats::seat_locks::StoreError;
 
 /// The keys of a room for every script, in the order of `lua/join.lua`.
@@ -250,7 +250,11 @@ fn positive(value: i64) -> Result<u64, StoreError> {
 }
 
 /// Runs a script; returns the values after its code, or `None` if the room is missing.
-async fn call_if_loaded<const N: usize>(state: &AdmissionState, room: &Room, call: &Call<'_>) -> IfLoaded<[i64; N]> {
+async fn call_if_loaded<const N: usize>(
+    state: &AdmissionState,
+    room: &Room,
+    call: &ScriptCall<'_>,
+) -> IfLoaded<[i64; N]> {
     let answer = run_script(state, room, call).await?;
     match answer.split_first() {
         Some((0, [])) => Ok(None),
@@ -259,7 +263,7 @@ async fn call_if_loaded<const N: usize>(state: &AdmissionState, room: &Room, cal
     }
 }
 
-async fn run_script(state: &AdmissionState, room: &Room, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
+async fn run_script(state: &AdmissionState, room: &Room, call: &ScriptCall<'_>) -> Result<Vec<i64>, StoreError> {
     let answer = state.redis.eval(call).await.map_err(|cause| {
         // A failover may have lost the last writes.
         room.mark_suspect();

@@ -19,7 +19,7 @@ use catalogue::sales_open;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::from_utc;
 use platform::ids;
 
@@ -83,7 +83,7 @@ impl Refused {
 /// # Errors
 /// 404 for a show of another theatre.
 pub async fn show_at(state: &AdmissionState, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if show.theatre_id == theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }
 
@@ -151,7 +151,7 @@ pub async fn set_up(
         }
     };
     let subject = format!("show {}", show.id);
-    audit::record(tx, &Entry { actor, theatre: Some(&show.theatre_id), act, subject, reason }, now).await?;
+    audit::record(tx, &AuditEntry { actor, theatre: Some(&show.theatre_id), act, subject, reason }, now).await?;
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, to_utc};
 use platform::ids;
 use seats::seat_locks::{Asked, Attempt, Lot, Refusal, Terms, with_map};
@@ -75,7 +75,8 @@ pub(super) async fn take(
     let row = HoldRow { hold_id: hold, name: name.to_owned(), seats: to_sql_numbers(&seats), until: to_utc(until) };
     insert(&mut tx, counter, &show, &owner, &row, now).await?;
     let words = format!("{} for {name}, until {}.", labels(&show, &seats), show.local_time(until));
-    let act = Act::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
+    let act =
+        AuditEntry::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view(&show, &row))?;
     // The row and its answer are not committed yet: the seats are locked first, so that no row exists without its
@@ -171,7 +172,8 @@ pub(super) async fn release(
     let (owner, name, seats) = ended.ok_or_else(nothing)?;
     let seats: Vec<SeatIndex> = seats.into_iter().map(i32::cast_unsigned).collect();
     let words = format!("{} for {name}: {reason}", labels(&show, &seats));
-    let act = Act::by(counter.account(), "caller_let_go", format!("show {}", show.id), &words).at(counter.theatre);
+    let act =
+        AuditEntry::by(counter.account(), "caller_let_go", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::no_content();
     // The transaction is not committed yet: the seats are released first. If they are being sold, nothing is committed.

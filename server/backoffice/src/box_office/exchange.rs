@@ -16,7 +16,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, reason_of};
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use seats::seat_locks::Held;
 use selling::bookings::{self, CounterSale, Exchanged, Given, Unsold};
 use selling::outbox;
@@ -190,7 +190,7 @@ async fn record_exchange(
         None => String::new(),
     };
     let words = format!("For {}, difference {difference}{by}: {}", sold.reference, order.reason);
-    let act = Act::by(counter.account(), "exchanged", format!("booking {from}"), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "exchanged", format!("booking {from}"), &words).at(counter.theatre);
     audit::record(tx, &act, now).await?;
     Ok(())
 }

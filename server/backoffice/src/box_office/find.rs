@@ -15,7 +15,7 @@ use super::{Counter, sql};
 use crate::BackofficeState;
 use catalogue::{Show, containing};
 use http::{Code, Problem};
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, to_utc};
 use selling::bookings::{self, CounterFound};
 
@@ -76,7 +76,7 @@ pub async fn by_person(
     let shown: Vec<&str> = found.iter().map(|one| one.reference.as_str()).collect();
     let words = if shown.is_empty() { "None found".to_owned() } else { shown.join(", ") };
     let subject = format!("theatre {}", counter.theatre);
-    let act = Act::by(counter.account(), "bookings_looked_for", subject, &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "bookings_looked_for", subject, &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     tx.commit().await?;
     let ids: Vec<Uuid> = found.iter().map(|one| one.id).collect();
@@ -144,6 +144,6 @@ pub(super) async fn show_of(
 /// # Errors
 /// 404 when it is not.
 pub(super) async fn show_here(state: &BackofficeState, counter: Counter<'_>, show: Uuid) -> Result<Arc<Show>, Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if show.theatre_id == counter.theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }

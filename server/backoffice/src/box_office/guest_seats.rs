@@ -22,7 +22,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::ids;
 use seats::seat_locks::{Asked, Attempt, Held, Lot, Refusal, with_map};
 use selling::holds;
@@ -96,7 +96,8 @@ async fn release_from_house(
     }
     write(&mut tx, show.id, seats, false, (reason, counter.account()), now).await?;
     let words = format!("{}: {reason}", labels(show, seats));
-    let act = Act::by(counter.account(), "house_seats_taken", format!("show {}", show.id), &words).at(counter.theatre);
+    let act =
+        AuditEntry::by(counter.account(), "house_seats_taken", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     intent.complete(&mut tx, &Answer::no_content(), now).await?;
     tx.commit().await?;
@@ -132,12 +133,12 @@ async fn explain_failed_hold(state: &BackofficeState, show: &Show, seats: &[Seat
         let why = problem.detail();
         tracing::warn!(why, show = %show.id, "correcting the house seats of {} on the map failed", show.id);
         return refused
-            .saying("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
+            .with_sentence("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
     }
     if refused.code() == Code::WrongState {
         return refused;
     }
-    refused.saying("The house no longer keeps these seats: those that are still free are on sale.")
+    refused.with_sentence("The house no longer keeps these seats: those that are still free are on sale.")
 }
 
 fn labels(show: &Show, seats: &[SeatIndex]) -> String {

@@ -19,7 +19,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::to_utc;
 use seats::seat_locks::{Refusal, with_map};
 use selling::{bookings, holds};
@@ -63,7 +63,7 @@ pub(super) async fn keep(
     let act = if request.kept { "seats_kept" } else { "seats_put_back" };
     let words = format!("{labels}: {reason}");
     let subject = format!("show {}", show.id);
-    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
     let answer = Answer::no_content();
     intent.complete(&mut tx, &answer, now).await?;
     let done = commit(state, &show, &seats, request.kept, tx).await;

@@ -12,7 +12,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use seats::seat_locks::Held;
 use selling::bookings::{self, CounterSale, Unsold};
 use selling::outbox;
@@ -121,7 +121,7 @@ async fn commit(
     let subject = format!("booking {}", sold.reference);
     let act = if request.means == Means::Free { "given_away" } else { "sold" };
     let words = format!("{}: {reason}", sold.total);
-    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
     let found = bookings::find_by_id(&mut tx, sold.booking).await?;
     let found = found.ok_or_else(|| Problem::internal(&"a sale without a booking"))?;
     let mut view = found.view(&mut tx, show).await?;

@@ -30,7 +30,7 @@ pub async fn today(
     let ids = state.catalogue.shows_of_day(counter.theatre, date).await?;
     let mut shows = Vec::with_capacity(ids.len());
     for id in ids {
-        let show = state.catalogue.known_show(id).await?;
+        let show = state.catalogue.find_show(id).await?;
         let map = map_or_claims(state, &show).await?;
         shows.push(view(&show, &map, now));
     }

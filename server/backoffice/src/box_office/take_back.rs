@@ -14,7 +14,7 @@ use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, reason_of};
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::from_utc;
 use selling::bookings::{self, TakenBack};
 use selling::outbox;
@@ -103,7 +103,7 @@ async fn perform(
     pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
     let found = bookings::find_by_id(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     // The show was loaded before this transaction began and is cached.
-    let show = state.catalogue.known_show(found.show).await?;
+    let show = state.catalogue.find_show(found.show).await?;
     let view = found.view(&mut tx, &show).await?;
     let (act, words) = match kind {
         ReturnKind::Refund(request) => {
@@ -113,7 +113,7 @@ async fn perform(
         ReturnKind::PayOut => ("paid_out", format!("{}: {reason}", back.amount)),
     };
     let subject = format!("booking {}", view.reference);
-    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
     let answer = Answer::json(StatusCode::OK, &view)?;
     let answer = intent.commit(tx, answer, now).await?;
     outbox::wake(state);
@@ -143,7 +143,7 @@ async fn undo_own(
     let back = bookings::take_back(tx, booking, None, reason, now).await?;
     // The booking is locked only since the statement above. A used ticket keeps its seat, unless a manager approves the
     // refund.
-    if tickets::in_use(tx, booking, None).await? {
+    if tickets::has_admissions(tx, booking, None).await? {
         let detail = "Someone has already come in with these tickets. A manager can refund them.";
         return Err(Problem::new(Code::UndoTooLate, detail));
     }

@@ -9,7 +9,7 @@ use super::{Counter, find};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 
 /// Returns the tickets of a booking for printing.
 ///
@@ -40,7 +40,7 @@ pub async fn print(
     }
     let subject = format!("booking {}", view.reference);
     let words = format!("{} tickets.", list.len());
-    let act = Act::by(counter.account(), "tickets_printed", subject, &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "tickets_printed", subject, &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::OK, &list)?;
     intent.commit(tx, answer, now).await

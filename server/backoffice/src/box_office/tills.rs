@@ -13,7 +13,7 @@ use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339};
 use platform::ids;
 
@@ -80,7 +80,7 @@ pub async fn open(
     };
     sql::insert_line(&mut tx, &line, now).await?;
     let words = format!("Opened with {}.", Money::new(float, currency));
-    let act = Act::by(account, "till_opened", subject(&till), &words).at(counter.theatre);
+    let act = AuditEntry::by(account, "till_opened", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &ledger::with_lines(&mut tx, &till).await?)?;
     intent.commit(tx, answer, now).await
@@ -125,7 +125,7 @@ pub async fn drop_cash(
     };
     sql::insert_line(&mut tx, &line, now).await?;
     let words = format!("{}: {reason}", Money::new(amount, before.expected.currency));
-    let act = Act::by(counter.account(), "till_drop", subject(&till), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "till_drop", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &till).await?)?;
     intent.commit(tx, answer, now).await
@@ -168,7 +168,7 @@ pub async fn cash_up(
         return Err(no_till());
     }
     let words = format!("Counted {}, difference {difference}: {reason}", Money::new(counted, expected.currency));
-    let act = Act::by(counter.account(), "till_cashed_up", subject(&till), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "till_cashed_up", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let closed = TillRecord { closed_at: Some(platform::clock::to_utc(now)), counted_minor: Some(counted), ..till };
     let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &closed).await?)?;
@@ -208,7 +208,7 @@ pub async fn cash_up_for(
     let difference = Money::new(counted - expected.minor, currency);
     let sum = Money::new(counted, currency);
     let words = format!("Of {}, counted {sum}, difference {difference}: {reason}", till.person);
-    let act = Act::by(counter.account(), "till_cashed_up_for", subject(&till), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "till_cashed_up_for", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let closed = sql::lock_till(&mut tx, counter.theatre, till.id).await?;
     let closed = closed.ok_or_else(|| Problem::internal(&"a till that was counted is gone"))?;
@@ -267,7 +267,7 @@ pub async fn close_day(
     let number = sql::close_day(&mut tx, counter.theatre, &ids, counter.account(), reason, now).await?;
     let day = day(number, rfc3339(now), ledger::views(&mut tx, &tills).await?)?;
     let words = format!("{} tills, difference {}: {reason}", day.tills.len(), day.difference);
-    let act = Act::by(counter.account(), "day_closed", format!("day {number}"), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "day_closed", format!("day {number}"), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &day)?;
     intent.commit(tx, answer, now).await

@@ -22,7 +22,7 @@ use catalogue::Show;
 use http::Problem;
 use http::idempotency::{Answer, Intent};
 use identity::accounts::Staff;
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 
 /// A scanned code and the time of its scan.
 struct ScannedCode {
@@ -190,7 +190,7 @@ impl SettlementRun<'_> {
     /// Records a conflict in the audit list, which managers read.
     async fn record_conflict(&self, tx: &mut PgConnection, code: &Code, why: &str) -> Result<(), Problem> {
         let subject = format!("ticket …{} of show {}", ticket_lookup::code_suffix(code.as_str()), self.show.id);
-        let entry = Entry::by(self.staff.session.account, door::CONFLICT, subject, why).at(&self.show.theatre_id);
+        let entry = AuditEntry::by(self.staff.session.account, door::CONFLICT, subject, why).at(&self.show.theatre_id);
         audit::record(tx, &entry, self.now).await?;
         // The reason, which contains names of devices, belongs to the audit list only.
         tracing::warn!(show = %self.show.id, "settled a door scan of show {} with a conflict", self.show.id);

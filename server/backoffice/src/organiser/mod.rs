@@ -44,7 +44,7 @@ use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::Staff;
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 
 /// Roles that may use this module.
 pub const ROLES: &[Role] = &[Role::Manager, Role::Organiser];
@@ -96,7 +96,7 @@ impl<'a> Act<'a> {
 impl StartedAct<'_> {
     /// Records the audit entry and the answer, and commits.
     async fn finish(mut self, name: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
-        let entry = Entry::by(self.act.staff.session.account, name, subject, self.reason).at(self.act.theatre);
+        let entry = AuditEntry::by(self.act.staff.session.account, name, subject, self.reason).at(self.act.theatre);
         audit::record(&mut self.tx, &entry, self.now).await?;
         self.act.intent.commit(self.tx, answer, self.now).await
     }

@@ -13,7 +13,7 @@ use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, Staff};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 
 /// Maximum number of theatres: the list of them is one page.
 const MAX_THEATRES: i64 = 500;
@@ -39,7 +39,7 @@ pub async fn create(
     intent: &Intent,
     request: &TheatreRequest,
 ) -> Result<Answer, Problem> {
-    accounts::manages_all(state, staff).await?;
+    accounts::require_manager_of_all(state, staff).await?;
     let new = ValidTheatre::of(request)?;
     let act = Act { staff, theatre: &new.id, intent, reason: &request.reason };
     let mut begun = match act.begin(state).await? {
@@ -62,7 +62,7 @@ pub async fn found(pg: &PgPool, request: &TheatreRequest, now: Timestamp) -> Res
     let mut tx = pg.begin().await?;
     let view = new.write(&mut tx).await?;
     let subject = format!("theatre {} in {}", view.id, view.city);
-    let entry = Entry { actor: None, theatre: Some(&view.id), act: CREATED, subject, reason };
+    let entry = AuditEntry { actor: None, theatre: Some(&view.id), act: CREATED, subject, reason };
     audit::record(&mut tx, &entry, now).await?;
     tx.commit().await?;
     Ok(view)

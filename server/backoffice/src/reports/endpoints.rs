@@ -16,7 +16,7 @@ use super::range::Range;
 use super::tables::{self, Table};
 use crate::BackofficeState;
 use http::problem::ApiResult;
-use http::refusals::{NotStaffNorProgram, OtherTheatre};
+use http::shared_refusals::{NotStaffNorProgram, OtherTheatre};
 use http::{ApiPath, ApiQuery, Problem};
 use identity::api_keys::Caller;
 

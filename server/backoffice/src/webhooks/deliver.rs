@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::sql::{self, DeliveryLimits, DueDelivery};
 use super::{address, signature};
 use crate::BackofficeState;
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::ids;
 
 /// Maximum number of concurrent deliveries of this replica.
@@ -232,7 +232,7 @@ async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &Ou
             && sql::put_state(&mut tx, &row, EndpointState::Failed, Some(&notice)).await?
         {
             tracing::warn!(endpoint = %row.id, %notice, "switched off webhook endpoint {} after failures", row.id);
-            let entry = Entry {
+            let entry = AuditEntry {
                 actor: None,
                 theatre: Some(&theatre),
                 act: "webhook_switched_off",

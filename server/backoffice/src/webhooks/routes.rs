@@ -15,7 +15,7 @@ use super::{deliveries, endpoints, theatre_booking};
 use crate::BackofficeState;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
 use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
 use identity::api_keys::Caller;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 
-use super::tally::{COUNTS, Tally};
+use super::counters::{COUNTS, IdempotencyCounters};
 
 /// Requests with a key: outcome.
 const IDEMPOTENCY: &str = "rowlock_idempotency_total";
@@ -13,7 +13,7 @@ const REPLAY_DURATION: &str = "rowlock_idempotent_replay_duration_seconds";
 
 /// Describes the metrics and sets them to zero.
 pub fn register() {
-    describe_counter!(IDEMPOTENCY, Unit::Count, "Requests with a key, by who answered them.");
+    describe_counter!(IDEMPOTENCY, Unit::IdempotencyCount, "Requests with a key, by who answered them.");
     describe_histogram!(REPLAY_DURATION, Unit::Seconds, "How long answers took that this process knew already.");
     for count in COUNTS {
         counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(0);
@@ -27,8 +27,8 @@ pub fn replayed(took: Duration) {
 }
 
 /// Takes over the counts of this process, on a scrape.
-pub fn refresh(tally: &Tally) {
+pub fn refresh(counters: &IdempotencyCounters) {
     for count in COUNTS {
-        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(tally.of(count));
+        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(counters.of(count));
     }
 }

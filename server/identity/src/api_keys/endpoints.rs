@@ -14,7 +14,7 @@ use crate::IdentityState;
 use crate::accounts::Staff;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath};
 
 /// The routes of keys, under `/api/v1`.

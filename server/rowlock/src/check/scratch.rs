@@ -3,7 +3,7 @@
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
-use super::Finding;
+use super::CheckFinding;
 use platform::ids;
 use seats::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, RedisLocks, Refusal, SeatLocks, StoreError, Terms};
 
@@ -12,15 +12,15 @@ const SEATS: usize = 2;
 const TERMS: Terms = Terms { per_person: 10, length_ms: MINUTE_MS, life_ms: MINUTE_MS };
 
 /// Checks that a seat is granted once, refused to a second visitor, and granted again after its release.
-pub(super) async fn try_seats(locks: &RedisLocks) -> Finding {
+pub(super) async fn try_seats(locks: &RedisLocks) -> CheckFinding {
     let show = ids::new_id();
     let tried = try_in(locks, show).await;
     // Whatever happened: nothing is left of it.
     let forgotten = locks.forget(show).await;
     match (tried, forgotten) {
-        (Ok(None), Ok(())) => Finding::good("a seat was granted, refused to a second, let go and granted again"),
-        (Ok(Some(wrong)), _) => Finding::bad(wrong),
-        (Err(cause), _) | (Ok(None), Err(cause)) => Finding::bad(format!("the scripts do not run: {cause:?}")),
+        (Ok(None), Ok(())) => CheckFinding::good("a seat was granted, refused to a second, let go and granted again"),
+        (Ok(Some(wrong)), _) => CheckFinding::bad(wrong),
+        (Err(cause), _) | (Ok(None), Err(cause)) => CheckFinding::bad(format!("the scripts do not run: {cause:?}")),
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) async fn refresh(state: &AppState) {
     let (hubs, sockets) = state.hubs.counts();
     gauge!(LIVE_HUBS).set(hubs as f64);
     gauge!(LIVE_SOCKETS).set(sockets as f64);
-    http::idempotency::metrics::refresh(&state.idempotency.tally);
+    http::idempotency::metrics::refresh(&state.idempotency.counters);
     // Before this scrape takes one itself.
     let (all, idle) = (f64::from(state.pg.size()), state.pg.num_idle() as f64);
     gauge!(DATABASE_CONNECTIONS, "state" => "idle").set(idle);

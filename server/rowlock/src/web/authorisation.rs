@@ -27,7 +27,7 @@ pub enum Access {
 }
 
 /// A route and its callers: method and path as in the description.
-pub type Row = (&'static str, &'static str, Access);
+pub type RouteAccess = (&'static str, &'static str, Access);
 
 use Access::{Account, Chain, Owner, Public, Signed, Staff, Visitor};
 
@@ -35,7 +35,7 @@ use Access::{Account, Chain, Owner, Public, Signed, Staff, Visitor};
 const ORGANISERS: Access = Staff(backoffice::organiser::ROLES);
 
 /// All of them.
-pub const TABLE: &[Row] = &[
+pub const TABLE: &[RouteAccess] = &[
     ("GET", "/api/v1/cities", Public),
     ("GET", "/api/v1/cities/{id}/theatres", Public),
     ("GET", "/api/v1/theatres/{id}/shows", Public),

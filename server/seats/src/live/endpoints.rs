@@ -75,7 +75,7 @@ async fn seats(
     ApiPath(show): ApiPath<Uuid>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.public_show(show).await?;
+    let show = state.catalogue.find_public_show(show).await?;
     let reader = state.hubs.open(&state, &show).await?;
     // A version is read from the store and serialised once, however many requests ask for it.
     let write = |map: &LiveMap| serde_json::to_vec(&SeatsView::of(map)).map(Bytes::from).unwrap_or_default();
@@ -124,7 +124,7 @@ async fn live(
     }
     // Admission comes before any call of a store.
     let place = state.hubs.sockets.admit(&address, &visitor.owner)?;
-    let show = state.catalogue.public_show(show).await?;
+    let show = state.catalogue.find_public_show(show).await?;
     catalogue::refuse_called_off(&show)?;
     let mut reader = state.hubs.open(&state, &show).await?;
     if let Some((epoch, version)) = query.epoch.zip(query.version) {

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tungstenite::handshake::server::create_response_with_body;
 
 use super::connection::Connection;
-use http::gathered::Gathered;
+use http::write_coalescing::CoalescedWrites;
 use http::{Code, Problem};
 
 /// Send buffer of the kernel for one reader, bytes (Linux doubles it for its own use). The default
@@ -32,7 +32,7 @@ pub(super) async fn connected(upgrade: OnUpgrade) -> Option<Connection<TcpStream
     let upgraded =
         upgrade.await.inspect_err(|cause| tracing::debug!(%cause, "a reader disconnected during the handshake"));
     // This frees the HTTP state of the connection, mainly its buffer of eight kilobytes.
-    let Ok(parts) = upgraded.ok()?.downcast::<Gathered<TokioIo<TcpStream>>>() else {
+    let Ok(parts) = upgraded.ok()?.downcast::<CoalescedWrites<TokioIo<TcpStream>>>() else {
         tracing::error!("live connections need a listener of plain TCP");
         return None;
     };

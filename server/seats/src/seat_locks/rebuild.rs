@@ -63,7 +63,7 @@ pub fn known_source(pg: PgPool, catalogue: Catalogue) -> KnownSource {
     Arc::new(move |show| {
         let (pg, catalogue) = (pg.clone(), catalogue.clone());
         Box::pin(async move {
-            let known = async { known_in_time(&pg, &*catalogue.known_show(show).await?).await };
+            let known = async { known_in_time(&pg, &*catalogue.find_show(show).await?).await };
             known
                 .await
                 .inspect_err(|problem| tracing::warn!(?problem, %show, "read a map for the second lock store failed"))
@@ -77,7 +77,7 @@ impl From<StoreError> for Problem {
         match &cause {
             StoreError::NoMap(_) => tracing::warn!(%cause, "the map is still missing after a load"),
             // Logged once, when the breaker opened; not again for each request that is refused.
-            StoreError::Unavailable(source @ LinkError::Resting { retry_after }) => {
+            StoreError::Unavailable(source @ LinkError::CircuitOpen { retry_after }) => {
                 tracing::debug!(%source, "the circuit breaker of the lock store is open");
                 return Self::new(Code::LockStoreUnavailable, NO_SEAT_LOST).with_retry_after(*retry_after);
             }

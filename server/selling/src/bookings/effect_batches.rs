@@ -59,14 +59,14 @@ pub(super) async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -
 
 /// Marks these sales as booked on the map.
 async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let sales: Vec<Sale> = sales.iter().map(|(_, sale)| sale.clone()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }
 
 /// Mails the tickets of a loaded booking.
 async fn ticket(state: &SellingState, found: &BookingDetails) -> Result<(), EffectError> {
-    let show = state.catalogue.known_show(found.row.show_id).await?;
+    let show = state.catalogue.find_show(found.row.show_id).await?;
     ticket_mails::send(state, &show, &found.row, seats(found)).await
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn mails_of(
     found: &BookingDetails,
     tickets: &[Ticket],
 ) -> Result<Vec<TicketMail>, EffectError> {
-    let show = state.catalogue.known_show(found.row.show_id).await?;
+    let show = state.catalogue.find_show(found.row.show_id).await?;
     ticket_mails::of_sale(state, &show, &found.row, seats(found), tickets).await
 }
 

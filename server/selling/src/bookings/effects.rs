@@ -69,7 +69,7 @@ impl EffectError {
     /// Checks for an unavailable gateway, which is temporary.
     #[must_use]
     pub const fn is_gateway_away(&self) -> bool {
-        matches!(self, Self::Gateway(GatewayError::NotTaken(_) | GatewayError::Unreachable(_)))
+        matches!(self, Self::Gateway(GatewayError::NotSent(_) | GatewayError::Unreachable(_)))
     }
 
     /// Checks for an unavailable lock store, which is temporary.
@@ -113,7 +113,7 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
     let mut connection = state.pg.acquire().await?;
     let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let show = state.catalogue.find_show(row.show_id).await?;
     match effect {
         Effect::Charge => charge(state, &show, &row, ChargeOrigin::Repeat).await,
         Effect::VoidPayment => void(state, &row).await,
@@ -146,7 +146,7 @@ pub(super) async fn charge_now(state: &SellingState, booking: Uuid) {
         let mut connection = state.pg.acquire().await?;
         let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
         drop(connection);
-        let show = state.catalogue.known_show(row.show_id).await?;
+        let show = state.catalogue.find_show(row.show_id).await?;
         charge(state, &show, &row, ChargeOrigin::First).await
     };
     match charged.await {
@@ -254,7 +254,7 @@ pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> Result<
     let show = sql::show_of(&mut connection, booking).await?;
     drop(connection);
     match show {
-        Some(show) => state.catalogue.known_show(show).await.map(Some),
+        Some(show) => state.catalogue.find_show(show).await.map(Some),
         None => Ok(None),
     }
 }
@@ -284,7 +284,7 @@ pub(super) async fn move_by_gateway(
         Err(error) => return Err(error.into()),
     };
     if moved.machine.state == BookingState::PaymentSucceeded {
-        let show = state.catalogue.known_show(moved.show_id).await?;
+        let show = state.catalogue.find_show(moved.show_id).await?;
         if let Some(instrument) = instrument
             && !instruments::settle(tx, &show, &moved, instrument).await?
         {

@@ -21,9 +21,9 @@ use super::views::view;
 use super::{cancel, parked, seat_offers};
 use crate::SellingState;
 use admission::fairness::Trying;
-use http::idempotency::{IdempotencyKey, Intent, Prefer, once_for};
+use http::idempotency::{IdempotencyKey, Intent, Prefer, run_once};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::telemetry;
@@ -61,7 +61,7 @@ async fn make(
     prefer: Prefer,
     ApiJson(request): ApiJson<BookingRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(request.show).await?;
+    let show = state.catalogue.find_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {
@@ -75,7 +75,7 @@ async fn make(
         answer
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
+    Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Your booking.
@@ -122,7 +122,7 @@ async fn pay(
         answer
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
+    Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
@@ -154,7 +154,7 @@ async fn undo(
         cancel::cancel_own(&state, &owner, booking, &request, &intent).await
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
+    Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Your show was moved to another screen: take the other seats, or have all of your money back.
@@ -182,7 +182,7 @@ async fn choose(
         seat_offers::answer(&state, &owner, booking, &request, &intent).await
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
+    Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// The history of your booking: each event with actor, reason and time.

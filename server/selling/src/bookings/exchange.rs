@@ -61,7 +61,7 @@ pub async fn exchange(
     if old.machine.state != BookingState::Confirmed {
         return Err(refuse("This booking is not sold, or not any more: it cannot be exchanged."));
     }
-    if tickets::in_use(tx, from, None).await? {
+    if tickets::has_admissions(tx, from, None).await? {
         return Err(refuse("Someone has already come in with these tickets: they cannot be exchanged."));
     }
     // A refund belongs to the booking that has its money: that money must not move.

@@ -12,7 +12,7 @@ use super::service;
 use crate::SellingState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress};
 use identity::Visitor;
 
@@ -37,7 +37,7 @@ async fn ask(
     key: IdempotencyKey,
     ApiJson(request): ApiJson<EmailCodeRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/email-code", show.id), &request);
     let answer = service::ask(&state, &show, (&visitor, &address), &request, &intent).await?;
     Ok((visitor, answer).into_response())
@@ -59,7 +59,7 @@ async fn prove(
     key: IdempotencyKey,
     ApiJson(request): ApiJson<EmailProofRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let replay_fingerprint = service::replay_fingerprint(&state, &request);
     let intent =
         Intent::new(&visitor.owner, key, &format!("POST /shows/{}/email-code/proof", show.id), &replay_fingerprint);

@@ -15,7 +15,7 @@ use admission::{puzzles, waiting_room};
 use catalogue::Show;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
@@ -53,7 +53,7 @@ async fn take(
     key: IdempotencyKey,
     ApiJson(wish): ApiJson<HoldRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
     let answer = once(&state, &intent, async {
         let asked = asked(&visitor, &show, &intent);
@@ -130,7 +130,7 @@ async fn mine(
     visitor: Visitor,
     ApiPath(show): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
     let held = match held {
         Some(held) if !is_anothers_offer(&state, &visitor, held.hold).await? => held,
@@ -160,7 +160,7 @@ async fn change(
     key: IdempotencyKey,
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if is_anothers_offer(&state, &visitor, hold).await? {
         return Err(service::refused(&show, &Refusal::Gone));
     }
@@ -207,7 +207,7 @@ async fn extend(
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if is_anothers_offer(&state, &visitor, hold).await? {
         return Err(service::refused(&show, &Refusal::Gone));
     }
@@ -234,7 +234,7 @@ async fn release(
     visitor: Visitor,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
 ) -> ApiResult<StatusCode> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if is_anothers_offer(&state, &visitor, hold).await? {
         return Ok(StatusCode::NO_CONTENT);
     }
@@ -259,7 +259,7 @@ async fn leave(
     if is_offer(hold) {
         return Ok(StatusCode::NO_CONTENT);
     }
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let grace_ms = state.selling_settings.leave_grace_ms;
     with_map(&state, &show, || state.locks.leave(show.id, hold, &visitor.owner, grace_ms)).await?;
     Ok(StatusCode::NO_CONTENT)

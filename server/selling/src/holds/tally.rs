@@ -13,7 +13,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::SellingState;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 
 /// Interval of writes.
@@ -54,8 +54,8 @@ impl Tally {
 
 /// Writes the counts until the server stops, and a last time then.
 pub async fn flush_forever(state: SellingState) {
-    let mut rounds = Rounds::every(&state.stop, WRITE_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, WRITE_EVERY);
+    while rounds.wait_next().await {
         flush(&state).await;
     }
     flush(&state).await;

@@ -69,7 +69,7 @@ pub struct OpenedOffer {
 pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
     let id = entry_of(state, visitor, key).await?;
     let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
-    let show = state.catalogue.known_show(entry.show_id).await?;
+    let show = state.catalogue.find_show(entry.show_id).await?;
     let place = view::of_entry(&show, &entry, 0, state.clock.now()).ok_or_else(not_found)?;
     Ok(OpenedOffer { place, show, is_own: entry.owner == visitor.owner })
 }
@@ -89,7 +89,7 @@ pub async fn take_offer(
     let id = entry_of(state, visitor, key).await?;
     limits::count_taking(state, id).await?;
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
-    let show = state.catalogue.known_show(found.show_id).await?;
+    let show = state.catalogue.find_show(found.show_id).await?;
     // A change of a hold like any other.
     Trying::new(show.id, visitor, address).count_change(state, &show).await?;
     // Loads the map now: building it takes another connection, which no transaction waits for.

@@ -61,7 +61,7 @@ async fn hand_over(state: &SellingState, entry: &Entry) -> Option<Result<(), Mai
 
 /// Builds the mail. `None`: the show cannot be read now.
 async fn mail(state: &SellingState, entry: &Entry) -> Option<OfferMail> {
-    let show = state.catalogue.known_show(entry.show_id).await.ok()?;
+    let show = state.catalogue.find_show(entry.show_id).await.ok()?;
     let seats = entry.seats().into_iter().filter(|seat| show.has(*seat)).map(|seat| show.label_of(seat));
     let places = entry.places().map(|places| format!("{} × {}", places.count, show.area_label(places.area)));
     Some(OfferMail {

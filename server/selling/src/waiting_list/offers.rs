@@ -23,7 +23,7 @@ const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
 /// Offers free seats and places to the line.
 pub(super) async fn serve(state: &SellingState, show: Uuid) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         sql::close(&state.pg, show.id, state.clock.now()).await?;
         return Ok(());

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 
 use super::{offers, sql};
 use crate::SellingState;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 
 /// Interval of rounds.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -20,8 +20,8 @@ const MAX_OPEN_LISTS: i64 = 100_000;
 
 /// Runs until the server stops.
 pub async fn serve_forever(state: SellingState) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
         if let Err(cause) = round(&state).await {
             tracing::warn!(%cause, "serving waiting lists failed");
         }

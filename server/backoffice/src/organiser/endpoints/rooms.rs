@@ -17,7 +17,7 @@ use crate::BackofficeState;
 use crate::organiser::{Act, ROLES, layouts, screens};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 use identity::accounts::Staff;
 

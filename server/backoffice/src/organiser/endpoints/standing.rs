@@ -12,7 +12,7 @@ use crate::BackofficeState;
 use crate::organiser::{Act, ROLES, standing};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff};
+use http::shared_refusals::{KeyReused, NotStaff};
 use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
 

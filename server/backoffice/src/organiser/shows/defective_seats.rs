@@ -135,7 +135,7 @@ async fn parts_of(
     let mut parts = Vec::new();
     for (id, layout) in planned {
         if let Entry::Vacant(room) = rooms.entry(layout) {
-            let found = state.catalogue.known_show(id).await?;
+            let found = state.catalogue.find_show(id).await?;
             if found.layout_id != layout {
                 return Err(Problem::new(
                     Code::WrongState,

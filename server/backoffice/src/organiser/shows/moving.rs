@@ -122,7 +122,7 @@ pub async fn begin(
     let subject = format!("show {show} from screen {} to screen {screen}", known.screen_id);
     let answer = begun.finish("show_moved", subject, answer).await?;
     // Immediate on this replica; the others follow within a second.
-    state.catalogue.forget(show).await;
+    state.catalogue.evict(show).await;
     Ok(answer)
 }
 

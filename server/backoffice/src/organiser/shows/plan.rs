@@ -21,7 +21,7 @@ use crate::{BackofficeState, box_office};
 use catalogue::slot_of;
 use http::idempotency::Answer;
 use http::{Code, Problem};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::ids;
 
@@ -102,7 +102,7 @@ async fn keep_from_start(
     box_office::keep_from_start(&mut begun.tx, &ids, standing, begun.now).await?;
     let subject = format!("{} shows of {} on screen {}", shows.len(), request.film, request.screen);
     let words = standing::format_reasons(standing);
-    let entry = Entry::by(begun.act.staff.session.account, "seats_kept_from_start", subject, &words);
+    let entry = AuditEntry::by(begun.act.staff.session.account, "seats_kept_from_start", subject, &words);
     Ok(audit::record(&mut begun.tx, &entry.at(begun.act.theatre), begun.now).await?)
 }
 

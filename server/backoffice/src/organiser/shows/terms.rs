@@ -84,7 +84,7 @@ pub async fn change(
     let answer = Answer::json(StatusCode::OK, &view)?;
     let what = if prices.is_some() { "terms and prices" } else { "terms" };
     let answer = begun.finish("show_terms_changed", format!("show {show}, {what}"), answer).await?;
-    state.catalogue.forget(show).await;
+    state.catalogue.evict(show).await;
     Ok(answer)
 }
 

@@ -13,7 +13,7 @@ use crate::accounts::{self, SignedIn};
 use crate::{IdentityState, Visitor};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ClientAddress};
 
 pub(super) fn routes() -> OpenApiRouter<IdentityState> {

@@ -12,7 +12,7 @@ use crate::accounts::{Staff, grants};
 use crate::{IdentityState, audit};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, ApiQuery};
 
 pub(super) fn routes() -> OpenApiRouter<IdentityState> {

@@ -14,7 +14,7 @@ use crate::accounts::{self, SignedIn};
 use crate::{IdentityState, Visitor};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ClientAddress, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<IdentityState> {
@@ -89,7 +89,7 @@ async fn login(
     responses((status = 204, description = "You are signed out, or were before"),
         (status = 401, body = ProblemView, description = "token_invalid: it is not genuine, or too old")))]
 async fn logout(State(state): State<IdentityState>, headers: HeaderMap) -> ApiResult<Response> {
-    let session = accounts::to_end(&state, &headers).await?;
+    let session = accounts::session_to_end(&state, &headers).await?;
     Ok(forgetting(accounts::end_session(&state, session.as_ref()).await?))
 }
 
@@ -101,7 +101,7 @@ async fn logout_everywhere(State(state): State<IdentityState>, SignedIn(session)
 }
 
 /// Returns 204 with headers that remove the cookies.
-fn forgetting(gone: accounts::Gone) -> Response {
+fn forgetting(gone: accounts::SignOutHeaders) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     for (name, value) in gone {
         response.headers_mut().append(name, value);

@@ -11,26 +11,26 @@ use axum::http::Method;
 
 /// A class of requests, from the first to be shed to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum RequestClass {
     /// Browsing the programme.
-    Looking,
+    Browsing,
     /// Opening the room of a show.
     Opening,
     /// Taking seats, or waiting for some.
     Choosing,
 }
 
-impl Class {
+impl RequestClass {
     /// Number of classes.
     pub const COUNT: usize = 3;
     /// All of them, in order.
-    pub const ALL: [Self; Self::COUNT] = [Self::Looking, Self::Opening, Self::Choosing];
+    pub const ALL: [Self; Self::COUNT] = [Self::Browsing, Self::Opening, Self::Choosing];
 
     /// Its name in metrics and logs.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
-            Self::Looking => "looking",
+            Self::Browsing => "looking",
             Self::Opening => "opening",
             Self::Choosing => "choosing",
         }
@@ -42,7 +42,7 @@ impl Class {
     #[must_use]
     pub const fn budget(self) -> Duration {
         match self {
-            Self::Looking => Duration::from_secs(2),
+            Self::Browsing => Duration::from_secs(2),
             Self::Opening => Duration::from_secs(4),
             Self::Choosing => Duration::from_secs(8),
         }
@@ -50,22 +50,22 @@ impl Class {
 }
 
 /// A route by method and template, and its class. GET stands for HEAD as well.
-type Row = (&'static str, &'static str, Class);
+type RouteClass = (&'static str, &'static str, RequestClass);
 
-use Class::{Choosing, Looking, Opening};
+use RequestClass::{Browsing, Choosing, Opening};
 
 /// All that may be refused and is measured.
-const TABLE: &[Row] = &[
-    ("GET", "/", Looking),
-    ("GET", "/cities/{id}", Looking),
-    ("GET", "/theatres/{id}", Looking),
-    ("GET", "/films/{id}", Looking),
-    ("GET", "/search", Looking),
-    ("GET", "/api/v1/cities", Looking),
-    ("GET", "/api/v1/cities/{id}/theatres", Looking),
-    ("GET", "/api/v1/theatres/{id}/shows", Looking),
-    ("GET", "/api/v1/shows", Looking),
-    ("GET", "/api/v1/shows/{id}", Looking),
+const TABLE: &[RouteClass] = &[
+    ("GET", "/", Browsing),
+    ("GET", "/cities/{id}", Browsing),
+    ("GET", "/theatres/{id}", Browsing),
+    ("GET", "/films/{id}", Browsing),
+    ("GET", "/search", Browsing),
+    ("GET", "/api/v1/cities", Browsing),
+    ("GET", "/api/v1/cities/{id}/theatres", Browsing),
+    ("GET", "/api/v1/theatres/{id}/shows", Browsing),
+    ("GET", "/api/v1/shows", Browsing),
+    ("GET", "/api/v1/shows/{id}", Browsing),
     ("GET", "/shows/{id}", Opening),
     ("GET", "/api/v1/shows/{id}/plan", Opening),
     ("GET", "/api/v1/shows/{id}/dots", Opening),
@@ -94,21 +94,21 @@ const REPORTS: &[&str] = &[
 
 /// Under which terms a route is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct RouteTerms {
     /// The class.
-    pub class: Class,
+    pub class: RequestClass,
     /// True if its latency is measured for the class.
     pub is_measured: bool,
 }
 
-static TERMS: LazyLock<HashMap<(&'static str, &'static str), Terms>> = LazyLock::new(|| {
+static TERMS: LazyLock<HashMap<(&'static str, &'static str), RouteTerms>> = LazyLock::new(|| {
     let measured = TABLE.iter().map(|(method, route, class)| ((*method, *route), *class, true));
-    let reports = REPORTS.iter().map(|route| (("GET", *route), Looking, false));
-    measured.chain(reports).map(|(route, class, is_measured)| (route, Terms { class, is_measured })).collect()
+    let reports = REPORTS.iter().map(|route| (("GET", *route), Browsing, false));
+    measured.chain(reports).map(|(route, class, is_measured)| (route, RouteTerms { class, is_measured })).collect()
 });
 
 /// The terms of a route; `None` when no budget refuses it.
-pub fn terms(method: &Method, route: &str) -> Option<Terms> {
+pub fn terms(method: &Method, route: &str) -> Option<RouteTerms> {
     let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
     TERMS.get(&(method, route)).copied()
 }
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn later_classes_have_longer_budgets() {
-        assert!(Class::ALL.is_sorted_by(|one, next| one.budget() < next.budget()));
-        assert_eq!(terms(&Method::HEAD, "/search"), Some(Terms { class: Looking, is_measured: true }));
+        assert!(RequestClass::ALL.is_sorted_by(|one, next| one.budget() < next.budget()));
+        assert_eq!(terms(&Method::HEAD, "/search"), Some(RouteTerms { class: Browsing, is_measured: true }));
         assert_eq!(terms(&Method::POST, "/search"), None);
     }
 }

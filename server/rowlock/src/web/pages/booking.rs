@@ -7,7 +7,6 @@ use app::pages::booking::BookingPage;
 use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, TicketsPage};
 use app::say;
 use axum::Router;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -18,12 +17,13 @@ use uuid::Uuid;
 
 use super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use crate::AppState;
+use crate::web::pages::{PageResult, PathResult};
 use catalogue::Show;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::Visitor;
 use selling::belongings;
 use selling::bookings;
-use tickets::calendar::Entry;
+use tickets::calendar::CalendarEntry;
 use tickets::{Ticket, code, qr};
 
 /// The pages.
@@ -36,14 +36,12 @@ pub fn routes() -> Router<AppState> {
         .route("/tickets/{code}/ticket.ics", get(calendar_with_code))
 }
 
-pub(super) type BookingId = Result<Path<Uuid>, PathRejection>;
-
 async fn booking(
     State(state): State<AppState>,
     visitor: Visitor,
-    id: BookingId,
+    id: PathResult<Uuid>,
     RawQuery(query): RawQuery,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let (booking, show) = load(&state, &visitor, id).await?;
     if booking.state == BookingState::PaymentPending
         && let Err(cause) = bookings::ask_soon(&state, booking.id).await
@@ -54,7 +52,7 @@ async fn booking(
     Ok(html(BookingPage { booking, show, is_submitted }, PRIVATE_CACHE))
 }
 
-async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+async fn ticket(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
     let (booking, show) = load(&state, &visitor, id).await?;
     let address = format!("/bookings/{}", booking.id);
     let tickets = tickets::of_booking(&state.pg, booking.id).await?;
@@ -72,12 +70,9 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) 
 
 /// One ticket, for the friend it was bought for, or all of a booking. A code opens the door, so it may open this page: 128
 /// random bits are not guessed; nor is a signature of as many.
-async fn with_code(
-    State(state): State<AppState>,
-    code: Result<Path<String>, PathRejection>,
-) -> Result<Response, PageError> {
+async fn with_code(State(state): State<AppState>, code: PathResult<String>) -> PageResult {
     let Path(code) = code?;
-    let Opened { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
+    let OpenedTickets { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
     let (file, calendar) = (format!("/tickets/{code}/ticket.pdf"), format!("/tickets/{code}/ticket.ics"));
     let (group, show) = (group(&tickets, &holder)?, facts(&show));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
@@ -85,7 +80,7 @@ async fn with_code(
 }
 
 /// Tickets found by what their holder has, at least one, and what they are for.
-pub(super) struct Opened {
+pub(super) struct OpenedTickets {
     pub booking: Uuid,
     pub reference: String,
     pub holder: String,
@@ -94,7 +89,7 @@ pub(super) struct Opened {
 }
 
 /// The ticket of this code, or all tickets of the booking of this key, while they are valid.
-pub(super) async fn opened(state: &AppState, code: &str) -> Result<Opened, PageError> {
+pub(super) async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets, PageError> {
     let whole = tickets::links::booking_of(code);
     let booking = match whole {
         Some(booking) => booking,
@@ -107,22 +102,19 @@ pub(super) async fn opened(state: &AppState, code: &str) -> Result<Opened, PageE
     if tickets.is_empty() {
         return Err(PageError::NotFound);
     }
-    Ok(Opened { booking, reference: facts.reference, holder: facts.holder, show, tickets })
+    Ok(OpenedTickets { booking, reference: facts.reference, holder: facts.holder, show, tickets })
 }
 
 /// The show as an entry for the calendar of the one who has these tickets.
-async fn calendar_with_code(
-    State(state): State<AppState>,
-    code: Result<Path<String>, PathRejection>,
-) -> Result<Response, PageError> {
+async fn calendar_with_code(State(state): State<AppState>, code: PathResult<String>) -> PageResult {
     let Path(code) = code?;
-    let Opened { booking, reference, show, tickets, .. } = opened(&state, &code).await?;
+    let OpenedTickets { booking, reference, show, tickets, .. } = opened(&state, &code).await?;
     let seats = tickets.into_iter().map(|ticket| ticket.label).collect::<Vec<_>>().join(", ");
     Ok(entry(&state, &show, (booking, reference), seats, &format!("/tickets/{code}")))
 }
 
 /// The show as a calendar entry, for ticket holders.
-async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+async fn calendar(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
     let Path(id) = id?;
     let owner = belongings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
@@ -143,7 +135,7 @@ fn entry(
     seats: String,
     address: &str,
 ) -> Response {
-    let entry = Entry {
+    let entry = CalendarEntry {
         booking,
         title: show.film.clone(),
         place: format!("{}, {}, {}", show.theatre, show.screen, show.postal_address()),
@@ -159,7 +151,11 @@ fn entry(
 }
 
 /// The caller's booking and what it is for. Another's is not found.
-async fn load(state: &AppState, visitor: &Visitor, id: BookingId) -> Result<(BookingView, ShowFacts), PageError> {
+async fn load(
+    state: &AppState,
+    visitor: &Visitor,
+    id: PathResult<Uuid>,
+) -> Result<(BookingView, ShowFacts), PageError> {
     let Path(id) = id?;
     let owner = belongings::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(state, &owner, id).await.map_err(passing_or_fault)?;
@@ -187,7 +183,7 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
     }
     let codes: Vec<&str> = tickets.iter().map(|ticket| ticket.code.as_str()).collect();
     let labels = tickets.iter().map(|ticket| ticket.label.clone()).collect();
-    let label = say!(in reader::language(), "ticket.code_for_all", tickets = tickets.len());
+    let label = say!(in page_locale::language(), "ticket.code_for_all", tickets = tickets.len());
     let qr_svg = qr::svg(&code::group_qr_text(&codes, holder), &label).map_err(|cause| {
         tracing::error!(%cause, tickets = tickets.len(), "draw the QR code of a party failed");
         PageError::Fault
@@ -197,11 +193,12 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
 
 pub(super) fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
-    let qr_svg =
-        qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {
+    let qr_svg = qr::svg(&text, &say!(in page_locale::language(), "ticket.code_for", seat = &ticket.label)).map_err(
+        |cause| {
             tracing::error!(%cause, seat = ticket.label, "draw the QR code of a ticket failed");
             PageError::Fault
-        })?;
+        },
+    )?;
     Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })
 }
 

@@ -2,25 +2,21 @@
 
 use app::pages::booking_by_mail::{CancelByMailPage, FindBookingPage, MailedBookingPage};
 use axum::Router;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use domain::booking::BookingState;
 use serde::Deserialize;
 
-use super::PageError;
-use super::accounts::{FormResult, once_more, private, see};
+use super::accounts::{once_more, private, see};
 use super::booking::{facts, passing_or_fault};
 use crate::AppState;
-use http::{ClientAddress, reader};
+use crate::web::pages::{FormResult, PageResult, PathResult};
+use http::{ClientAddress, page_locale};
 use selling::bookings::{self, OpenedByMail};
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 2 * 1024;
-
-type Key = Result<Path<String>, PathRejection>;
-type PageResult = Result<Response, PageError>;
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -28,7 +24,7 @@ pub fn routes() -> Router<AppState> {
         .route("/bookings/find", get(ask).post(find))
         .route("/bookings/by-mail/{key}", get(opened))
         .route("/bookings/by-mail/{key}/cancel", post(ask_to_cancel))
-        .route("/bookings/cancel/{key}", get(look).post(cancel))
+        .route("/bookings/cancel/{key}", get(show_page).post(cancel))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
@@ -44,7 +40,7 @@ struct FindForm {
 
 async fn find(State(state): State<AppState>, address: ClientAddress, form: FormResult<FindForm>) -> PageResult {
     let Form(FindForm { reference, email }) = form?;
-    Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), reader::language()).await {
+    Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), page_locale::language()).await {
         Ok(()) => private(FindBookingPage::Sent),
         Err(problem) => {
             once_more(problem, |trouble| private(FindBookingPage::Ask { reference, email, trouble: Some(trouble) }))
@@ -52,7 +48,7 @@ async fn find(State(state): State<AppState>, address: ClientAddress, form: FormR
     })
 }
 
-async fn opened(State(state): State<AppState>, key: Key) -> PageResult {
+async fn opened(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
     let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
     Ok(private(page(opened, &key)))
@@ -70,9 +66,9 @@ fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookin
     }
 }
 
-async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
+async fn ask_to_cancel(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
-    let asked = bookings::ask_to_cancel(&state, &key, reader::language()).await;
+    let asked = bookings::ask_to_cancel(&state, &key, page_locale::language()).await;
     let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
     let page = page(opened, &key);
     Ok(match asked {
@@ -81,7 +77,7 @@ async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
     })
 }
 
-async fn look(State(state): State<AppState>, key: Key) -> PageResult {
+async fn show_page(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
     let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
     Ok(private(question(opened, &key)))
@@ -92,7 +88,7 @@ fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelBy
     CancelByMailPage { action, show: facts(&show), booking, trouble: None }
 }
 
-async fn cancel(State(state): State<AppState>, key: Key) -> PageResult {
+async fn cancel(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
     let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
     Ok(match bookings::cancel_by_mail(&state, &key).await {

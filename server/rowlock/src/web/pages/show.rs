@@ -5,10 +5,9 @@ use app::PageLink;
 use app::pages::show::SeatMapPage;
 use app::pages::waiting_room::QueuePage;
 use axum::Router;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use domain::api::organiser::Sales;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
@@ -18,8 +17,9 @@ use uuid::Uuid;
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
 use crate::AppState;
+use crate::web::pages::{PageResult, PathResult};
 use admission::waiting_room::{self, Brought, Whereabouts};
-use http::reader;
+use http::page_locale;
 use identity::{Visitor, accounts};
 use platform::clock;
 
@@ -33,12 +33,7 @@ pub fn routes() -> Router<AppState> {
     Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(bring_ticket))
 }
 
-async fn show(
-    State(state): State<AppState>,
-    visitor: Visitor,
-    headers: HeaderMap,
-    id: Result<Path<Uuid>, PathRejection>,
-) -> Result<Response, PageError> {
+async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMap, id: PathResult<Uuid>) -> PageResult {
     let Path(id) = id?;
     let Some(show) = state.catalogue.show(id).await? else { return sent_to_its_region(&state, id).await };
     if show.sales == Sales::Planned {
@@ -46,7 +41,7 @@ async fn show(
     }
     let now = state.clock.now();
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
-    let buyer = accounts::named(&state, visitor.account).await.map_err(passing_or_fault)?;
+    let buyer = accounts::name_and_address(&state, visitor.account).await.map_err(passing_or_fault)?;
     let page = SeatMapPage {
         id,
         buyer,
@@ -83,9 +78,9 @@ async fn show(
 }
 
 /// Redirects to the region of the show, in the reader's language.
-async fn sent_to_its_region(state: &AppState, id: Uuid) -> Result<Response, PageError> {
-    let address = state.catalogue.elsewhere(id).await?.ok_or(PageError::NotFound)?;
-    let here = reader::current().address_in(reader::language());
+async fn sent_to_its_region(state: &AppState, id: Uuid) -> PageResult {
+    let address = state.catalogue.other_region_of(id).await?.ok_or(PageError::NotFound)?;
+    let here = page_locale::current().address_in(page_locale::language());
     let location = HeaderValue::try_from(format!("{address}{here}")).map_err(|_| PageError::NotFound)?;
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
     Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
@@ -100,8 +95,8 @@ fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
 async fn bring_ticket(
     State(state): State<AppState>,
     headers: HeaderMap,
-    path: Result<Path<(Uuid, String)>, PathRejection>,
-) -> Result<Response, PageError> {
+    path: PathResult<(Uuid, String)>,
+) -> PageResult {
     let Path((show, ticket)) = path?;
     let location = HeaderValue::try_from(format!("/shows/{show}")).map_err(|_| PageError::NotFound)?;
     let to_show = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::seats::AreaIndex;
-use platform::redis_link::{Heard, Subscriber};
+use platform::redis_link::{Subscriber, SubscriptionEvent};
 use seats::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
@@ -54,7 +54,7 @@ impl AnnouncementListener {
                 }
             },
             Self::Redis(subscription) => {
-                let Heard::Message { payload, .. } = subscription.next().await else {
+                let SubscriptionEvent::Message { payload, .. } = subscription.next_event().await else {
                     panic!("the subscription was lost");
                 };
                 read(std::str::from_utf8(&payload).expect("text"))

@@ -21,7 +21,7 @@ use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use seats::seat_locks::StoreError;
 
@@ -172,8 +172,8 @@ async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error
 
 /// Undoes the bookings of called-off shows, until the server stops: any replica, no leader.
 pub async fn work_forever(state: SellingState) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
         if let Err(problem) = one_round(&state).await {
             tracing::warn!(?problem, "processing called-off shows failed");
         }

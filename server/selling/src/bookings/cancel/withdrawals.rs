@@ -21,7 +21,7 @@ use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use seats::seat_locks::with_map;
 
@@ -100,8 +100,8 @@ pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex
 
 /// Undoes the bookings of withdrawn seats, until the server stops: any replica, no leader.
 pub async fn withdraw_forever(state: SellingState) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
         let shows = match take_due(&state.pg, state.clock.now()).await {
             Ok(shows) => shows,
             Err(cause) => {
@@ -137,7 +137,7 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::E
 }
 
 async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let rows: Vec<WithdrawnSeat> = sqlx::query_as(
         "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
          WHERE show_id = $1 AND finished_at IS NULL ORDER BY seat_no",

@@ -73,7 +73,7 @@ pub(in crate::bookings) async fn before_charge(
 ) -> Result<Checked, Problem> {
     let now = state.clock.now();
     catalogue::sales_open(show, now)?;
-    state.gateways.available()?;
+    state.gateways.require_available()?;
     let side_by_side = async {
         tokio::try_join!(
             check_hold(state, show, row, is_checked_out),

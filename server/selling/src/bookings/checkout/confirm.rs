@@ -69,7 +69,7 @@ async fn pay(
         // This replica checked it out recently: most likely it is unchanged. The buyer's record later shows if the
         // cookie still has access.
         let (row, is_guest) = (found.row.clone(), visitor.account.is_none());
-        let (version, show) = (row.version, state.catalogue.known_show(row.show_id).await?);
+        let (version, show) = (row.version, state.catalogue.find_show(row.show_id).await?);
         let attempt =
             PaymentAttempt { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
         match submit(state, show, attempt, request, intent).await {
@@ -89,7 +89,7 @@ async fn pay(
         if let Some((_, problem)) = refused.take_if(|(version, _)| *version == row.version) {
             return Err(problem);
         }
-        let show = state.catalogue.known_show(row.show_id).await?;
+        let show = state.catalogue.find_show(row.show_id).await?;
         match row.machine.state {
             BookingState::Created | BookingState::SeatsLocked => {}
             // A second tab or a second key: it is paid, or being paid, once.

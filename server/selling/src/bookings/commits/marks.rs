@@ -74,7 +74,7 @@ async fn mark_batch(state: SellingState, marks: Vec<Sold>) {
 }
 
 async fn book(state: &SellingState, show: Uuid, marks: &[Sold]) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let sales: Vec<Sale> = marks.iter().map(|sold| sold.found.row.sale()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }

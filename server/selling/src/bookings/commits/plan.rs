@@ -22,7 +22,7 @@ use crate::bookings::views::view;
 use catalogue::Show;
 use http::Problem;
 use http::idempotency::{Answer, Intent};
-use payments::{NewsKind, NewsOutcome, PaymentNews, PaymentStatus};
+use payments::{PaymentEvent, PaymentEventKind, PaymentEventOutcome, PaymentStatus};
 
 /// The state that was loaded before the batch is planned.
 #[derive(Default)]
@@ -224,8 +224,8 @@ impl Plan {
         }
     }
 
-    fn apply_webhook(&mut self, place: usize, news: &PaymentNews) -> Planned {
-        let NewsKind::Succeeded { amount } = news.kind else { return Planned::NeedsOwnTransaction };
+    fn apply_webhook(&mut self, place: usize, news: &PaymentEvent) -> Planned {
+        let PaymentEventKind::Succeeded { amount } = news.kind else { return Planned::NeedsOwnTransaction };
         let Some(found) =
             self.known.bookings.get(&news.booking).filter(|found| found.gateway.as_deref() == Some(news.gateway))
         else {
@@ -238,19 +238,19 @@ impl Plan {
         let Some(show) = self.known.shows.get(&found.row.show_id) else { return Planned::NeedsOwnTransaction };
         let noted = (news.gateway.to_owned(), news.event_id.clone());
         if self.known.noted_events.contains(&noted) {
-            return Planned::Done(Done::WebhookApplied(NewsOutcome::Duplicate));
+            return Planned::Done(Done::WebhookApplied(PaymentEventOutcome::Duplicate));
         }
         let event = Event::PaymentSucceeded { amount };
         let outcome = match self.classify(found, show, event) {
             Applicability::NeedsOwnTransaction => return Planned::NeedsOwnTransaction,
-            Applicability::NoOp => NewsOutcome::Ignored,
+            Applicability::NoOp => PaymentEventOutcome::Ignored,
             Applicability::Batchable => {
                 self.sell(place, news.booking, event, causes::WEBHOOK);
                 self.note(
                     news.booking,
                     PaymentNote { state: "succeeded", gateway_ref: news.gateway_ref.clone(), pay_url: None },
                 );
-                NewsOutcome::Applied
+                PaymentEventOutcome::Applied
             }
         };
         self.known.noted_events.insert(noted);

@@ -14,7 +14,7 @@ use crate::bookings::effects;
 use crate::bookings::money::payment_rows::{self, GatewayRole};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
-use payments::{Known, PaymentStatus};
+use payments::{PaymentIds, PaymentStatus};
 use platform::clock::{from_utc, to_utc};
 
 /// Lease of a repeated comparison, milliseconds.
@@ -251,9 +251,9 @@ pub(super) async fn compare_due(state: &SellingState) -> Result<(), sqlx::Error>
 async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     let booking = due.booking_id;
     let missing = || sqlx::Error::Configuration(format!("{} is no gateway here", due.gateway).into());
-    let gateway = state.gateways.named(&due.gateway).ok_or_else(missing)?;
+    let gateway = state.gateways.find(&due.gateway).ok_or_else(missing)?;
     let gateway_ref = Some(due.payment_ref.clone()).filter(|id| *id != booking.to_string());
-    let known = Known { booking, gateway_ref };
+    let known = PaymentIds { booking, gateway_ref };
     let found = super::ask(state, gateway, &known).await?;
     if found.is_some_and(|found| found.kind == Kind::ChargedUnpaid) {
         enter(state, &due.gateway, &known).await?;
@@ -269,14 +269,14 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
 }
 
 /// Records money that a gateway has of a booking that is not paid here: it pays for a new booking, or is refunded.
-async fn enter(state: &SellingState, gateway: &str, known: &Known) -> Result<(), CompareError> {
+async fn enter(state: &SellingState, gateway: &str, known: &PaymentIds) -> Result<(), CompareError> {
     let booking = known.booking;
     let mut connection = state.pg.acquire().await?;
     let role = payment_rows::gateway_role(&mut connection, booking, gateway).await?;
     drop(connection);
     match role {
         GatewayRole::Current => {
-            let Some(guarded) = state.gateways.named(gateway) else { return Ok(()) };
+            let Some(guarded) = state.gateways.find(gateway) else { return Ok(()) };
             if let Some(payment) = guarded.status(known).await?
                 && matches!(payment.status, PaymentStatus::Succeeded { .. })
             {

@@ -10,7 +10,7 @@ use crate::bookings::places;
 use crate::bookings::sql::BookingRow;
 use crate::bookings::ticket_sheet::ticket_sheet;
 use catalogue::Show;
-use tickets::calendar::Entry;
+use tickets::calendar::CalendarEntry;
 use tickets::{Addressee, Attachments, Ticket, TicketMail};
 
 /// Sends the mails for these seats, given as label and category. Repeats are harmless: each mail has an id derived
@@ -118,7 +118,7 @@ fn attachments(
         return None;
     }
     let labels: Vec<&str> = tickets.iter().map(|ticket| ticket.label.as_str()).collect();
-    let entry = Entry {
+    let entry = CalendarEntry {
         booking: row.id,
         title: show.film.clone(),
         place: place(show),

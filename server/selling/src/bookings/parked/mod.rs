@@ -23,7 +23,7 @@ use crate::{SellingState, outbox};
 use http::Problem;
 use http::idempotency::{Answer, Intent};
 use identity::accounts::Staff;
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::rfc3339;
 
 /// The effect name of a difference between a gateway's ledger and our payment.
@@ -167,7 +167,7 @@ pub async fn decide_parked(
     }
     let reference = decide(&mut tx, (id, Some(theatre)), decision, reason, now).await?;
     let subject = format!("booking {reference}");
-    let entry = Entry::by(staff.session.account, decision.act(), subject, reason).at(theatre);
+    let entry = AuditEntry::by(staff.session.account, decision.act(), subject, reason).at(theatre);
     audit::record(&mut tx, &entry, now).await?;
     let answer = intent.commit(tx, Answer::no_content(), now).await?;
     outbox::wake(state);

@@ -51,7 +51,7 @@ pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<Booking
     let mut summaries = Vec::with_capacity(rows.len());
     for mut row in rows {
         put_as_read(&mut row.seats, String::as_str);
-        let show = state.catalogue.known_show(row.show_id).await?;
+        let show = state.catalogue.find_show(row.show_id).await?;
         let corrupt = |column: &str| Problem::internal(&format!("bookings({}).{column} cannot be", row.id));
         let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
         summaries.push(BookingSummary {

@@ -32,7 +32,7 @@ pub(in crate::bookings) async fn owned(
     let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
     // Returned first: loading the show may need a connection, and concurrent calls may hold all others.
     drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let show = state.catalogue.find_show(row.show_id).await?;
     Ok(Some((row, show)))
 }
 

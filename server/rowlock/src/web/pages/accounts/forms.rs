@@ -1,28 +1,24 @@
 //! Pages without a session: signing in, registering, a new password.
 
 use app::pages::accounts::{LoginPage, Notice, PasswordResetPage, RegisterPage};
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use domain::api::accounts::{ForgottenRequest, LinkToken, LoginRequest, Password, RegisterRequest, ResetRequest};
 use serde::Deserialize;
 
-use super::super::PageError;
-use super::{Ask, FormResult, key_of, new_key, once_more, private, see, see_with, way_on};
+use super::{AccountQuery, key_of, new_key, once_more, private, see, see_with, way_on};
 use crate::AppState;
+use crate::web::pages::{FormResult, PageResult, QueryResult};
 use http::idempotency::Intent;
 use http::{ClientAddress, Problem};
 use identity::Visitor;
 use identity::accounts::{self, Registration, ResetIntent};
 
-type Asked = Result<Query<Ask>, QueryRejection>;
-type PageResult = Result<Response, PageError>;
-
 /// Default page after signing in.
 const HOME: &str = "/account";
 
-pub(super) async fn login(asked: Asked) -> PageResult {
+pub(super) async fn login(asked: QueryResult<AccountQuery>) -> PageResult {
     let Query(asked) = asked?;
     let next = way_on(&asked.next).unwrap_or_default().to_owned();
     Ok(private(LoginPage { next, notice: asked.notice(), ..LoginPage::default() }))
@@ -65,7 +61,7 @@ async fn signed_in(
     accounts::log_in(state, (visitor, before.as_ref()), address, request).await
 }
 
-pub(super) async fn register(asked: Asked) -> PageResult {
+pub(super) async fn register(asked: QueryResult<AccountQuery>) -> PageResult {
     let Query(asked) = asked?;
     let next = way_on(&asked.next).unwrap_or_default().to_owned();
     Ok(private(RegisterPage { next, key: new_key(), ..RegisterPage::default() }))
@@ -113,7 +109,7 @@ pub(super) async fn make(
     })
 }
 
-pub(super) async fn reset(asked: Asked) -> PageResult {
+pub(super) async fn reset(asked: QueryResult<AccountQuery>) -> PageResult {
     let Query(asked) = asked?;
     let (key, trouble) = (new_key(), None);
     Ok(private(if asked.token.is_empty() {

@@ -1,6 +1,5 @@
 //! The page of a film: where and when it is on, city by city and day by day.
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use domain::api::catalogue::FilmView;
 use serde::Deserialize;
@@ -9,12 +8,13 @@ use app::PageLink;
 use app::pages::film::FilmPage;
 use app::pages::listing::StripChoice;
 
-use super::{PageResult, Slug, listing};
+use super::listing;
 use crate::AppState;
 use crate::web::pages::{PageError, for_all};
+use crate::web::pages::{PageResult, PathResult, QueryResult};
 use catalogue::{ListedShow, ShowSearch, read_date, today_in};
-use http::cache_tags::Tags;
-use http::caching::Kept;
+use http::cache_tags::CacheTags;
+use http::caching::CachePolicy;
 use platform::clock;
 
 #[derive(Deserialize)]
@@ -26,8 +26,8 @@ pub(super) struct FilmQuery {
 
 pub(super) async fn film(
     State(state): State<AppState>,
-    id: Slug,
-    query: Result<Query<FilmQuery>, QueryRejection>,
+    id: PathResult<String>,
+    query: QueryResult<FilmQuery>,
 ) -> PageResult {
     let (Path(id), Query(query)) = (id?, query?);
     let asked = read_date(query.date.as_deref())?;
@@ -40,7 +40,7 @@ pub(super) async fn film(
     cities.sort_by(|(_, one), (_, other)| city_name(one).cmp(&city_name(other)));
     let chosen = cities.iter().find(|(city, _)| **city == query.city).or(cities.first());
     let Some(show) = chosen.and_then(|(_, shows)| Some(&shows.first()?.show)) else {
-        let kept = Kept::under(Tags::default().film(&film.id)).asked(found.asked);
+        let kept = CachePolicy::with_tags(CacheTags::default().film(&film.id)).read_at(found.asked);
         return Ok(for_all(page(&film), kept));
     };
 
@@ -56,7 +56,7 @@ pub(super) async fn film(
         listed.show.theatre.as_str()
     });
     let path = listing::film_path(&film.id, Some(&show.city));
-    let tags = Tags::default()
+    let tags = CacheTags::default()
         .film(&film.id)
         .listing(found.shows.iter().map(ListedShow::theatre_and_film))
         .listing(week.shows.iter().map(ListedShow::theatre_and_film));
@@ -71,7 +71,7 @@ pub(super) async fn film(
                 .collect(),
             ..page(&film)
         },
-        Kept::under(tags).asked(found.asked).asked(week.asked),
+        CachePolicy::with_tags(tags).read_at(found.asked).read_at(week.asked),
     ))
 }
 

@@ -1,6 +1,5 @@
 //! The search page: six fields in, shows by film out.
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use domain::api::catalogue::{FilmView, ShowQuery};
 use domain::pricing::Format;
@@ -10,22 +9,20 @@ use app::language::Moment;
 use app::pages::search::{FoundFilm, SearchForm, SearchOption, SearchPage};
 use app::{PageLink, say};
 
-use super::{PageResult, listing};
+use super::listing;
 use crate::AppState;
 use crate::web::pages::{PageError, for_all};
+use crate::web::pages::{PageResult, QueryResult};
 use catalogue::{ListedShow, ShowSearch, days_from, today_in};
-use http::cache_tags::Tags;
-use http::caching::Kept;
-use http::reader;
+use http::cache_tags::CacheTags;
+use http::caching::CachePolicy;
+use http::page_locale;
 use platform::clock;
 
 /// Groups of shows listed of one film; its own page has all.
 const GROUPS_PER_FILM: usize = 3;
 
-pub(super) async fn search(
-    State(state): State<AppState>,
-    query: Result<Query<ShowQuery>, QueryRejection>,
-) -> PageResult {
+pub(super) async fn search(State(state): State<AppState>, query: QueryResult<ShowQuery>) -> PageResult {
     let Query(query) = query?;
     let search = ShowSearch::read(&query)?;
     let now = clock::now();
@@ -39,7 +36,7 @@ pub(super) async fn search(
         count: found.shows.len(),
         more: found.more,
     };
-    Ok(for_all(page, Kept::under(Tags::lists()).asked(found.asked)))
+    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked)))
 }
 
 fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> FoundFilm {
@@ -61,13 +58,13 @@ fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> Fo
             })
             .collect(),
         rest: (left_out > 0)
-            .then(|| PageLink::new(say!(in reader::language(), "list.more_show_times", count = left_out), path)),
+            .then(|| PageLink::new(say!(in page_locale::language(), "list.more_show_times", count = left_out), path)),
     }
 }
 
 /// `Sat 21 Nov` of `2026-11-21`.
 fn long_day(date: &str) -> String {
-    Moment::parse(date).map_or_else(|| date.to_owned(), |day| day.date(reader::language()))
+    Moment::parse(date).map_or_else(|| date.to_owned(), |day| day.date(page_locale::language()))
 }
 
 /// The form with what there is to choose from.

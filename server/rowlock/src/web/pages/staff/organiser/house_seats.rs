@@ -5,27 +5,29 @@ use std::collections::BTreeSet;
 use app::staff::islands::house_seats::HouseRow;
 use app::staff::pages::organiser::{HouseChoice, HouseSeatsPage, Trouble};
 use app::staff::pages::{Desk, Field, Section};
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, Query, State};
 use domain::api::organiser::StandingRequest;
 use domain::layout::Layout;
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 
-use super::super::{Who, desk};
+use super::super::{StaffPageResult, StaffResult, desk};
 use super::rooms::preview_of;
 use super::{
-    Asked, FormResult, PageResult, Preview, Turned, intent, marked, new_key, page_trouble, passing_or_fault, private,
-    reader, see, trouble, with_status,
+    OrganiserQuery, Preview, StaffPageError, intent, marked, new_key, page_locale, page_trouble, passing_or_fault,
+    private, see, trouble, with_status,
 };
 use crate::AppState;
+use crate::web::pages::{FormResult, PathResult, QueryResult};
 use backoffice::organiser::{self, Act, Room};
 use http::{Code, Problem};
 
-/// A theatre and one of its screens.
-type Screen = Result<Path<(String, String)>, PathRejection>;
-
-pub(super) async fn look(State(state): State<AppState>, who: Who, screen: Screen, asked: Asked) -> PageResult {
+pub(super) async fn show_page(
+    State(state): State<AppState>,
+    who: StaffResult,
+    screen: PathResult<(String, String)>,
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let Path((theatre, screen)) = screen?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
@@ -39,7 +41,7 @@ async fn page(
     done: bool,
     choice: HouseChoice,
     trouble: Option<Trouble>,
-) -> PageResult {
+) -> StaffPageResult {
     let standing = organiser::standing_seats(state, &desk.theatre, screen).await.map_err(passing_or_fault)?;
     let Room { layout, .. } = organiser::room(state, &desk.theatre, standing.layout).await.map_err(passing_or_fault)?;
     let Preview { plan, .. } = preview_of(state, &desk.theatre, standing.layout, &layout).await?;
@@ -66,14 +68,14 @@ fn labels(room: &Layout, first: SeatIndex, count: usize) -> Vec<String> {
 }
 
 /// The form: a box for each ticked seat, and the other fields.
-struct Sent {
+struct HouseSeatFields {
     key: String,
     layout: Uuid,
     kept: bool,
     choice: HouseChoice,
 }
 
-impl Sent {
+impl HouseSeatFields {
     fn read(fields: Vec<(String, String)>) -> Result<Self, Problem> {
         let (mut key, mut layout, mut kept, mut choice) = (String::new(), None, None, HouseChoice::default());
         for (name, value) in fields {
@@ -109,14 +111,14 @@ impl Sent {
 
 pub(super) async fn keep(
     State(state): State<AppState>,
-    who: Who,
-    screen: Screen,
+    who: StaffResult,
+    screen: PathResult<(String, String)>,
     form: FormResult<Vec<(String, String)>>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, screen)) = screen?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(fields) = form?;
-    let sent = match Sent::read(fields) {
+    let sent = match HouseSeatFields::read(fields) {
         Ok(sent) => sent,
         Err(problem) => {
             let (status, trouble) = trouble(problem)?;
@@ -141,7 +143,7 @@ pub(super) async fn keep(
             let (status, trouble) = match problem.code() {
                 _ if choice.reason.is_refused() => marked(),
                 Code::WrongState => {
-                    page_trouble(problem.code().describe().0, app::say!(in reader::language(), "house.other_room"))
+                    page_trouble(problem.code().describe().0, app::say!(in page_locale::language(), "house.other_room"))
                 }
                 _ => trouble(problem)?,
             };
@@ -156,7 +158,7 @@ async fn unknown_by_now(
     theatre: &str,
     screen: &str,
     seats: &[String],
-) -> Result<Vec<String>, Turned> {
+) -> Result<Vec<String>, StaffPageError> {
     let standing = organiser::standing_seats(state, theatre, screen).await.map_err(passing_or_fault)?;
     let unknown = organiser::unknown_seats(state, theatre, standing.layout, seats).await;
     Ok(unknown.map_err(passing_or_fault)?)
@@ -178,9 +180,9 @@ mod tests {
             ("kept", "true"),
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let request = Sent::read(fields.clone()).map(|sent| sent.request()).expect("it can be read");
+        let request = HouseSeatFields::read(fields.clone()).map(|sent| sent.request()).expect("it can be read");
         assert_eq!(request.seats, ["A1", "A2", "B 3", "Circle, left B1"]);
         assert!(request.kept && request.layout.as_u128() == 7);
-        assert!(Sent::read(fields[2..].to_vec()).is_err(), "of which room?");
+        assert!(HouseSeatFields::read(fields[2..].to_vec()).is_err(), "of which room?");
     }
 }

@@ -10,21 +10,22 @@ use domain::api::organiser::{TariffRequest, TariffView};
 use domain::money::Currency;
 use domain::pricing::{Format, MAX_PERCENT};
 
-use super::super::{Who, desk};
+use super::super::{StaffPageResult, StaffResult, desk};
 use super::{
-    Asked, FormResult, PageResult, currency_of, field, intent, marked, new_key, page_trouble, passing_or_fault,
-    price_in, private, reader, see, trouble, whole, with_status,
+    OrganiserQuery, currency_of, field, intent, marked, new_key, page_locale, page_trouble, passing_or_fault, price_in,
+    private, see, trouble, whole, with_status,
 };
 use crate::AppState;
+use crate::web::pages::{FormResult, QueryResult};
 use backoffice::organiser::{self, Act, PriceGround};
 use http::Code;
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
-    asked: Asked,
-) -> PageResult {
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
     let tariff = organiser::tariff(&state, &theatre).await.map_err(passing_or_fault)?;
@@ -36,10 +37,10 @@ pub(super) async fn look(
 
 pub(super) async fn set(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
     form: FormResult<Vec<(String, String)>>,
-) -> PageResult {
+) -> StaffPageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(sent) = form?;
     let ground = organiser::price_ground(&state, &theatre).await.map_err(passing_or_fault)?;
@@ -58,9 +59,10 @@ pub(super) async fn set(
         match done.await {
             Ok(_) => return Ok(see(&format!("/staff/{theatre}/prices?done=true"))),
             // A stale form must not overwrite newer prices: it keeps its old version.
-            Err(problem) if problem.code() == Code::WrongState => {
-                page_trouble(problem.code().describe().0, app::say!(in reader::language(), "organiser.prices_changed"))
-            }
+            Err(problem) if problem.code() == Code::WrongState => page_trouble(
+                problem.code().describe().0,
+                app::say!(in page_locale::language(), "organiser.prices_changed"),
+            ),
             Err(problem) => trouble(problem)?,
         }
     };

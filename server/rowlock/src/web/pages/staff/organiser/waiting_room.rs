@@ -9,16 +9,16 @@ use domain::api::waiting_room::WaitingRoomRequest;
 use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
+use uuid::Uuid;
 
-use super::super::{Turned, Who, desk};
-use super::{
-    Asked, FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status,
-};
+use super::super::{StaffPageError, StaffPageResult, StaffResult, desk};
+use super::{OrganiserQuery, intent, new_key, passing_or_fault, private, see, trouble, with_status};
 use crate::AppState;
+use crate::web::pages::{FormResult, PathResult, QueryResult};
 use admission::waiting_room;
 use backoffice::organiser;
 use catalogue::Show;
-use http::{Code, reader};
+use http::{Code, page_locale};
 use platform::clock::rfc3339;
 use waiting_room::{Overview, Refused};
 
@@ -27,7 +27,12 @@ const LOOK_AGAIN_S: u32 = 5;
 /// An instant on the clocks of a theatre to the minute, as fields have it, is so much of one to the second.
 const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
 
-pub(super) async fn look(State(state): State<AppState>, who: Who, thing: Thing, asked: Asked) -> PageResult {
+pub(super) async fn show_page(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
@@ -36,14 +41,22 @@ pub(super) async fn look(State(state): State<AppState>, who: Who, thing: Thing, 
     Asking { state: &state, desk, show: &show }.page(part, asked.done, None).await
 }
 
-pub(super) async fn terms(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+pub(super) async fn terms(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
     Asking { state: &state, desk, show: &show }.page(RoomPart::Terms(None), false, None).await
 }
 
-pub(super) async fn end(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+pub(super) async fn end(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
@@ -104,10 +117,10 @@ fn to_the_minute(show: &Show, at: Timestamp) -> String {
 
 pub(super) async fn set(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
     form: FormResult<TermsForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(form) = form?;
@@ -142,16 +155,16 @@ pub(super) struct EndForm {
 
 pub(super) async fn switch_off(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
     form: FormResult<EndForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(EndForm { key, seen, reason, sure }) = form?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
     if !sure {
-        let words = app::say!(in reader::language(), "waiting_room.unsure");
+        let words = app::say!(in page_locale::language(), "waiting_room.unsure");
         let before = (StatusCode::BAD_REQUEST, Trouble { words: words.into(), findings: Vec::new() });
         let part = RoomPart::End { reason: Field::kept(reason) };
         return Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await;
@@ -175,8 +188,8 @@ pub(super) async fn switch_off(
 
 /// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
 /// about none.
-fn mark_refusal(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), Turned> {
-    let language = reader::language();
+fn mark_refusal(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), StaffPageError> {
+    let language = page_locale::language();
     let refusal_of = |words: String| Some(Refusal::Message(words));
     match &refused {
         Refused::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
@@ -207,7 +220,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    async fn page(self, part: RoomPart, done: bool, before: Option<(StatusCode, Trouble)>) -> PageResult {
+    async fn page(self, part: RoomPart, done: bool, before: Option<(StatusCode, Trouble)>) -> StaffPageResult {
         let Self { state, desk, show } = self;
         let room = waiting_room::overview(state, show.id).await.map_err(passing_or_fault)?;
         let now = state.clock.now();

@@ -11,9 +11,11 @@ use domain::time::Timestamp;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::flights::{Joined, Lead, Progress};
-use super::shared::{Claim, Failure, LAST_CLAIM_AGE_MS, Said, State};
-use super::{Answer, Count, Intent, PENDING_LIFE_MS, Prefer, key_reused, sql, standing, still_running};
+use super::flights::{FlightLeader, FlightRole, Progress};
+use super::shared::{Failure, KeyClaim, KeyReply, KeyState, LAST_CLAIM_AGE_MS};
+use super::{
+    Answer, IdempotencyCount, Intent, PENDING_LIFE_MS, Prefer, key_reused, request_status, sql, still_running,
+};
 use crate::{Code, HttpState, Problem};
 use platform::ids;
 use platform::telemetry::STEP;
@@ -30,18 +32,18 @@ const WORK_DEADLINE: Duration = Duration::from_secs(60);
 
 /// The result for a caller.
 #[derive(Debug)]
-pub enum Given {
+pub enum IdempotentResponse {
     /// The answer, fresh or not.
     Answer(Answer),
     /// The address to poll, for a caller who prefers not to wait: the work continues.
     Accepted(String),
 }
 
-impl IntoResponse for Given {
+impl IntoResponse for IdempotentResponse {
     fn into_response(self) -> Response {
         match self {
             Self::Answer(answer) => answer.into_response(),
-            Self::Accepted(key) => standing::accepted(&key),
+            Self::Accepted(key) => request_status::accepted_response(&key),
         }
     }
 }
@@ -49,33 +51,19 @@ impl IntoResponse for Given {
 /// Returns the answer of `intent`; runs `work` if there is none. The work continues when its callers disconnect. An `Ok` of
 /// it must mean that the answer is committed, with its effect, under the intent's row in Postgres.
 ///
-/// # Errors
-/// The error of the work; 422 when the key belongs to another request, 409 while it is running elsewhere.
-pub async fn once<S, W, F>(state: &S, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
-where
-    S: Clone + Send + Sync + 'static,
-    HttpState: FromRef<S>,
-    W: FnOnce(S, Intent) -> F + Send + 'static,
-    F: Future<Output = Result<Answer, Problem>> + Send + 'static,
-{
-    let (own, state) = (state.clone(), HttpState::from_ref(state));
-    let given = answer_once(&state, intent.clone(), prefer, move |intent| work(own, intent)).await?;
-    state.idempotency.note_wording(&intent);
-    Ok(given)
-}
-
-/// [`once`] for a caller whose cookie may have been copied. A replay is given only if `check_caller` passes; the work
-/// itself makes that check for a new answer.
+/// The caller's cookie may have been copied: a replay is given only if `check_caller` passes; the work itself makes that
+/// check for a new answer.
 ///
 /// # Errors
-/// As [`once`], and as `check_caller`.
-pub async fn once_for<S, W, F>(
+/// The error of the work or of `check_caller`; 422 when the key belongs to another request, 409 while it is running
+/// elsewhere.
+pub async fn run_once<S, W, F>(
     state: &S,
     intent: Intent,
     prefer: Prefer,
     check_caller: impl Future<Output = Result<(), Problem>>,
     work: W,
-) -> Result<Given, Problem>
+) -> Result<IdempotentResponse, Problem>
 where
     S: Clone + Send + Sync + 'static,
     HttpState: FromRef<S>,
@@ -102,29 +90,36 @@ where
 }
 
 /// The answer to an intent; the caller checks that it may be given.
-async fn answer_once<W, F>(state: &HttpState, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
+async fn answer_once<W, F>(
+    state: &HttpState,
+    intent: Intent,
+    prefer: Prefer,
+    work: W,
+) -> Result<IdempotentResponse, Problem>
 where
     W: FnOnce(Intent) -> F + Send + 'static,
     F: Future<Output = Result<Answer, Problem>> + Send + 'static,
 {
     let keys = &state.idempotency;
     if let Some(answer) = keys.known(&intent, state.clock.now())? {
-        return Ok(Given::Answer(answer));
+        return Ok(IdempotentResponse::Answer(answer));
     }
     let key = intent.key.clone();
     let mut progress = match keys.flights.join(intent.id(), intent.request_hash) {
-        Joined::First(lead, progress) => {
+        FlightRole::Leader(lead, progress) => {
             // Its log and its trace are those of the request that came first.
             let span = tracing::debug_span!(target: STEP, "idempotency");
-            state.tasks.spawn(lead_on(state.clone(), intent, prefer, lead, work).instrument(span).in_current_span());
+            state.tasks.spawn(run_leader(state.clone(), intent, prefer, lead, work).instrument(span).in_current_span());
             progress
         }
-        Joined::Same(progress) => {
-            keys.tally.add(Count::Shared);
+        FlightRole::Follower(progress) => {
+            keys.counters.add(IdempotencyCount::Shared);
             progress
         }
-        Joined::Other => return Err(key_reused()),
-        Joined::Full => return Err(Problem::new(Code::Overloaded, "Please try again in a moment with the same key.")),
+        FlightRole::KeyReused => return Err(key_reused()),
+        FlightRole::Full => {
+            return Err(Problem::new(Code::Overloaded, "Please try again in a moment with the same key."));
+        }
     };
     let is_enough = |progress: &Progress| match progress {
         Progress::Looking => false,
@@ -134,14 +129,14 @@ where
     let seen = tokio::time::timeout(SHARED_WAIT, progress.wait_for(is_enough)).await;
     let seen = seen.map_err(|_| still_running())?.map(|seen| seen.clone());
     match seen {
-        Ok(Progress::Done(result)) => result.map(Given::Answer),
-        Ok(_) => Ok(Given::Accepted(key)),
+        Ok(Progress::Done(result)) => result.map(IdempotentResponse::Answer),
+        Ok(_) => Ok(IdempotentResponse::Accepted(key)),
         Err(_) => Err(Problem::internal(&"the work under a key ended without a result")),
     }
 }
 
 /// The leader of a key in this process: finds the answer or does the work, and publishes the result.
-async fn lead_on<W, F>(state: HttpState, intent: Intent, prefer: Prefer, lead: Lead, work: W)
+async fn run_leader<W, F>(state: HttpState, intent: Intent, prefer: Prefer, lead: FlightLeader, work: W)
 where
     W: FnOnce(Intent) -> F + Send,
     F: Future<Output = Result<Answer, Problem>> + Send,
@@ -149,41 +144,41 @@ where
     let asked_at = state.clock.now();
     let claim = state.idempotency.shared.new_claim();
     // An answer found here is another request's: the bytes of this one are noted once its caller may have the answer.
-    let found = look(&state, &intent.without_bytes(), claim).await;
+    let found = find_attempt(&state, &intent.without_bytes(), claim).await;
     let result = match found {
         Ok(Some(answer)) => Ok(answer),
         Ok(None) => {
-            lead.working();
-            state.idempotency.tally.add(Count::Worked);
+            lead.begin_work();
+            state.idempotency.counters.add(IdempotencyCount::Worked);
             // Boxed: a sale's is kilobytes, and a task is moved as a whole until it runs and once more when it is done.
             let work = Box::pin(work(intent.clone()));
             let result = tokio::time::timeout(WORK_DEADLINE, work).await;
             let result = result.unwrap_or_else(|_| Err(Problem::internal(&"the work under a key takes too long")));
-            let result = unless_taken_over(&state, &intent, result).await;
+            let result = prefer_stored_answer(&state, &intent, result).await;
             match &result {
-                Ok(answer) => committed(&state, &intent, answer, asked_at),
+                Ok(answer) => publish_answer(&state, &intent, answer, asked_at),
                 // Claimed in Postgres by another, or left there by a dead one a moment ago. Our claim stays in
                 // Redis, so that the next try takes it over here.
                 Err(problem) if problem.code() == Code::StillRunning => {}
-                Err(problem) => gave_up(&state, &intent, prefer, claim, problem),
+                Err(problem) => abandon_claim(&state, &intent, prefer, claim, problem),
             }
             result
         }
         // A claim left in Redis is ours and not running; the next attempt or the reconciler frees it.
         Err(problem) => Err(problem),
     };
-    lead.done(result);
+    lead.publish(result);
 }
 
 /// Publishes a committed answer to the cache and to Redis.
-fn committed(state: &HttpState, intent: &Intent, answer: &Answer, asked_at: Timestamp) {
+fn publish_answer(state: &HttpState, intent: &Intent, answer: &Answer, asked_at: Timestamp) {
     let until = answer.kept_until.unwrap_or_else(|| asked_at.plus_ms(super::COMPLETED_LIFE_MS));
     state.idempotency.keep(intent, answer, asked_at);
     state.idempotency.shared.complete(state, intent, answer, until);
 }
 
 /// Ends a failed attempt. Failures are not stored; only a caller who asked not to wait can read it for a while.
-fn gave_up(state: &HttpState, intent: &Intent, prefer: Prefer, claim: Claim, problem: &Problem) {
+fn abandon_claim(state: &HttpState, intent: &Intent, prefer: Prefer, claim: KeyClaim, problem: &Problem) {
     let failure = prefer.respond_async.then(|| {
         let (status, body) = problem.to_json();
         Failure { request_hash: &intent.request_hash, status: status.as_u16(), body: body.into() }
@@ -193,7 +188,7 @@ fn gave_up(state: &HttpState, intent: &Intent, prefer: Prefer, claim: Claim, pro
 
 /// A replica that was partitioned may have been considered dead and its key answered by another: then that answer counts,
 /// and the work here had no effect.
-async fn unless_taken_over(
+async fn prefer_stored_answer(
     state: &HttpState,
     intent: &Intent,
     result: Result<Answer, Problem>,
@@ -208,7 +203,7 @@ async fn unless_taken_over(
 }
 
 /// Looks for a finished or running attempt. `None`: this replica does the work.
-async fn look(state: &HttpState, intent: &Intent, claim: Claim) -> Result<Option<Answer>, Problem> {
+async fn find_attempt(state: &HttpState, intent: &Intent, claim: KeyClaim) -> Result<Option<Answer>, Problem> {
     let keys = &state.idempotency;
     // The leader before us may have finished between our look and our becoming the leader.
     if let Some(answer) = keys.known(intent, state.clock.now())? {
@@ -218,33 +213,33 @@ async fn look(state: &HttpState, intent: &Intent, claim: Claim) -> Result<Option
     let mut instead_of = None;
     loop {
         let theirs = match keys.shared.claim(state, intent, claim, instead_of).await {
-            Said::Away => {
-                keys.tally.add(Count::WithoutRedis);
+            KeyReply::Unavailable => {
+                keys.counters.add(IdempotencyCount::WithoutRedis);
                 return Ok(None);
             }
-            Said::Done => {
+            KeyReply::Done => {
                 if instead_of.is_some() {
                     take_over(state, intent).await?;
                 }
                 return Ok(None);
             }
-            Said::Nothing => return Ok(None),
-            Said::Stands(entry) if entry.request_hash != intent.request_hash => return Err(key_reused()),
-            Said::Stands(entry) => match entry.state {
-                State::Completed(answer) => {
+            KeyReply::Absent => return Ok(None),
+            KeyReply::Exists(entry) if entry.request_hash != intent.request_hash => return Err(key_reused()),
+            KeyReply::Exists(entry) => match entry.state {
+                KeyState::Completed(answer) => {
                     keys.keep(intent, &answer, state.clock.now());
-                    keys.tally.add(Count::Redis);
+                    keys.counters.add(IdempotencyCount::Redis);
                     return Ok(Some(answer));
                 }
-                State::Pending(theirs) => theirs,
-                State::Failed(..) => return Ok(None),
+                KeyState::Pending(theirs) => theirs,
+                KeyState::Failed(..) => return Ok(None),
             },
         };
         // Ours from before cannot be running: we lead.
         instead_of = (keys.shared.is_ours(theirs) || !keys.shared.is_alive(state, theirs).await).then_some(theirs);
         if instead_of.is_none() {
             if Instant::now() >= until {
-                return last_look(state, intent).await.map(Some);
+                return find_in_postgres(state, intent).await.map(Some);
             }
             tokio::time::sleep(LOOK_EVERY + Duration::from_millis(ids::jitter(LOOK_JITTER_MS))).await;
         }
@@ -252,15 +247,15 @@ async fn look(state: &HttpState, intent: &Intent, claim: Claim) -> Result<Option
 }
 
 /// Redis reports another replica's claim; Postgres decides if it has ended.
-async fn last_look(state: &HttpState, intent: &Intent) -> Result<Answer, Problem> {
+async fn find_in_postgres(state: &HttpState, intent: &Intent) -> Result<Answer, Problem> {
     let now = state.clock.now();
     match intent.replay(&state.pg, now).await? {
         Some(answer) => {
-            committed(state, intent, &answer, now);
+            publish_answer(state, intent, &answer, now);
             Ok(answer)
         }
         None => {
-            state.idempotency.tally.add(Count::StillRunning);
+            state.idempotency.counters.add(IdempotencyCount::StillRunning);
             Err(still_running())
         }
     }
@@ -271,7 +266,7 @@ async fn take_over(state: &HttpState, intent: &Intent) -> Result<(), Problem> {
     let now = state.clock.now();
     let made_before = now.plus_ms(PENDING_LIFE_MS - LAST_CLAIM_AGE_MS);
     let was_left = sql::let_go(&state.pg, &intent.owner, &intent.key, &intent.request_hash, now, made_before).await?;
-    state.idempotency.tally.add(Count::TakenOver);
+    state.idempotency.counters.add(IdempotencyCount::TakenOver);
     tracing::info!(was_left, "took over a request of a dead replica");
     Ok(())
 }

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::{Charge, Gateway, Known, Patience, PaymentNews, PaymentStatus, SimulatorGateway, StripeGateway};
+use crate::{CallDeadlines, Charge, Gateway, PaymentEvent, PaymentIds, PaymentStatus, SimulatorGateway, StripeGateway};
 use platform::{clock, ids};
 
 pub(super) const API_KEY: &str = "key of the tests";
@@ -24,16 +24,17 @@ const PENDING: Duration = Duration::from_millis(200);
 /// Deadline of each step of a test.
 pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 /// Of the gateways under test: a lost answer is requested again after two seconds.
-pub(super) const PATIENCE: Patience = Patience { one_try: Duration::from_secs(2), in_all: Duration::from_secs(8) };
+pub(super) const CALL_DEADLINES: CallDeadlines =
+    CallDeadlines { per_attempt: Duration::from_secs(2), in_total: Duration::from_secs(8) };
 
 /// Which of the simulator's two faces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Words {
+pub(super) enum Protocol {
     Own,
-    Stripes,
+    Stripe,
 }
 
-impl Words {
+impl Protocol {
     /// A gateway of this kind at that address.
     pub(super) fn gateway(
         self,
@@ -41,36 +42,40 @@ impl Words {
         public_url: &str,
         key: &str,
         secrets: &[&str],
-        patience: Patience,
+        deadlines: CallDeadlines,
     ) -> Arc<dyn Gateway> {
         let secrets = secrets.iter().map(|secret| (*secret).to_owned()).collect();
         match self {
-            Self::Own => Arc::new(SimulatorGateway::new(base, key, public_url, secrets, patience).expect("a client")),
-            Self::Stripes => Arc::new(StripeGateway::new(base, key, secrets, patience).expect("a client")),
+            Self::Own => Arc::new(SimulatorGateway::new(base, key, public_url, secrets, deadlines).expect("a client")),
+            Self::Stripe => Arc::new(StripeGateway::new(base, key, secrets, deadlines).expect("a client")),
         }
     }
 
     /// The usual gateway of this kind at that address.
     pub(super) fn gateway_at(self, base: &str) -> Arc<dyn Gateway> {
-        self.gateway(base, "http://127.0.0.1:9", API_KEY, &[SECRET], PATIENCE)
+        self.gateway(base, "http://127.0.0.1:9", API_KEY, &[SECRET], CALL_DEADLINES)
     }
 }
 
 /// A webhook as it came.
-pub(super) type Letter = (HeaderMap, Bytes);
+pub(super) type ReceivedWebhook = (HeaderMap, Bytes);
 
-pub(super) struct House {
-    pub(super) words: Words,
+pub(super) struct ContractSetup {
+    pub(super) protocol: Protocol,
     pub(super) gateway: Arc<dyn Gateway>,
     /// The simulator's address.
     pub(super) base: String,
     /// Its state.
     pub(super) simulator: Simulator,
-    inbox: Arc<watch::Sender<Vec<Letter>>>,
+    inbox: Arc<watch::Sender<Vec<ReceivedWebhook>>>,
 }
 
-async fn receive(State(inbox): State<Arc<watch::Sender<Vec<Letter>>>>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    inbox.send_modify(|letters| letters.push((headers, body)));
+async fn receive(
+    State(inbox): State<Arc<watch::Sender<Vec<ReceivedWebhook>>>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
+    inbox.send_modify(|webhooks| webhooks.push((headers, body)));
     StatusCode::OK
 }
 
@@ -85,8 +90,8 @@ pub(super) async fn port() -> (TcpListener, String) {
     (listener, base)
 }
 
-impl House {
-    pub(super) async fn open(words: Words) -> Self {
+impl ContractSetup {
+    pub(super) async fn open(protocol: Protocol) -> Self {
         let inbox = Arc::new(watch::Sender::new(Vec::new()));
         let (listener, public_url) = port().await;
         let router = Router::new().fallback(receive).with_state(Arc::clone(&inbox));
@@ -106,15 +111,15 @@ impl House {
         .expect("a simulator");
         simulator.set_stripe_endpoint(public_url.clone());
         tokio::spawn(::simulator::serve(listener, simulator.clone(), std::future::pending()));
-        let gateway = words.gateway(&base, &public_url, API_KEY, &[SECRET], PATIENCE);
-        Self { words, gateway, base, simulator, inbox }
+        let gateway = protocol.gateway(&base, &public_url, API_KEY, &[SECRET], CALL_DEADLINES);
+        Self { protocol, gateway, base, simulator, inbox }
     }
 
     /// A charge of 25 euros with that card, or on the page.
     pub(super) fn charge(&self, card: Option<&str>) -> Charge {
-        let prefix = match self.words {
-            Words::Own => "tok_",
-            Words::Stripes => "pm_",
+        let prefix = match self.protocol {
+            Protocol::Own => "tok_",
+            Protocol::Stripe => "pm_",
         };
         Charge {
             booking: ids::new_id(),
@@ -129,18 +134,18 @@ impl House {
     }
 
     /// Charges that card, which must be answered; what we know the payment by.
-    pub(super) async fn charged(&self, card: Option<&str>) -> Known {
+    pub(super) async fn charged(&self, card: Option<&str>) -> PaymentIds {
         let charge = self.charge(card);
         let answer = self.gateway.charge(&charge).await.expect("an answer");
-        Known { booking: charge.booking, gateway_ref: Some(answer.gateway_ref) }
+        PaymentIds { booking: charge.booking, gateway_ref: Some(answer.gateway_ref) }
     }
 
-    pub(super) async fn status(&self, payment: &Known) -> PaymentStatus {
+    pub(super) async fn status(&self, payment: &PaymentIds) -> PaymentStatus {
         self.gateway.status(payment).await.expect("an answer").expect("a payment").status
     }
 
     /// Waits until the payment has the expected status.
-    pub(super) async fn becomes(&self, payment: &Known, expected: &PaymentStatus) {
+    pub(super) async fn wait_for_status(&self, payment: &PaymentIds, expected: &PaymentStatus) {
         let stands = async {
             while self.status(payment).await != *expected {
                 tokio::task::yield_now().await;
@@ -151,7 +156,7 @@ impl House {
     }
 
     /// The payer presses a button on the gateway's page.
-    pub(super) async fn press(&self, page: &str, form: &'static str) {
+    pub(super) async fn submit_form(&self, page: &str, form: &'static str) {
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(DEADLINE);
         let request = client.build().expect("a client").post(page).body(form);
         let request = request.header("content-type", "application/x-www-form-urlencoded");
@@ -160,21 +165,25 @@ impl House {
     }
 
     /// Webhooks as they came, as soon as that many are of interest to us.
-    pub(super) async fn letters(&self, enough: usize) -> Vec<Letter> {
+    pub(super) async fn received_webhooks(&self, enough: usize) -> Vec<ReceivedWebhook> {
         let mut inbox = self.inbox.subscribe();
-        let of_interest = |letters: &Vec<Letter>| {
-            letters.iter().filter(|letter| self.read(letter).expect("believed").is_some()).count() >= enough
+        let of_interest = |webhooks: &Vec<ReceivedWebhook>| {
+            webhooks.iter().filter(|webhook| self.read(webhook).expect("believed").is_some()).count() >= enough
         };
         let arrived = tokio::time::timeout(DEADLINE, inbox.wait_for(of_interest)).await;
         arrived.expect("webhooks in time").expect("an open inbox").clone()
     }
 
     /// The events of the webhooks, as soon as there are `enough`.
-    pub(super) async fn news(&self, enough: usize) -> Vec<PaymentNews> {
-        self.letters(enough).await.iter().filter_map(|letter| self.read(letter).expect("believed")).collect()
+    pub(super) async fn received_events(&self, enough: usize) -> Vec<PaymentEvent> {
+        self.received_webhooks(enough)
+            .await
+            .iter()
+            .filter_map(|webhook| self.read(webhook).expect("believed"))
+            .collect()
     }
 
-    fn read(&self, (headers, body): &Letter) -> Result<Option<PaymentNews>, crate::WebhookRefused> {
+    fn read(&self, (headers, body): &ReceivedWebhook) -> Result<Option<PaymentEvent>, crate::WebhookRefused> {
         self.gateway.read_webhook(headers, body, clock::now())
     }
 
@@ -185,6 +194,6 @@ impl House {
 }
 
 /// Known by the booking only, as after a crash before the answer was noted.
-pub(super) const fn unnoted(booking: Uuid) -> Known {
-    Known { booking, gateway_ref: None }
+pub(super) const fn ids_without_gateway_ref(booking: Uuid) -> PaymentIds {
+    PaymentIds { booking, gateway_ref: None }
 }

@@ -19,15 +19,15 @@ const LINE: usize = 1_024;
 
 /// The places, and the line in front of them.
 #[derive(Debug)]
-pub struct Places {
+pub struct WorkSlots {
     free: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
 
-impl Places {
+impl WorkSlots {
     /// So many.
-    pub fn new(places: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(places)), waiting: AtomicUsize::new(0) }
+    pub fn new(slots: usize) -> Self {
+        Self { free: Arc::new(Semaphore::new(slots)), waiting: AtomicUsize::new(0) }
     }
 
     /// A place, in the order of coming; `None` when too many wait already, or none was free for so long.
@@ -35,15 +35,15 @@ impl Places {
         if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(place);
         }
-        let _waiting = Waiting::join(&self.waiting)?;
+        let _waiting = QueuedRequest::join(&self.waiting)?;
         tokio::time::timeout(patience, Arc::clone(&self.free).acquire_owned()).await.ok()?.ok()
     }
 }
 
 /// A waiting request.
-struct Waiting<'a>(&'a AtomicUsize);
+struct QueuedRequest<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> QueuedRequest<'a> {
     fn join(waiting: &'a AtomicUsize) -> Option<Self> {
         let ahead = waiting.fetch_add(1, Relaxed);
         // A request that finds the queue full leaves it at once.
@@ -52,7 +52,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedRequest<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -110,46 +110,46 @@ mod tests {
 
     #[tokio::test]
     async fn a_slot_is_free_when_its_work_is_done() {
-        let places = Places::new(1);
-        let (done, work) = work(places.take(PATIENT).await.expect("it is free"));
-        assert!(places.take(IMPATIENT).await.is_none(), "there is one place");
+        let slots = WorkSlots::new(1);
+        let (done, work) = work(slots.take(PATIENT).await.expect("it is free"));
+        assert!(slots.take(IMPATIENT).await.is_none(), "there is one place");
         done.send(7).expect("the work waits");
         assert_eq!(work.await, Some(7));
-        assert!(places.take(IMPATIENT).await.is_some());
+        assert!(slots.take(IMPATIENT).await.is_some());
     }
 
     #[tokio::test]
     async fn a_cancelled_request_keeps_its_slot_until_the_work_is_done() {
-        let places = Places::new(1);
-        let (done, work) = work(places.take(PATIENT).await.expect("it is free"));
+        let slots = WorkSlots::new(1);
+        let (done, work) = work(slots.take(PATIENT).await.expect("it is free"));
         drop(work);
-        assert!(places.take(IMPATIENT).await.is_none(), "its connection is not free either");
+        assert!(slots.take(IMPATIENT).await.is_none(), "its connection is not free either");
         done.send(7).expect("the work goes on");
-        assert!(places.take(PATIENT).await.is_some());
+        assert!(slots.take(PATIENT).await.is_some());
     }
 
     #[tokio::test]
     async fn work_that_panics_frees_its_slot() {
-        let places = Places::new(1);
-        let place = places.take(PATIENT).await.expect("it is free");
+        let slots = WorkSlots::new(1);
+        let place = slots.take(PATIENT).await.expect("it is free");
         let work = Work::<()>::new(Box::pin(async { panic!("a bug") }), place);
         // As the layer around does: what panicked is dropped when that is over.
         assert!(std::panic::AssertUnwindSafe(work).catch_unwind().await.is_err());
-        assert_eq!(places.free.available_permits(), 1);
-        assert!(places.take(PATIENT).await.is_some());
+        assert_eq!(slots.free.available_permits(), 1);
+        assert!(slots.take(PATIENT).await.is_some());
     }
 
     #[tokio::test]
     async fn the_queue_is_bounded_and_a_cancelled_request_leaves_it() {
-        let places = Places::new(1);
-        let place = places.take(PATIENT).await.expect("it is free");
-        let mut line: Vec<_> = (0..LINE).map(|_| Box::pin(places.take(PATIENT))).collect();
+        let slots = WorkSlots::new(1);
+        let place = slots.take(PATIENT).await.expect("it is free");
+        let mut line: Vec<_> = (0..LINE).map(|_| Box::pin(slots.take(PATIENT))).collect();
         for waiting in &mut line {
             assert!(futures::poll!(waiting).is_pending());
         }
-        assert!(matches!(futures::poll!(Box::pin(places.take(PATIENT))), Poll::Ready(None)), "shed at once");
+        assert!(matches!(futures::poll!(Box::pin(slots.take(PATIENT))), Poll::Ready(None)), "shed at once");
         drop(line.pop());
-        assert!(futures::poll!(Box::pin(places.take(PATIENT))).is_pending());
+        assert!(futures::poll!(Box::pin(slots.take(PATIENT))).is_pending());
         drop(place);
         assert!(line.swap_remove(0).await.is_some(), "the first in the line");
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The layer that answered a request with a key, or an outcome of the comparison of the stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
+pub enum IdempotencyCount {
     /// Answered by the fingerprint, before routing.
     ReplayCache,
     /// Answered from this process' cache after parsing.
@@ -29,7 +29,7 @@ pub enum Count {
     Skipped,
 }
 
-impl Count {
+impl IdempotencyCount {
     /// Its name for operators.
     #[must_use]
     pub const fn label(self) -> &'static str {
@@ -50,32 +50,32 @@ impl Count {
 }
 
 /// All of them.
-pub const COUNTS: [Count; 11] = [
-    Count::ReplayCache,
-    Count::Process,
-    Count::Shared,
-    Count::Redis,
-    Count::Worked,
-    Count::WithoutRedis,
-    Count::StillRunning,
-    Count::TakenOver,
-    Count::Repaired,
-    Count::Diverged,
-    Count::Skipped,
+pub const COUNTS: [IdempotencyCount; 11] = [
+    IdempotencyCount::ReplayCache,
+    IdempotencyCount::Process,
+    IdempotencyCount::Shared,
+    IdempotencyCount::Redis,
+    IdempotencyCount::Worked,
+    IdempotencyCount::WithoutRedis,
+    IdempotencyCount::StillRunning,
+    IdempotencyCount::TakenOver,
+    IdempotencyCount::Repaired,
+    IdempotencyCount::Diverged,
+    IdempotencyCount::Skipped,
 ];
 
 /// The counters; they only grow.
 #[derive(Debug, Default)]
-pub struct Tally([AtomicU64; COUNTS.len()]);
+pub struct IdempotencyCounters([AtomicU64; COUNTS.len()]);
 
-impl Tally {
-    pub(super) fn add(&self, count: Count) {
+impl IdempotencyCounters {
+    pub(super) fn add(&self, count: IdempotencyCount) {
         self.0[count as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The count so far.
     #[must_use]
-    pub fn of(&self, count: Count) -> u64 {
+    pub fn of(&self, count: IdempotencyCount) -> u64 {
         self.0[count as usize].load(Ordering::Relaxed)
     }
 }
@@ -86,11 +86,11 @@ mod tests {
 
     #[test]
     fn each_outcome_has_its_own_counter() {
-        let tally = Tally::default();
+        let counters = IdempotencyCounters::default();
         for (place, count) in COUNTS.into_iter().enumerate() {
             assert_eq!(count as usize, place);
-            (0..=place).for_each(|_| tally.add(count));
+            (0..=place).for_each(|_| counters.add(count));
         }
-        assert!(COUNTS.into_iter().enumerate().all(|(place, count)| tally.of(count) == place as u64 + 1));
+        assert!(COUNTS.into_iter().enumerate().all(|(place, count)| counters.of(count) == place as u64 + 1));
     }
 }

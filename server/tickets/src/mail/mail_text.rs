@@ -18,7 +18,7 @@ const TEXT_BYTES: usize = 512;
 const HTML_BYTES: usize = 2_048;
 
 /// The texts of a mail, each one line: cleaned once, used in text and HTML.
-pub(super) struct Words<'m> {
+pub(super) struct MailText<'m> {
     addressee: &'m Addressee,
     /// Name of the payer, in a holder's mail.
     from: String,
@@ -35,7 +35,7 @@ pub(super) struct Words<'m> {
     shows_qr: bool,
 }
 
-impl<'m> Words<'m> {
+impl<'m> MailText<'m> {
     pub(super) fn of(mail: &'m TicketMail) -> Self {
         let from = match &mail.addressee {
             Addressee::Buyer { .. } => String::new(),
@@ -68,7 +68,7 @@ pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailEr
     let name = Some(one_line(&mail.to_name)).filter(|name| !name.is_empty());
     let seats: Vec<&str> = mail.seats.iter().map(|(label, _)| label.as_str()).collect();
     let qr_png = mail.attachments.as_ref().and_then(Attachments::qr_png);
-    let words = Words::of(mail).with_qr(qr_png.is_some());
+    let words = MailText::of(mail).with_qr(qr_png.is_some());
     let (text, html) = (as_text(&words), as_html(&words));
     let parts = match &mail.attachments {
         Some(attachments) => attachments.around(text, html, qr_png),
@@ -106,15 +106,15 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-pub(super) fn as_text(words: &Words<'_>) -> String {
+pub(super) fn as_text(words: &MailText<'_>) -> String {
     let mut text = String::with_capacity(TEXT_BYTES);
     // Writing to a String cannot fail.
     let _infallible = put_text(&mut text, words);
     text
 }
 
-fn put_text(text: &mut String, words: &Words<'_>) -> fmt::Result {
-    let Words { addressee, from, film, starts, place, reference, holder, seats, has_attachments, .. } = words;
+fn put_text(text: &mut String, words: &MailText<'_>) -> fmt::Result {
+    let MailText { addressee, from, film, starts, place, reference, holder, seats, has_attachments, .. } = words;
     write!(text, "{film}\n{starts}\n{place}\n\n")?;
     match addressee {
         Addressee::Buyer { total, ticket_url } => {
@@ -154,7 +154,7 @@ impl Display for Safe<'_> {
     }
 }
 
-pub(super) fn as_html(words: &Words<'_>) -> String {
+pub(super) fn as_html(words: &MailText<'_>) -> String {
     let mut html = String::with_capacity(HTML_BYTES);
     // Writing to a String cannot fail.
     let _infallible = put_html(&mut html, words);
@@ -162,7 +162,7 @@ pub(super) fn as_html(words: &Words<'_>) -> String {
 }
 
 /// Styles are inline because mail programs drop everything else.
-fn put_html(html: &mut String, words: &Words<'_>) -> fmt::Result {
+fn put_html(html: &mut String, words: &MailText<'_>) -> fmt::Result {
     write!(
         html,
         r#"<!doctype html>
@@ -205,7 +205,7 @@ fn put_html(html: &mut String, words: &Words<'_>) -> fmt::Result {
 }
 
 /// A seat each; the friend's with its ticket.
-fn put_rows(html: &mut String, words: &Words<'_>) -> fmt::Result {
+fn put_rows(html: &mut String, words: &MailText<'_>) -> fmt::Result {
     let links: &[String] = match words.addressee {
         Addressee::Buyer { .. } => &[],
         Addressee::Holder { links, .. } => links,

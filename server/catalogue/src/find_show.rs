@@ -13,12 +13,12 @@ impl Catalogue {
     ///
     /// # Errors
     /// 421 when it is of another region, 404 when there is none.
-    pub async fn known_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+    pub async fn find_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
         if let Some(show) = self.show(id).await? {
             return Ok(show);
         }
-        Err(match Box::pin(self.elsewhere(id)).await? {
-            Some(address) => Problem::elsewhere(address),
+        Err(match Box::pin(self.other_region_of(id)).await? {
+            Some(address) => Problem::misdirected(address),
             None => Problem::not_found("show"),
         })
     }
@@ -27,8 +27,8 @@ impl Catalogue {
     ///
     /// # Errors
     /// 404 when there is no public show of that id.
-    pub async fn public_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
-        let show = self.known_show(id).await?;
+    pub async fn find_public_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+        let show = self.find_show(id).await?;
         if show.sales == Sales::Planned { Err(Problem::not_found("show")) } else { Ok(show) }
     }
 }

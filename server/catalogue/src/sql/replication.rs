@@ -7,13 +7,13 @@ use sqlx::{FromRow, PgPool};
 
 /// Which database of which cluster. A copy made of the files, as a standby is, has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-pub struct Identity {
+pub struct DatabaseIdentity {
     cluster: i64,
     database: i64,
 }
 
 #[cfg(test)]
-impl Identity {
+impl DatabaseIdentity {
     pub(crate) const fn of(cluster: i64, database: i64) -> Self {
         Self { cluster, database }
     }
@@ -21,20 +21,20 @@ impl Identity {
 
 /// The position of the primary.
 #[derive(Clone, Copy, Debug, FromRow)]
-pub struct Written {
+pub struct PrimaryPosition {
     /// Which database it is.
     #[sqlx(flatten)]
-    pub identity: Identity,
+    pub identity: DatabaseIdentity,
     /// All data that was visible at the time of the query is at this byte of the log or before.
     pub position: i64,
 }
 
 /// The position of another server.
 #[derive(Clone, Copy, Debug, FromRow)]
-pub struct Replayed {
+pub struct StandbyPosition {
     /// Which database it is.
     #[sqlx(flatten)]
-    pub identity: Identity,
+    pub identity: DatabaseIdentity,
     /// True if it is a standby. A promoted or independent server takes its own writes.
     pub follows: bool,
     /// All data before this byte of the log is visible here.
@@ -45,7 +45,7 @@ pub struct Replayed {
 ///
 /// # Errors
 /// When the query fails, or the server takes no writes.
-pub async fn written(primary: &PgPool) -> Result<Written, sqlx::Error> {
+pub async fn primary_position(primary: &PgPool) -> Result<PrimaryPosition, sqlx::Error> {
     sqlx::query_as(
         "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
                 (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
@@ -59,7 +59,7 @@ pub async fn written(primary: &PgPool) -> Result<Written, sqlx::Error> {
 ///
 /// # Errors
 /// When the query fails.
-pub async fn replayed(standby: &PgPool) -> Result<Replayed, sqlx::Error> {
+pub async fn standby_position(standby: &PgPool) -> Result<StandbyPosition, sqlx::Error> {
     sqlx::query_as(
         "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
                 (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,

@@ -7,29 +7,29 @@ use std::task::{Context, Poll, ready};
 use hyper::rt::{Read, ReadBufCursor, Write};
 
 /// Answers gathered on a connection at most, bytes; more leave at once.
-const GATHERED_BYTES: usize = 16 * 1024;
+const MAX_BUFFERED_BYTES: usize = 16 * 1024;
 /// Polls after which the collected answers of a connection are written though the next one is not ready. Each poll is a turn
 /// of the runtime; all together take far less than a millisecond.
-const LOOKS: u8 = 8;
+const MAX_FLUSH_POLLS: u8 = 8;
 /// Start of an answer after which the connection changes protocol.
 const SWITCHING: &[u8] = b"HTTP/1.1 101";
 
 /// A connection that buffers answers until no further request has arrived, or until the answers fill a few packets.
 #[derive(Debug)]
-pub struct Gathered<T> {
+pub struct CoalescedWrites<T> {
     inner: T,
     waiting: Vec<u8>,
     /// Polls since the buffer was filled.
-    looks: u8,
+    flush_polls: u8,
     /// The connection changes protocol: nothing is buffered any more.
     at_once: bool,
 }
 
-impl<T> Gathered<T> {
+impl<T> CoalescedWrites<T> {
     /// Around a connection.
     #[must_use]
     pub const fn new(inner: T) -> Self {
-        Self { inner, waiting: Vec::new(), looks: 0, at_once: false }
+        Self { inner, waiting: Vec::new(), flush_polls: 0, at_once: false }
     }
 
     /// The connection itself; `None` when something still waits to be sent.
@@ -38,7 +38,7 @@ impl<T> Gathered<T> {
     }
 }
 
-impl<T: Write + Unpin> Gathered<T> {
+impl<T: Write + Unpin> CoalescedWrites<T> {
     /// Sends what waits.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut sent = 0;
@@ -56,7 +56,7 @@ impl<T: Write + Unpin> Gathered<T> {
         if sent == self.waiting.len() {
             // A connection that is idle keeps no buffer.
             self.waiting = Vec::new();
-            self.looks = 0;
+            self.flush_polls = 0;
         } else {
             self.waiting.drain(..sent);
         }
@@ -64,7 +64,7 @@ impl<T: Write + Unpin> Gathered<T> {
     }
 }
 
-impl<T: Read + Write + Unpin> Read for Gathered<T> {
+impl<T: Read + Write + Unpin> Read for CoalescedWrites<T> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
         if read.is_pending() && !self.waiting.is_empty() {
@@ -77,17 +77,17 @@ impl<T: Read + Write + Unpin> Read for Gathered<T> {
     }
 }
 
-impl<T: Write + Unpin> Write for Gathered<T> {
+impl<T: Write + Unpin> Write for CoalescedWrites<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.at_once |= bytes.starts_with(SWITCHING);
-        if self.waiting.len() + bytes.len() > GATHERED_BYTES || self.at_once {
+        if self.waiting.len() + bytes.len() > MAX_BUFFERED_BYTES || self.at_once {
             ready!(self.poll_send(cx))?;
         }
-        if bytes.len() > GATHERED_BYTES || self.at_once {
+        if bytes.len() > MAX_BUFFERED_BYTES || self.at_once {
             return Pin::new(&mut self.inner).poll_write(cx, bytes);
         }
         self.waiting.extend_from_slice(bytes);
-        self.looks = 0;
+        self.flush_polls = 0;
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -102,14 +102,14 @@ impl<T: Write + Unpin> Write for Gathered<T> {
     ) -> Poll<io::Result<usize>> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         self.at_once |= parts.first().is_some_and(|part| part.starts_with(SWITCHING));
-        if self.waiting.len() + length > GATHERED_BYTES || self.at_once {
+        if self.waiting.len() + length > MAX_BUFFERED_BYTES || self.at_once {
             ready!(self.poll_send(cx))?;
         }
-        if length > GATHERED_BYTES || self.at_once {
+        if length > MAX_BUFFERED_BYTES || self.at_once {
             return Pin::new(&mut self.inner).poll_write_vectored(cx, parts);
         }
         parts.iter().for_each(|part| self.waiting.extend_from_slice(part));
-        self.looks = 0;
+        self.flush_polls = 0;
         Poll::Ready(Ok(length))
     }
 
@@ -117,8 +117,8 @@ impl<T: Write + Unpin> Write for Gathered<T> {
         if self.waiting.is_empty() {
             return Pin::new(&mut self.inner).poll_flush(cx);
         }
-        self.looks += 1;
-        if self.looks < LOOKS {
+        self.flush_polls += 1;
+        if self.flush_polls < MAX_FLUSH_POLLS {
             // More may have come, and be answered at once. If not, the next reading sends.
             cx.waker().wake_by_ref();
             return Poll::Ready(Ok(()));
@@ -173,20 +173,20 @@ mod tests {
         }
     }
 
-    fn wire(room: usize) -> Gathered<Wire> {
-        Gathered::new(Wire { room, ..Wire::default() })
+    fn wire(room: usize) -> CoalescedWrites<Wire> {
+        CoalescedWrites::new(Wire { room, ..Wire::default() })
     }
 
-    fn write(to: &mut Gathered<Wire>, bytes: &[u8]) -> Poll<usize> {
+    fn write(to: &mut CoalescedWrites<Wire>, bytes: &[u8]) -> Poll<usize> {
         let mut cx = Context::from_waker(Waker::noop());
         Pin::new(to).poll_write(&mut cx, bytes).map(|written| written.expect("it is taken"))
     }
 
-    fn flush(to: &mut Gathered<Wire>) -> bool {
+    fn flush(to: &mut CoalescedWrites<Wire>) -> bool {
         Pin::new(to).poll_flush(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    fn read(from: &mut Gathered<Wire>) {
+    fn read(from: &mut CoalescedWrites<Wire>) {
         let mut bytes = [std::mem::MaybeUninit::uninit(); 8];
         let mut buffer = hyper::rt::ReadBuf::uninit(&mut bytes);
         let read = Pin::new(from).poll_read(&mut Context::from_waker(Waker::noop()), buffer.unfilled());
@@ -211,7 +211,7 @@ mod tests {
     fn a_client_that_does_not_read_gets_its_answers_after_a_few_polls() {
         let mut connection = wire(1_000);
         let _ = write(&mut connection, b"answer");
-        for look in 1..=LOOKS {
+        for poll in 1..=MAX_FLUSH_POLLS {
             assert!(connection.inner.writes.is_empty(), "before look {look}");
             assert!(flush(&mut connection));
         }
@@ -225,13 +225,13 @@ mod tests {
     fn a_large_answer_is_written_in_order_and_a_full_socket_blocks_the_writer() {
         let mut connection = wire(3);
         assert_eq!(write(&mut connection, b"first"), Poll::Ready(5));
-        let large = vec![b'x'; GATHERED_BYTES];
+        let large = vec![b'x'; MAX_BUFFERED_BYTES];
         assert!(write(&mut connection, &large).is_pending(), "the wire is full");
         assert_eq!(connection.waiting, b"st");
         connection.inner.room = usize::MAX;
         assert_eq!(write(&mut connection, &large), Poll::Ready(large.len()));
         assert_eq!(connection.inner.writes, [b"fir".to_vec(), b"st".to_vec()]);
-        let larger = vec![b'y'; GATHERED_BYTES + 1];
+        let larger = vec![b'y'; MAX_BUFFERED_BYTES + 1];
         assert_eq!(write(&mut connection, &larger), Poll::Ready(larger.len()));
         assert_eq!(connection.inner.writes[2..], [large, larger]);
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::intent::id_of;
-use super::shared::{Said, State as EntryState};
+use super::shared::{KeyReply, KeyState};
 use super::{prefer, sql};
 use crate::problem::ApiResult;
 use crate::{HttpState, Problem};
@@ -24,7 +24,7 @@ pub struct RequestView {
 }
 
 /// The state of a request with a key.
-pub enum Standing {
+pub enum RequestStatus {
     /// It has no answer yet.
     Running,
     /// Its answer.
@@ -37,36 +37,38 @@ pub enum Standing {
 ///
 /// # Errors
 /// When Postgres does not answer.
-pub async fn standing(state: &HttpState, owner: &str, key: &str) -> ApiResult<Standing> {
+pub async fn request_status(state: &HttpState, owner: &str, key: &str) -> ApiResult<RequestStatus> {
     let (keys, now) = (&state.idempotency, state.clock.now());
     let id = id_of(None, owner, key);
     if let Some(kept) = keys.cache.find(&id, now) {
-        return Ok(Standing::Answered(kept.answer.clone().into_response()));
+        return Ok(RequestStatus::Answered(kept.answer.clone().into_response()));
     }
     if keys.flights.contains(&id) {
-        return Ok(Standing::Running);
+        return Ok(RequestStatus::Running);
     }
     let shared = match keys.shared.read(state, owner, key).await {
-        Said::Stands(entry) => Some(entry.state),
-        Said::Done | Said::Nothing | Said::Away => None,
+        KeyReply::Exists(entry) => Some(entry.state),
+        KeyReply::Done | KeyReply::Absent | KeyReply::Unavailable => None,
     };
     let is_pending = match shared {
-        Some(EntryState::Completed(answer)) => return Ok(Standing::Answered(answer.into_response())),
-        Some(EntryState::Failed(status, body)) => return failed(status, body).map(Standing::Answered),
-        Some(EntryState::Pending(claim)) => keys.shared.is_alive(state, claim).await,
+        Some(KeyState::Completed(answer)) => return Ok(RequestStatus::Answered(answer.into_response())),
+        Some(KeyState::Failed(status, body)) => return failed(status, body).map(RequestStatus::Answered),
+        Some(KeyState::Pending(claim)) => keys.shared.is_alive(state, claim).await,
         None => false,
     };
     let mut connection = state.pg.acquire().await?;
     Ok(match sql::find(&mut connection, owner, key, now).await? {
-        Some(row) => row.answer()?.map_or(Standing::Running, |answer| Standing::Answered(answer.into_response())),
-        None if is_pending => Standing::Running,
-        None => Standing::Unknown,
+        Some(row) => {
+            row.answer()?.map_or(RequestStatus::Running, |answer| RequestStatus::Answered(answer.into_response()))
+        }
+        None if is_pending => RequestStatus::Running,
+        None => RequestStatus::Unknown,
     })
 }
 
 /// 202, and where to ask.
-pub(super) fn accepted(key: &str) -> Response {
-    let mut response = running(key);
+pub(super) fn accepted_response(key: &str) -> Response {
+    let mut response = running_response(key);
     let headers = response.headers_mut();
     headers.insert(prefer::APPLIED, HeaderValue::from_static(prefer::RESPOND_ASYNC));
     if let Ok(location) = HeaderValue::try_from(format!("/api/v1/requests/{}", percent_encoded(key))) {
@@ -77,7 +79,7 @@ pub(super) fn accepted(key: &str) -> Response {
 
 /// 202: ask again.
 #[must_use]
-pub fn running(key: &str) -> Response {
+pub fn running_response(key: &str) -> Response {
     let body = axum::Json(RequestView { key: key.to_owned(), state: "RUNNING" });
     let mut response = (StatusCode::ACCEPTED, body).into_response();
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(ASK_AFTER_S));
@@ -113,6 +115,6 @@ mod tests {
     fn a_key_is_one_path_segment_whatever_its_characters() {
         assert_eq!(percent_encoded("0f8f-A_b.c~"), "0f8f-A_b.c~");
         assert_eq!(percent_encoded("a/b?c#d%e"), "a%2Fb%3Fc%23d%25e");
-        assert_eq!(accepted("a/b").headers()[header::LOCATION], "/api/v1/requests/a%2Fb");
+        assert_eq!(accepted_response("a/b").headers()[header::LOCATION], "/api/v1/requests/a%2Fb");
     }
 }

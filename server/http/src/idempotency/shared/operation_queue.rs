@@ -9,7 +9,7 @@ use futures::future::join_all;
 use redis::Value;
 use tokio::sync::oneshot;
 
-use super::entry::{Entry, Id};
+use super::entry::{Id, KeyEntry};
 use crate::HttpState;
 
 /// Keys per call: with more, the others wait longer for Redis than sharing saves.
@@ -19,14 +19,14 @@ const MAX_WAITING: usize = 8_192;
 
 /// An operation on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum KeyOperation {
     Claim,
     Complete,
     Abandon,
     Read,
 }
 
-impl Wish {
+impl KeyOperation {
     const fn word(self) -> &'static str {
         match self {
             Self::Claim => "claim",
@@ -39,20 +39,20 @@ impl Wish {
 
 /// Redis' answer to an operation.
 #[derive(Debug)]
-pub(in crate::idempotency) enum Said {
+pub(in crate::idempotency) enum KeyReply {
     /// Done.
     Done,
     /// Not done: this entry exists.
-    Stands(Entry),
+    Exists(KeyEntry),
     /// There is nothing.
-    Nothing,
+    Absent,
     /// Redis did not answer.
-    Away,
+    Unavailable,
 }
 
 /// The names of a key in Redis, of one Cluster slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct KeyNames {
     /// Redis key of the entry.
     pub(super) entry: String,
     /// The list it is in while it is pending.
@@ -60,9 +60,9 @@ pub(super) struct Names {
 }
 
 /// A queued operation.
-pub(super) struct Traveller {
-    pub(super) names: Names,
-    pub(super) wish: Wish,
+pub(super) struct QueuedOperation {
+    pub(super) names: KeyNames,
+    pub(super) operation: KeyOperation,
     /// The entry to be written; empty for none.
     pub(super) value: Vec<u8>,
     /// Lifetime of the entry, milliseconds.
@@ -70,23 +70,23 @@ pub(super) struct Traveller {
     /// Of the claim meant.
     pub(super) token: Option<Id>,
     /// Receives the answer, if the caller waits for it.
-    pub(super) reply: Option<oneshot::Sender<Said>>,
+    pub(super) reply: Option<oneshot::Sender<KeyReply>>,
 }
 
 /// The queued operations.
 #[derive(Default)]
-pub(super) struct Line(Mutex<Waiting>);
+pub(super) struct OperationQueue(Mutex<QueueState>);
 
 #[derive(Default)]
-struct Waiting {
-    keys: VecDeque<Traveller>,
+struct QueueState {
+    keys: VecDeque<QueuedOperation>,
     /// True while a task sends the queue.
     served: bool,
 }
 
-impl Line {
-    /// Queues an operation; when the queue is full, a waiting caller gets [`Said::Away`].
-    pub(super) fn send(&self, state: &HttpState, traveller: Traveller) {
+impl OperationQueue {
+    /// Queues an operation; when the queue is full, a waiting caller gets [`KeyReply::Unavailable`].
+    pub(super) fn send(&self, state: &HttpState, traveller: QueuedOperation) {
         let mut waiting = self.lock();
         if waiting.keys.len() >= MAX_WAITING {
             return;
@@ -98,7 +98,7 @@ impl Line {
     }
 
     /// The next batch; if it is empty, the sending task ends.
-    fn next(&self) -> Vec<Traveller> {
+    fn next(&self) -> Vec<QueuedOperation> {
         let mut waiting = self.lock();
         let mut batch = Vec::with_capacity(waiting.keys.len().min(MAX_PER_CALL));
         while batch.len() < MAX_PER_CALL
@@ -114,13 +114,13 @@ impl Line {
     }
 
     // Held for queue operations only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Opens the line again should its server die.
-struct Serving<'a>(&'a Line);
+struct Serving<'a>(&'a OperationQueue);
 
 impl Drop for Serving<'_> {
     fn drop(&mut self) {
@@ -146,25 +146,25 @@ async fn serve(state: HttpState) {
 }
 
 /// One call for all, or on a Cluster one for each slot.
-fn by_slot(state: &HttpState, batch: Vec<Traveller>) -> Vec<Vec<Traveller>> {
+fn by_slot(state: &HttpState, batch: Vec<QueuedOperation>) -> Vec<Vec<QueuedOperation>> {
     if !state.redis.has_slots() {
         return vec![batch];
     }
-    let mut slots: BTreeMap<String, Vec<Traveller>> = BTreeMap::new();
+    let mut slots: BTreeMap<String, Vec<QueuedOperation>> = BTreeMap::new();
     for traveller in batch {
         slots.entry(traveller.names.pending.clone()).or_default().push(traveller);
     }
     slots.into_values().collect()
 }
 
-async fn call(state: &HttpState, batch: Vec<Traveller>) {
+async fn call(state: &HttpState, batch: Vec<QueuedOperation>) {
     let shared = &state.idempotency.shared;
     let keys: Vec<&str> = batch.iter().flat_map(|key| [key.names.entry.as_str(), key.names.pending.as_str()]).collect();
     let mut call = shared.keys_script.call(&keys);
     call.arg(batch.len());
     for key in &batch {
         let token = key.token.as_ref().map_or(&[][..], |token| &token[..]);
-        call.arg(key.wish.word()).arg(&key.value[..]).arg(key.life_ms).arg(token);
+        call.arg(key.operation.word()).arg(&key.value[..]).arg(key.life_ms).arg(token);
     }
     let said = state.redis.eval(&call).await.map(|answer| answer.value);
     shared.note(said.as_ref().err());
@@ -183,11 +183,11 @@ async fn call(state: &HttpState, batch: Vec<Traveller>) {
     }
 }
 
-fn read(answer: &Value) -> Said {
+fn read(answer: &Value) -> KeyReply {
     match answer {
-        Value::BulkString(bytes) if bytes == b"O" => Said::Done,
-        Value::BulkString(bytes) if bytes.is_empty() => Said::Nothing,
-        Value::BulkString(bytes) => Entry::read(bytes).map_or(Said::Nothing, Said::Stands),
-        _ => Said::Nothing,
+        Value::BulkString(bytes) if bytes == b"O" => KeyReply::Done,
+        Value::BulkString(bytes) if bytes.is_empty() => KeyReply::Absent,
+        Value::BulkString(bytes) => KeyEntry::read(bytes).map_or(KeyReply::Absent, KeyReply::Exists),
+        _ => KeyReply::Absent,
     }
 }

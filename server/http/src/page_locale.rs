@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::caching::nobody_keeps;
+use super::caching::forbid_caching;
 
 /// The parameter of an address, and the name of the cookie that remembers it.
 pub const LANG: &str = "lang";
@@ -23,12 +23,12 @@ const MAX_PREFERENCES: usize = 16;
 const VARIES_BY: &str = "accept-language, cookie";
 
 tokio::task_local! {
-    static READER: Reader;
+    static LOCALE: PageLocale;
 }
 
 /// The reader of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reader {
+pub struct PageLocale {
     /// The language they read.
     pub language: Language,
     /// True if the address names the language.
@@ -41,27 +41,27 @@ pub struct Reader {
 /// The language of the page being answered; English where none is.
 #[must_use]
 pub fn language() -> Language {
-    READER.try_with(|reader| reader.language).unwrap_or_default()
+    LOCALE.try_with(|locale| locale.language).unwrap_or_default()
 }
 
 /// The reader of the page being answered.
 #[must_use]
-pub fn current() -> Reader {
-    READER.try_with(Clone::clone).unwrap_or_default()
+pub fn current() -> PageLocale {
+    LOCALE.try_with(Clone::clone).unwrap_or_default()
 }
 
 /// Serves a request in its reader's language, and states the language in the response.
 pub async fn serve(request: Request, next: Next, is_https: bool) -> Response {
-    let reader = Reader::of(request.uri(), request.headers());
-    let mut response = READER.scope(reader.clone(), next.run(request)).await;
+    let locale = PageLocale::of(request.uri(), request.headers());
+    let mut response = LOCALE.scope(locale.clone(), next.run(request)).await;
     let kind = response.headers().get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     if kind.starts_with(b"text/html") {
-        reader.write_headers(response.headers_mut(), is_https);
+        locale.write_headers(response.headers_mut(), is_https);
     }
     response
 }
 
-impl Reader {
+impl PageLocale {
     fn of(uri: &Uri, headers: &HeaderMap) -> Self {
         let query = uri.query().unwrap_or_default();
         let (mut asked, mut rest) = (None, Vec::new());
@@ -99,7 +99,7 @@ impl Reader {
                 headers.append(SET_COOKIE, cookie);
             }
             // What sets a cookie is one visitor's, and no cache's.
-            nobody_keeps(headers);
+            forbid_caching(headers);
         }
     }
 }
@@ -135,17 +135,17 @@ mod tests {
     use super::super::caching::PRIVATE;
     use super::*;
 
-    fn reader(uri: &str, headers: &[(&str, &str)]) -> Reader {
+    fn locale(uri: &str, headers: &[(&str, &str)]) -> PageLocale {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name = axum::http::HeaderName::from_bytes(name.as_bytes()).expect("a name");
             map.append(name, value.parse().expect("a value"));
         }
-        Reader::of(&uri.parse().expect("an address"), &map)
+        PageLocale::of(&uri.parse().expect("an address"), &map)
     }
 
     fn language(uri: &str, headers: &[(&str, &str)]) -> &'static str {
-        reader(uri, headers).language.tag()
+        locale(uri, headers).language.tag()
     }
 
     #[test]
@@ -181,14 +181,14 @@ mod tests {
 
     #[test]
     fn the_address_in_another_language_keeps_path_and_query() {
-        let reader = reader("/search?city=berlin&lang=de&q=a%20b", &[]);
-        assert_eq!(reader.address_in(Language::Arabic), "/search?city=berlin&q=a%20b&lang=ar");
-        assert_eq!(super::Reader::default().address_in(Language::German), "/?lang=de");
+        let locale = locale("/search?city=berlin&lang=de&q=a%20b", &[]);
+        assert_eq!(locale.address_in(Language::Arabic), "/search?city=berlin&q=a%20b&lang=ar");
+        assert_eq!(super::PageLocale::default().address_in(Language::German), "/?lang=de");
     }
 
     #[test]
     fn a_generated_address_never_leads_to_another_site() {
-        let elsewhere = Reader { path: "//evil.example/".to_owned(), ..Reader::default() };
+        let elsewhere = PageLocale { path: "//evil.example/".to_owned(), ..PageLocale::default() };
         assert_eq!(elsewhere.address_in(Language::German), "/evil.example/?lang=de");
     }
 
@@ -197,7 +197,7 @@ mod tests {
         let headers = |uri: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=15"));
-            reader(uri, &[("accept-language", "de")]).write_headers(&mut headers, true);
+            locale(uri, &[("accept-language", "de")]).write_headers(&mut headers, true);
             headers
         };
         let negotiated = headers("/");
