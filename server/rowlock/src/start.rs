@@ -146,8 +146,8 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let seats = SeatsState::new(SeatsParts {
         locks: with_shadow(first, &config, &identity.pg, &identity.catalogue).await?,
         lock_queue: seat_locks::LockQueue::default(),
-        first_looks: seat_locks::FirstLooks::default(),
-        watched: seat_locks::Watched::default(),
+        first_looks: seat_locks::ComparedShows::default(),
+        watched: seat_locks::SweptShows::default(),
         hubs: live::Hubs::new(config.sockets_per_address),
         above: identity,
     });

@@ -189,7 +189,7 @@ impl<'a> Trying<'a> {
         if request.is_none() {
             return false;
         }
-        let own = with_map(state, show, || state.locks.mine(show.id, self.owner)).await;
+        let own = with_map(state, show, || state.locks.hold_of(show.id, self.owner)).await;
         own.is_ok_and(|own| own.map(|held| held.hold) == request)
     }
 

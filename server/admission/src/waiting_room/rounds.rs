@@ -83,7 +83,7 @@ async fn one_round(state: &AdmissionState, room: &Arc<Room>, looks: bool) -> Res
             }
         }
     }
-    state.hubs.tell_queue(room.show, room.queue());
+    state.hubs.publish_queue(room.show, room.queue());
     if looks {
         sql::record_progress(&state.pg, room.id, status.joined, status.called, status.inside).await?;
     }

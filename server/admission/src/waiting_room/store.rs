@@ -274,7 +274,7 @@ fn read(answer: &Value) -> Option<Vec<i64>> {
 }
 
 fn unexpected_answer(answer: &impl std::fmt::Debug) -> StoreError {
-    StoreError::Nonsense(format!("{answer:?} about a waiting room"))
+    StoreError::UnexpectedAnswer(format!("{answer:?} about a waiting room"))
 }
 
 #[cfg(test)]

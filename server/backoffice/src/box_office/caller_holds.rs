@@ -23,7 +23,7 @@ use identity::accounts::reason_of;
 use identity::audit::{self, Entry as Act};
 use platform::clock::{from_utc, to_utc};
 use platform::ids;
-use seats::seat_locks::{Asked, Attempt, Lot, Refusal, Terms, with_map};
+use seats::seat_locks::{HoldLimits, LockAttempt, Refusal, RequestIdentity, Selection, with_map};
 use selling::holds;
 
 /// Duration of a caller's hold, minutes.
@@ -82,9 +82,9 @@ pub(super) async fn take(
     // seats.
     intent.complete(&mut tx, &answer, now).await?;
 
-    let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
-    let asked = Asked { id: hold, digest: intent.digest() };
-    let attempt = Attempt { asked, owner: owner.clone(), lot: Lot::of_seats(seats), takes_kept: false };
+    let terms = HoldLimits { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
+    let asked = RequestIdentity { id: hold, digest: intent.digest() };
+    let attempt = LockAttempt { asked, owner: owner.clone(), selection: Selection::of_seats(seats), takes_kept: false };
     let granted = match state.locks.lock(show.id, terms, std::slice::from_ref(&attempt)).await {
         Ok(mut granted) => granted.pop(),
         Err(cause) => {

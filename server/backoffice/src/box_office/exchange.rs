@@ -17,7 +17,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, reason_of};
 use identity::audit::{self, Entry as Act};
-use seats::seat_locks::Held;
+use seats::seat_locks::StoredHold;
 use selling::bookings::{self, CounterSale, Exchanged, Given, Unsold};
 use selling::outbox;
 
@@ -28,7 +28,7 @@ struct ExchangeOrder<'a> {
     /// The show of the new seats.
     show: &'a Show,
     /// The seller's hold of the new seats, closed.
-    held: &'a Held,
+    held: &'a StoredHold,
     /// Price of the new seats quoted to the customer, minor units.
     told_minor: i64,
     reason: &'a str,

@@ -13,7 +13,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
 use identity::audit::{self, Entry as Act};
-use seats::seat_locks::Held;
+use seats::seat_locks::StoredHold;
 use selling::bookings::{self, CounterSale, Unsold};
 use selling::outbox;
 
@@ -77,7 +77,7 @@ fn why(request: &SaleRequest) -> Result<String, Problem> {
 async fn commit(
     state: &BackofficeState,
     counter: Counter<'_>,
-    (show, held): (&Show, &Held),
+    (show, held): (&Show, &StoredHold),
     request: &SaleRequest,
     reason: &str,
     intent: &Intent,

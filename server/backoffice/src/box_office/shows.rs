@@ -9,7 +9,7 @@ use super::Counter;
 use crate::BackofficeState;
 use catalogue::{Show, today_in};
 use http::Problem;
-use seats::seat_locks::{MapSnapshot, map_or_claims};
+use seats::seat_locks::{MapSnapshot, read_map_or_claims};
 
 /// Returns the shows of a theatre on `date` (default: today), in the order of their start. The numbers are current,
 /// from the lock store. Without the lock store, held seats count as free.
@@ -31,7 +31,7 @@ pub async fn today(
     let mut shows = Vec::with_capacity(ids.len());
     for id in ids {
         let show = state.catalogue.known_show(id).await?;
-        let map = map_or_claims(state, &show).await?;
+        let map = read_map_or_claims(state, &show).await?;
         shows.push(view(&show, &map, now));
     }
     Ok(shows)

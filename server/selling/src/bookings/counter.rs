@@ -25,7 +25,7 @@ use catalogue::Show;
 use http::{Code, Problem};
 use identity::accounts;
 use platform::ids;
-use seats::seat_locks::{Held, Refusal, Sale, with_map};
+use seats::seat_locks::{FencedSelection, Refusal, StoredHold, with_map};
 
 /// A sale at the counter.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub struct CounterSale<'a> {
     /// The show.
     pub show: &'a Show,
     /// The hold, closed by [`close_hold`].
-    pub held: &'a Held,
+    pub held: &'a StoredHold,
     /// Name and address for the tickets, as typed; each may be empty.
     pub buyer: (&'a str, &'a str),
     /// The means of payment.
@@ -86,9 +86,9 @@ impl From<MoveError> for Unsold {
 ///
 /// # Errors
 /// 410 when the owner has no such hold (any more).
-pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> Result<Held, Problem> {
+pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> Result<StoredHold, Problem> {
     let gone = || Problem::new(Code::HoldExpired, "The seats are free for everyone again. Choose them once more.");
-    let held = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
+    let held = with_map(state, show, || state.locks.hold_of(show.id, owner)).await?;
     let held = held.filter(|held| held.hold == hold).ok_or_else(gone)?;
     let sale = sale_of(owner, &held);
     let until = with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?;
@@ -96,11 +96,11 @@ pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uu
         Refusal::Changed => Problem::new(Code::WrongState, "The seats have changed. Look at the total again."),
         _ => gone(),
     })?;
-    Ok(Held { expires_at: until, paying: true, ..held })
+    Ok(StoredHold { expires_at: until, paying: true, ..held })
 }
 
 /// Reopens a hold after a failed sale, unless a booking was made of it meanwhile.
-pub async fn open_hold_again(state: &SellingState, show: &Show, owner: &str, held: &Held) {
+pub async fn open_hold_again(state: &SellingState, show: &Show, owner: &str, held: &StoredHold) {
     let opened = async {
         let mut tx = state.pg.begin().await?;
         if sql::lock_of_hold(&mut tx, held.hold).await?.is_none() {
@@ -128,8 +128,8 @@ pub async fn show_as_sold(state: &SellingState, show: &Show, booking: Uuid) {
     }
 }
 
-fn sale_of(owner: &str, held: &Held) -> Sale {
-    Sale { hold: held.hold, owner: owner.to_owned(), fence: held.fence, lot: held.lot.clone() }
+fn sale_of(owner: &str, held: &StoredHold) -> FencedSelection {
+    FencedSelection { hold: held.hold, owner: owner.to_owned(), fence: held.fence, selection: held.selection.clone() }
 }
 
 /// Sells the seats and places of a closed hold: booking, claims, payment, tickets, in the caller's transaction.

@@ -43,7 +43,7 @@ pub struct Exchanged {
     pub means: Option<Means>,
 }
 
-/// Exchanges all of a sold booking for the lot of a closed hold, in the caller's transaction. The buyer stays the
+/// Exchanges all of a sold booking for the selection of a closed hold, in the caller's transaction. The buyer stays the
 /// same; `sale.means` and `sale.buyer` are ignored. A refund needs a manager's approval (`manager_stands`). A refund
 /// at the counter counts as paid out when this is committed: the caller records it in the till.
 ///

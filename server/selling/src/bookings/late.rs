@@ -22,7 +22,9 @@ use crate::{SellingState, outbox};
 use catalogue::Show;
 use platform::clock::from_utc;
 use platform::ids;
-use seats::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Renewal, Sale, Terms, with_map};
+use seats::seat_locks::{
+    FencedSelection, HoldLimits, LockAttempt, Refusal, Renewal, RequestIdentity, Selection, StoredHold, with_map,
+};
 
 /// Length of a hold for late money, milliseconds: the sale follows at once.
 const HOLD_MS: i64 = 30 * SECOND_MS;
@@ -156,7 +158,7 @@ async fn hold_seats(
     show: &Show,
     row: &BookingRow,
     if_late: IfLate,
-) -> Result<Option<Held>, EffectError> {
+) -> Result<Option<StoredHold>, EffectError> {
     // Places in areas are not kept for late money: it is refunded.
     if !row.places.is_empty() {
         return Ok(None);
@@ -192,12 +194,19 @@ fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
 }
 
 /// Renews the hold that the buyer keeps for another card: the money of the first card has arrived.
-async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
+async fn renew_kept_hold(
+    state: &SellingState,
+    show: &Show,
+    row: &BookingRow,
+) -> Result<Option<StoredHold>, EffectError> {
     let kept = declines::kept(&mut *state.pg.acquire().await?, row.id).await?;
     let Some(kept) = kept else { return Ok(None) };
-    let mine = with_map(state, show, || state.locks.mine(show.id, &row.owner)).await?;
-    let Some(mine) = mine.filter(|held| held.hold == kept.hold && held.lot.seats == row.seats) else { return Ok(None) };
-    let party = Sale { hold: mine.hold, owner: row.owner.clone(), fence: mine.fence, lot: mine.lot };
+    let mine = with_map(state, show, || state.locks.hold_of(show.id, &row.owner)).await?;
+    let Some(mine) = mine.filter(|held| held.hold == kept.hold && held.selection.seats == row.seats) else {
+        return Ok(None);
+    };
+    let party =
+        FencedSelection { hold: mine.hold, owner: row.owner.clone(), fence: mine.fence, selection: mine.selection };
     let renewal = Renewal {
         hold: ids::derived_id(&["late", &row.id.to_string(), "kept"]),
         owner: late_owner(row),
@@ -207,7 +216,7 @@ async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) ->
     };
     let held = with_map(state, show, || state.locks.renew(show.id, &party, &renewal)).await?.ok();
     // The buyer chose other seats at the same moment.
-    if let Some(held) = held.as_ref().filter(|held| held.lot.seats != row.seats) {
+    if let Some(held) = held.as_ref().filter(|held| held.selection.seats != row.seats) {
         let_go(state, show, row, held).await;
         return Ok(None);
     }
@@ -220,16 +229,16 @@ async fn hold(
     show: &Show,
     row: &BookingRow,
     seats: &[SeatIndex],
-) -> Result<Option<Held>, EffectError> {
+) -> Result<Option<StoredHold>, EffectError> {
     let names: Vec<String> = seats.iter().map(ToString::to_string).collect();
     let id = ids::derived_id(&["late", &row.id.to_string(), &names.join(",")]);
-    let attempt = Attempt {
-        asked: Asked { id, digest: 0 },
+    let attempt = LockAttempt {
+        asked: RequestIdentity { id, digest: 0 },
         owner: late_owner(row),
-        lot: Lot::of_seats(seats.to_vec()),
+        selection: Selection::of_seats(seats.to_vec()),
         takes_kept: false,
     };
-    let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms: HOLD_MS, life_ms: HOLD_MS };
+    let terms = HoldLimits { per_person: MAX_SEATS_PER_HOLD, length_ms: HOLD_MS, life_ms: HOLD_MS };
     let mut answers =
         with_map(state, show, || state.locks.lock(show.id, terms, std::slice::from_ref(&attempt))).await?;
     match answers.pop() {
@@ -248,7 +257,7 @@ fn late_owner(row: &BookingRow) -> String {
     format!("late-{}", row.id.simple())
 }
 
-async fn let_go(state: &SellingState, show: &Show, row: &BookingRow, held: &Held) {
+async fn let_go(state: &SellingState, show: &Show, row: &BookingRow, held: &StoredHold) {
     let owner = late_owner(row);
     if let Err(problem) = with_map(state, show, || state.locks.release(show.id, held.hold, &owner)).await {
         tracing::debug!(?problem, "releasing a hold for late money failed; it expires");
@@ -261,7 +270,7 @@ async fn take(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    held: &Held,
+    held: &StoredHold,
     instrument: Option<&PaidWith>,
 ) -> Result<Option<&'static str>, EffectError> {
     let now = state.clock.now();
@@ -317,7 +326,7 @@ async fn step(
 async fn insert(
     tx: &mut PgConnection,
     row: &BookingRow,
-    held: &Held,
+    held: &StoredHold,
     now: Timestamp,
 ) -> Result<Option<BookingRow>, sqlx::Error> {
     let machine = Booking {
@@ -334,7 +343,7 @@ async fn insert(
             fence: held.fence,
             version: 1,
             machine,
-            seats: held.lot.seats.clone(),
+            seats: held.selection.seats.clone(),
             ..row.clone()
         };
         if sql::insert(tx, &fresh, sql::Channel::Online, now).await? {

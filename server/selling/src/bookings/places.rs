@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, BookingRow};
-use seats::seat_locks::Sale;
+use seats::seat_locks::FencedSelection;
 
 /// Maximum sales that are sent to the lock store after it sold places twice: those of the highest fences,
 /// because it loses the latest first.
@@ -80,7 +80,7 @@ pub(super) async fn latest_sales(
     tx: &mut PgConnection,
     show: Uuid,
     areas: &[(AreaIndex, u32)],
-) -> Result<Vec<Sale>, sqlx::Error> {
+) -> Result<Vec<FencedSelection>, sqlx::Error> {
     let latest: Vec<Uuid> = sqlx::query_scalar(
         "SELECT booking_id FROM area_claims
          WHERE show_id = $1 AND area_no = ANY($2) AND state <> 'released'

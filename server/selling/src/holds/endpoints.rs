@@ -20,7 +20,7 @@ use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
 use seats::seat_locks::is_offer;
-use seats::seat_locks::{Asked, Lot, Refusal, with_map};
+use seats::seat_locks::{Refusal, RequestIdentity, Selection, with_map};
 
 /// The routes of holds, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<SellingState> {
@@ -59,7 +59,7 @@ async fn take(
         let asked = asked(&visitor, &show, &intent);
         let granted = async {
             waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
-            let lot = wish_of(&show, &wish)?;
+            let selection = wish_of(&show, &wish)?;
             // Checked before a puzzle is required.
             catalogue::on_sale(&show, state.clock.now())?;
             let mut trying = Trying::new(show.id, &visitor, &address);
@@ -67,7 +67,7 @@ async fn take(
             let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
             proven.inspect_err(|why| trying.refused(&state, why))?;
             trying.goes_on(&state, &show, Some(asked.id)).await?;
-            let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
+            let held = service::take(&state, &show, &visitor.owner, asked, selection).await?;
             trying.held(&state);
             Ok::<_, Problem>(held)
         };
@@ -88,20 +88,20 @@ async fn take(
 }
 
 /// Validates a request for seats, places in one area, or both.
-fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Lot, Problem> {
+fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Selection, Problem> {
     let places = match (wish.area, wish.quantity) {
         (Some(area), Some(quantity)) => vec![AreaQuantity { area, quantity }],
         (None, None) => vec![],
         _ => return Err(Problem::new(Code::Malformed, "Send `area` and `quantity` together.")),
     };
-    service::check_lot(show, &wish.seats, &places, 1)
+    service::check_selection(show, &wish.seats, &places, 1)
 }
 
 /// Returns the identity of a request in the lock store, which replays the same answer for it. The request has its
 /// only effect there, so its key is stored there as well (docs/decisions/0004).
-fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> Asked {
+fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> RequestIdentity {
     let id = ids::derived_id(&[&visitor.owner, &show.id.to_string(), intent.key()]);
-    Asked { id, digest: intent.digest() }
+    RequestIdentity { id, digest: intent.digest() }
 }
 
 /// Returns this process's cached answer, or else the lock store's, which is then cached: a replay gets the
@@ -131,7 +131,7 @@ async fn mine(
     ApiPath(show): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
+    let held = with_map(&state, &show, || state.locks.hold_of(show.id, &visitor.owner)).await?;
     let held = match held {
         Some(held) if !is_anothers_offer(&state, &visitor, held.hold).await? => held,
         // Most visitors hold nothing, and a browser prints a 404 where its owner sees it.
@@ -184,7 +184,7 @@ async fn change(
             }
         };
         // The hold is empty: it has ended.
-        if held.lot.is_empty() {
+        if held.selection.is_empty() {
             return Ok(Answer::no_content());
         }
         Answer::json(StatusCode::OK, &service::view(&show, &held, None))

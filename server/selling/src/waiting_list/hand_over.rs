@@ -26,7 +26,7 @@ use http::{ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::clock::from_utc;
 use platform::signed_token::{Keys, dated_key, read_dated_key};
-use seats::seat_locks::{Held, Renewal, Sale, with_map};
+use seats::seat_locks::{FencedSelection, Renewal, StoredHold, with_map};
 use seats::seat_locks::{is_offer, offer_id};
 
 /// The label that the signing key is derived for: no other signature is valid in such a link.
@@ -93,7 +93,7 @@ pub async fn take_offer(
     // A change of a hold like any other.
     Trying::new(show.id, visitor, address).count_change(state, &show).await?;
     // Loads the map now: building it takes another connection, which no transaction waits for.
-    with_map(state, &show, || state.locks.mine(show.id, &found.owner)).await?;
+    with_map(state, &show, || state.locks.hold_of(show.id, &found.owner)).await?;
     let now = state.clock.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
     sql::lock(&mut tx, id).await?;
@@ -131,19 +131,19 @@ async fn renew(
     show: &Show,
     (entry, hold): (&Entry, Uuid),
     visitor: &Visitor,
-) -> Result<Held, Problem> {
+) -> Result<StoredHold, Problem> {
     let next = offer_id(&["waiting list", &hold.to_string(), &visitor.owner]);
-    let theirs = match state.locks.mine(show.id, &entry.owner).await? {
+    let theirs = match state.locks.hold_of(show.id, &entry.owner).await? {
         Some(held) if held.hold == hold => held,
         // The entry already names the hold that the effect of a declined payment will create from this one.
         Some(held) if is_offer(held.hold) => return Err(not_yet()),
         _ => {
             // Renewed before, and the entry was not updated.
-            let ours = state.locks.mine(show.id, &visitor.owner).await?;
+            let ours = state.locks.hold_of(show.id, &visitor.owner).await?;
             return ours.filter(|held| held.hold == next).ok_or_else(over);
         }
     };
-    let party = Sale { hold, owner: entry.owner.clone(), fence: theirs.fence, lot: theirs.lot };
+    let party = FencedSelection { hold, owner: entry.owner.clone(), fence: theirs.fence, selection: theirs.selection };
     let renewal = Renewal {
         hold: next,
         owner: visitor.owner.clone(),

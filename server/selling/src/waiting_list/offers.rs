@@ -11,7 +11,9 @@ use super::{hold_of, mails};
 use crate::SellingState;
 use catalogue::Show;
 use http::Problem;
-use seats::seat_locks::{Asked, Attempt, Held, Lot, MapSnapshot, Refusal, StoreError, Terms, with_map};
+use seats::seat_locks::{
+    HoldLimits, LockAttempt, MapSnapshot, Refusal, RequestIdentity, Selection, StoreError, StoredHold, with_map,
+};
 
 /// Pause for an entry whose owner holds other seats of the show, or is at the limit of seats,
 /// milliseconds.
@@ -95,9 +97,9 @@ async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
     if planned.is_empty() {
         return Ok(());
     }
-    let attempts: Vec<Attempt> = planned.iter().filter_map(attempt).collect();
+    let attempts: Vec<LockAttempt> = planned.iter().filter_map(attempt).collect();
     let length_ms = state.selling_settings.waiting_offer_ms;
-    let terms = Terms { per_person: show.per_person, length_ms, life_ms: length_ms };
+    let terms = HoldLimits { per_person: show.per_person, length_ms, life_ms: length_ms };
     // Not through `with_map`, which may need another connection: a map that was lost since the snapshot
     // is loaded again in the next round.
     let answers = match state.locks.lock(show.id, terms, &attempts).await {
@@ -119,16 +121,16 @@ async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
 }
 
 /// Builds the lock store request of an offer. Repeats are identical, so that the lock store returns the same answer.
-fn attempt(entry: &Entry) -> Option<Attempt> {
-    let lot = match entry.offer()? {
-        Offer::Seats(seats) => Lot::of_seats(seats),
-        Offer::Places(places) => Lot { seats: vec![], places: vec![places] },
+fn attempt(entry: &Entry) -> Option<LockAttempt> {
+    let selection = match entry.offer()? {
+        Offer::Seats(seats) => Selection::of_seats(seats),
+        Offer::Places(places) => Selection { seats: vec![], places: vec![places] },
     };
     let id = entry.offer_hold?;
-    Some(Attempt {
-        asked: Asked { id, digest: id.as_u64_pair().0 },
+    Some(LockAttempt {
+        asked: RequestIdentity { id, digest: id.as_u64_pair().0 },
         owner: entry.owner.clone(),
-        lot,
+        selection,
         takes_kept: false,
     })
 }
@@ -140,7 +142,7 @@ enum Outcome {
     BackInLine(Timestamp),
 }
 
-fn outcome(entry: &Entry, answer: Result<Held, Refusal>, now: Timestamp) -> Outcome {
+fn outcome(entry: &Entry, answer: Result<StoredHold, Refusal>, now: Timestamp) -> Outcome {
     match answer {
         Ok(held) if held.expires_at > now => Outcome::Offered(held.expires_at),
         // Held before a crash that lasted longer than the offer.

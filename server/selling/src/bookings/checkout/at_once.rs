@@ -18,7 +18,7 @@ use crate::bookings::commits::{CommitMode, Done, Key, Submission, Turn};
 use crate::bookings::sql::{self, BookingRow};
 use http::idempotency::Answer;
 use http::{Code, Problem};
-use seats::seat_locks::Held;
+use seats::seat_locks::StoredHold;
 
 /// Creates a booking of the caller's hold and pays for it. Returns its state: confirmed, or pending with the
 /// gateway's page. `turn` ends when the payment is committed.
@@ -71,7 +71,7 @@ async fn submit(
     state: &SellingState,
     order: Order<'_>,
     terms: &PayAtOnce,
-    known: Option<Held>,
+    known: Option<StoredHold>,
 ) -> Result<(Submission, Done), Problem> {
     let row = create::build_row(state, order, known).await?;
     agreed(&row, terms)?;

@@ -21,7 +21,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
-use seats::seat_locks::{Held, with_map};
+use seats::seat_locks::{StoredHold, with_map};
 
 /// A checkout request with its show, visitor and idempotency key.
 #[derive(Clone, Copy)]
@@ -101,7 +101,7 @@ pub(super) async fn replayed(
 pub(super) async fn build_row(
     state: &SellingState,
     Order { show, visitor, request, .. }: Order<'_>,
-    known: Option<Held>,
+    known: Option<StoredHold>,
 ) -> Result<BookingRow, Problem> {
     let buyer = accounts::check_person("buyer", &request.buyer)?;
     let holder = request
@@ -113,7 +113,7 @@ pub(super) async fn build_row(
     let held = match (known, state.selling_settings.commits) {
         (Some(held), _) => Some(held),
         (None, CommitMode::Batched) => state.commits.hold_of(state, show, owner).await?,
-        (None, CommitMode::Interactive) => with_map(state, show, || state.locks.mine(show.id, owner)).await?,
+        (None, CommitMode::Interactive) => with_map(state, show, || state.locks.hold_of(show.id, owner)).await?,
     };
     let held = match held.filter(|held| held.hold == request.hold) {
         Some(held) => Some(held),
@@ -147,13 +147,16 @@ pub(in crate::bookings) async fn one_by_one(state: &SellingState, checkout: &Che
 pub(in crate::bookings) fn wanted_row(
     show: &Show,
     owner: &str,
-    held: &Held,
+    held: &StoredHold,
     (buyer, holder): ((String, String), (String, String)),
     now: Timestamp,
 ) -> Result<BookingRow, Problem> {
-    let total =
-        held.lot.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
-    let total = total.and_then(|seats| holds::total_with_places(show, seats, &held.lot.places));
+    let total = held
+        .selection
+        .seats
+        .iter()
+        .try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
+    let total = total.and_then(|seats| holds::total_with_places(show, seats, &held.selection.places));
     let total = total.ok_or_else(|| Problem::internal(&format!("prices of show {} do not add up", show.id)))?;
     Ok(BookingRow {
         id: ids::booking_id(now),
@@ -166,8 +169,8 @@ pub(in crate::bookings) fn wanted_row(
         machine: Booking { state: BookingState::Created, money: MoneyState::None, total, expires_at: held.expires_at },
         buyer,
         holder,
-        seats: held.lot.seats.clone(),
-        places: held.lot.places.clone(),
+        seats: held.selection.seats.clone(),
+        places: held.selection.places.clone(),
     })
 }
 

@@ -14,12 +14,12 @@ use super::sql::BookingRow;
 use crate::{SellingState, holds};
 use catalogue::Show;
 use http::Problem;
-use seats::seat_locks::{Sale, with_map};
+use seats::seat_locks::{FencedSelection, with_map};
 
 /// Seats or places that were granted twice, because the lock store lost the first sale.
 #[derive(Debug)]
 pub struct Lost {
-    others: Vec<Sale>,
+    others: Vec<FencedSelection>,
     problem: Problem,
 }
 
