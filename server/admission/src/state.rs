@@ -20,7 +20,7 @@ pub struct AdmissionState(Arc<AdmissionParts>);
 /// The parts of [`AdmissionState`].
 pub struct AdmissionParts {
     /// The state of the crate above.
-    pub above: SeatsState,
+    pub seats: SeatsState,
     /// Shows that are entered through a waiting room.
     pub waiting_rooms: Rooms,
     /// Proof of work in front of seats in demand.
@@ -51,7 +51,7 @@ impl Deref for AdmissionParts {
     type Target = SeatsState;
 
     fn deref(&self) -> &SeatsState {
-        &self.above
+        &self.seats
     }
 }
 

@@ -7,7 +7,7 @@ use axum::extract::FromRef;
 
 use crate::WebhookSettings;
 use crate::reports::Reports;
-use crate::webhooks::Client;
+use crate::webhooks::WebhookClient;
 use http::HttpState;
 use identity::IdentityState;
 use selling::SellingState;
@@ -19,11 +19,11 @@ pub struct BackofficeState(Arc<BackofficeParts>);
 /// The parts of [`BackofficeState`].
 pub struct BackofficeParts {
     /// The state of the `selling` crate.
-    pub above: SellingState,
+    pub selling: SellingState,
     /// Slots for reports.
     pub reports: Reports,
     /// The HTTP client of webhooks.
-    pub webhooks: Client,
+    pub webhooks: WebhookClient,
     /// Settings of webhooks.
     pub webhook_settings: WebhookSettings,
 }
@@ -48,7 +48,7 @@ impl Deref for BackofficeParts {
     type Target = SellingState;
 
     fn deref(&self) -> &SellingState {
-        &self.above
+        &self.selling
     }
 }
 

@@ -149,15 +149,15 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         first_looks: seat_locks::ComparedShows::default(),
         watched: seat_locks::SweptShows::default(),
         hubs: live::Hubs::new(config.sockets_per_address),
-        above: identity,
+        identity,
     });
     let admission = assemble_admission(&config, seats).await?;
     let selling = assemble_selling(&config, mailer, admission)?;
     let backoffice = BackofficeState::new(BackofficeParts {
         reports: reports::Reports::default(),
-        webhooks: webhooks::Client::new(&config.webhooks)?,
+        webhooks: webhooks::WebhookClient::new(&config.webhooks)?,
         webhook_settings: config.webhooks.clone(),
-        above: selling,
+        selling,
     });
     web::files::announce(&config.site_root);
     Ok(AppState::new(AppParts { config, above: backoffice }))
@@ -190,7 +190,7 @@ async fn assemble_admission(config: &Config, seats: SeatsState) -> anyhow::Resul
         puzzles: puzzles::Puzzles::new(prefix, secrets),
         fairness: fairness::Fairness::new(&config.admission, prefix),
         admission_settings: config.admission.clone(),
-        above: seats,
+        seats,
     }))
 }
 
@@ -204,15 +204,15 @@ fn assemble_selling(
     let settings = &config.selling;
     Ok(SellingState::new(SellingParts {
         gateways: Arc::new(payments::Gateways::from_settings(&config.payments, &config.site.public_url)?),
-        latest_holds: holds::Latest::default(),
-        hold_tally: holds::Tally::default(),
-        waiting: waiting_list::Open::default(),
+        latest_holds: holds::HoldCache::default(),
+        hold_tally: holds::HoldCounter::default(),
+        waiting: waiting_list::ShowsWithWaitingList::default(),
         offer_mails_wake: tokio::sync::Notify::new(),
         commits: bookings::Commits::new(settings.commit_queue, Duration::from_millis(settings.commit_gather_ms)),
-        email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::ByMail(mailer))),
+        email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::MailCarrier(mailer))),
         outbox_wake: outbox::Wake::default(),
         selling_settings: settings.clone(),
-        above: admission,
+        admission,
     }))
 }
 
@@ -274,15 +274,15 @@ pub fn spawn_background(state: &AppState) {
     tasks.spawn(holds::flush_forever(selling.clone()));
     tasks.spawn(bookings::reconcile_forever(selling.clone()));
     tasks.spawn(bookings::compare_ledgers_forever(selling.clone()));
-    tasks.spawn(bookings::look_after_shows_forever(selling.clone()));
-    tasks.spawn(bookings::undo_withdrawn_seats_forever(selling.clone()));
+    tasks.spawn(bookings::cancel_shows_forever(selling.clone()));
+    tasks.spawn(bookings::withdraw_seats_forever(selling.clone()));
     tasks.spawn(waiting_list::serve_forever(selling.clone()));
     tasks.spawn(waiting_list::send_mails_forever(selling.clone()));
     tasks.spawn(email_codes::send_forever(selling.clone()));
     tasks.spawn(email_codes::purge_forever(selling));
     tasks.spawn(relocation::work_forever(backoffice.clone()));
     tasks.spawn(relocation::send_mails_forever(backoffice.clone()));
-    tasks.spawn(organiser::follow_forever(backoffice.clone()));
+    tasks.spawn(organiser::poll_changed_terms_forever(backoffice.clone()));
     tasks.spawn(webhooks::deliver_forever(backoffice.clone()));
     tasks.spawn(webhooks::purge_forever(backoffice));
 }

@@ -17,7 +17,7 @@ pub struct SeatsState(Arc<SeatsParts>);
 /// The parts of [`SeatsState`].
 pub struct SeatsParts {
     /// The state of the crate above.
-    pub above: IdentityState,
+    pub identity: IdentityState,
     /// The lock store.
     pub locks: Arc<dyn SeatLocks>,
     /// Attempts that wait for the lock store.
@@ -50,7 +50,7 @@ impl Deref for SeatsParts {
     type Target = IdentityState;
 
     fn deref(&self) -> &IdentityState {
-        &self.above
+        &self.identity
     }
 }
 

@@ -142,7 +142,7 @@ fn check_categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, r
         if let Some(all) = plan["categories"].as_array_mut() {
             all.retain(|category| seen.insert(category["name"].as_str().unwrap_or_default().to_owned()));
         }
-        remarks.push(Finding::new(FindingKind::Tidied, "", twice.len()));
+        remarks.push(Finding::new(FindingKind::Normalised, "", twice.len()));
     } else {
         let found = twice.into_iter().map(|(name, count)| Finding::new(FindingKind::DuplicateCategory, name, *count));
         problems.extend(found);

@@ -14,7 +14,7 @@ use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Counter, find, house_seats};
+use super::{CounterStaff, find, house_seats};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
@@ -38,7 +38,7 @@ const MAX_CALLERS: i64 = 30;
 /// are on the waiting list, or when the show has the maximum number of callers' holds.
 pub(super) async fn take(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     request: &CallerHold,
     intent: &Intent,
@@ -128,7 +128,7 @@ fn duration_ms(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem
 /// 404 for another theatre's show.
 pub(super) async fn list(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
 ) -> Result<Vec<CallerHoldView>, Problem> {
     let show = find::show_here(state, counter, show).await?;
@@ -142,7 +142,7 @@ pub(super) async fn list(
 /// 404 for another theatre's show, 409 when no such hold is open.
 pub(super) async fn release(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     (show, hold): (Uuid, Uuid),
     request: &Reason,
     intent: &Intent,
@@ -189,7 +189,7 @@ pub(super) async fn release(
 /// Returns the owner of a caller's hold in the lock store; `None` when the show has no such hold.
 pub(super) async fn owner_of(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     hold: Uuid,
 ) -> Result<Option<String>, sqlx::Error> {
@@ -270,7 +270,7 @@ async fn open_holds(connection: &mut PgConnection, show: Uuid, now: Timestamp) -
 
 async fn insert(
     tx: &mut PgConnection,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: &Show,
     owner: &str,
     row: &HoldRow,

@@ -16,7 +16,7 @@ use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use uuid::Uuid;
 
 use super::house_seats::{follow, kept_among, known_seats, write};
-use super::{Counter, find};
+use super::{CounterStaff, find};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
@@ -34,7 +34,7 @@ use selling::holds;
 /// holds other seats of the show, or when sales are closed. After the first step also every refusal of the lock store.
 pub(super) async fn take(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     request: &GuestSeats,
     intent: &Intent,
@@ -66,11 +66,11 @@ pub(super) async fn take(
 async fn check_hold(state: &BackofficeState, show: &Show, attempt: &LockAttempt) -> Result<(), Problem> {
     catalogue::on_sale(show, state.clock.now())?;
     if attempt.selection.seats.len() > show.per_person {
-        return Err(holds::refused(show, &Refusal::Limit(show.per_person as u32)));
+        return Err(holds::refusal_problem(show, &Refusal::Limit(show.per_person as u32)));
     }
     let own = with_map(state, show, || state.locks.hold_of(show.id, &attempt.owner)).await?;
     match own.filter(|held| held.hold != attempt.asked.id) {
-        Some(other) => Err(holds::refused(show, &Refusal::OtherHold(other.hold))),
+        Some(other) => Err(holds::refusal_problem(show, &Refusal::OtherHold(other.hold))),
         None => Ok(()),
     }
 }
@@ -79,7 +79,7 @@ async fn check_hold(state: &BackofficeState, show: &Show, attempt: &LockAttempt)
 /// can take them yet.
 async fn release_from_house(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: &Show,
     (seats, reason): (&[SeatIndex], &str),
     intent: &Intent,
@@ -122,7 +122,7 @@ async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &LockAttempt) 
             let detail = format!("{}: kept by the house again since.", labels(show, &kept_again));
             Problem::new(Code::WrongState, detail)
         }
-        other => holds::refused(show, &other),
+        other => holds::refusal_problem(show, &other),
     })
 }
 

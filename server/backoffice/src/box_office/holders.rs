@@ -5,7 +5,7 @@ use domain::seats::{SeatIndex, SeatState};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Counter, caller_holds, find};
+use super::{CounterStaff, caller_holds, find};
 use crate::BackofficeState;
 use http::{Code, Problem};
 use seats::seat_locks::read_map_or_claims;
@@ -17,7 +17,7 @@ use selling::bookings::{self, Holder};
 /// 404 for another theatre's show, 400 for an unknown seat.
 pub(super) async fn of_seat(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     seat: SeatIndex,
 ) -> Result<SeatHolder, Problem> {
@@ -49,7 +49,7 @@ pub(super) async fn of_seat(
                 (None, known) => SeatHolder::Hold { name: known.map(|holder| holder.name).unwrap_or_default() },
             })
         }
-        Some(SeatState::Available) | None => Ok(SeatHolder::Nobody),
+        Some(SeatState::Available) | None => Ok(SeatHolder::Free),
     }
 }
 

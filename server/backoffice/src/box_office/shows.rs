@@ -5,7 +5,7 @@ use domain::api::box_office::{CounterShow, Occupancy};
 use domain::seats::SeatState;
 use domain::time::Timestamp;
 
-use super::Counter;
+use super::CounterStaff;
 use crate::BackofficeState;
 use catalogue::{Show, today_in};
 use http::Problem;
@@ -18,7 +18,7 @@ use seats::seat_locks::{MapSnapshot, read_map_or_claims};
 /// When the database fails.
 pub async fn today(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     date: Option<NaiveDate>,
 ) -> Result<Vec<CounterShow>, Problem> {
     let now = state.clock.now();

@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::time::Timestamp;
-use domain::waiting_room::Queue;
-use domain::wire::{Change, Frame};
+use domain::waiting_room::WaitingRoomStatus;
+use domain::wire::{Frame, SeatChange};
 use tokio::sync::{OnceCell, watch};
 use uuid::Uuid;
 
@@ -54,7 +54,7 @@ struct HubState {
     areas_of: Vec<(AreaIndex, u32)>,
     /// The state of the waiting room, if there is one.
     queue: NumberedFrame,
-    queue_of: Queue,
+    queue_of: WaitingRoomStatus,
     /// The present as a frame, and the time in it.
     snapshot: Option<(Timestamp, Bytes)>,
     /// The present as JSON.
@@ -67,7 +67,7 @@ enum Missing {
     /// A delta that was encoded before.
     Encoded(Bytes),
     /// Changes that are not encoded yet.
-    Changes(Vec<Change>),
+    Changes(Vec<SeatChange>),
     /// The changes go back beyond the history.
     Everything,
 }
@@ -83,7 +83,7 @@ impl Hub {
             areas: NumberedFrame::default(),
             areas_of: Vec::new(),
             queue: NumberedFrame::default(),
-            queue_of: Queue::default(),
+            queue_of: WaitingRoomStatus::default(),
             snapshot: None,
             json: None,
             stopping: false,
@@ -206,7 +206,7 @@ impl Hub {
     }
 
     /// Records the state of the waiting room; a change is published at the next tick.
-    pub(super) fn note_queue(&self, queue: Queue) {
+    pub(super) fn note_queue(&self, queue: WaitingRoomStatus) {
         let mut inner = self.lock();
         if inner.queue_of != queue {
             inner.queue_of = queue;

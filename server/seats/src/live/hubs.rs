@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
-use domain::waiting_room::Queue;
+use domain::waiting_room::WaitingRoomStatus;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -90,7 +90,7 @@ impl Hubs {
     }
 
     /// Publishes the state of the waiting room to readers of the show on this replica.
-    pub fn publish_queue(&self, show: Uuid, queue: Queue) {
+    pub fn publish_queue(&self, show: Uuid, queue: WaitingRoomStatus) {
         if let Some(hub) = self.get(show) {
             hub.note_queue(queue);
         }

@@ -6,7 +6,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use domain::wire::Ask;
+use domain::wire::ClientMessage;
 use tokio::time::{Sleep, sleep};
 use tungstenite::protocol::frame::coding::CloseCode;
 
@@ -42,7 +42,7 @@ impl ReaderInput {
 
     /// Reads a message. Its sections are followed at once, or at the end of the running pause.
     pub(super) fn take(&mut self, reader: &mut MapSubscriber, bytes: &[u8]) -> Result<(), End> {
-        let Ok(Ask::Subscribe { sections }) = Ask::decode(bytes) else {
+        let Ok(ClientMessage::Subscribe { sections }) = ClientMessage::decode(bytes) else {
             return Err(End::Close(CloseCode::Unsupported, "nothing we understand; see docs/api.md"));
         };
         let is_first = self.pause.is_none();

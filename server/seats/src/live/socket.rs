@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::time::Timestamp;
-use domain::wire::{Frame, Mine};
+use domain::wire::{Frame, OwnHold};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -116,13 +116,13 @@ where
     sent.map_err(|_| End::Disconnected)??;
     // Without the store the reader still gets the known map; the page then asks for the hold over HTTP.
     if let Ok(held) = held {
-        let mine = held.map(|held| Mine {
+        let mine = held.map(|held| OwnHold {
             hold: held.hold,
             expires_at: held.expires_at,
             paying: held.paying,
             seats: held.selection.seats,
         });
-        connection.put(encode(&Frame::Mine { now: state.clock.now(), mine }));
+        connection.put(encode(&Frame::OwnHold { now: state.clock.now(), mine }));
     }
     Ok(())
 }

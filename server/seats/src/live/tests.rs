@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use domain::seats::{SeatIndex, SeatState};
 use domain::time::Timestamp;
-use domain::wire::{Ask, Change, Frame};
+use domain::wire::{ClientMessage, Frame, SeatChange};
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -40,8 +40,8 @@ fn lock(hub: &Hub, version: u64, seats: &[SeatIndex]) {
     hub.take(MapChange { epoch: 1, version, changes: Some(Changes { seats, areas: vec![] }) });
 }
 
-fn locked(seats: &[SeatIndex]) -> Vec<Change> {
-    seats.iter().map(|seat| Change { seat: *seat, state: SeatState::Locked }).collect()
+fn locked(seats: &[SeatIndex]) -> Vec<SeatChange> {
+    seats.iter().map(|seat| SeatChange { seat: *seat, state: SeatState::Locked }).collect()
 }
 
 /// Decodes the frame behind a WebSocket header of two bytes, or four.
@@ -147,7 +147,7 @@ fn a_gap_is_filled_by_a_snapshot_that_reaches_readers_as_a_delta() {
     assert!(!hub.is_stale());
     hub.publish_tick(false);
     let Frame::Delta { from: 10, to: 12, changes } = next(&mut reader) else { panic!("a delta") };
-    assert_eq!(changes, [locked(&[1])[0], Change { seat: 6, state: SeatState::Booked }]);
+    assert_eq!(changes, [locked(&[1])[0], SeatChange { seat: 6, state: SeatState::Booked }]);
 }
 
 #[test]
@@ -358,7 +358,7 @@ async fn a_reader_changes_sections_over_the_connection() {
         run(&mut connection, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
     });
     assert!(matches!(read(&mut peer).await, Frame::Snapshot { .. }));
-    let ask = Ask::Subscribe { sections: vec![2] }.encode();
+    let ask = ClientMessage::Subscribe { sections: vec![2] }.encode();
     // A mask of zeros leaves the bytes as they are.
     peer.write_all(&[&[0x82, 0x80 | ask.len() as u8, 0, 0, 0, 0][..], &ask].concat()).await.expect("there is room");
     assert_eq!(read(&mut peer).await, Frame::Overview { free: vec![10; 4] });
@@ -371,7 +371,7 @@ async fn a_reader_changes_sections_over_the_connection() {
 
 /// A message of a client, masked with zeros.
 fn subscribe_message(sections: &[u16]) -> Vec<u8> {
-    let ask = Ask::Subscribe { sections: sections.to_vec() }.encode();
+    let ask = ClientMessage::Subscribe { sections: sections.to_vec() }.encode();
     [&[0x82, 0x80 | ask.len() as u8, 0, 0, 0, 0][..], &ask].concat()
 }
 

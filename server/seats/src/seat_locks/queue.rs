@@ -50,7 +50,7 @@ impl LockQueue {
     ///
     /// # Errors
     /// 503 if the queue is full, or the store cannot be reached.
-    pub async fn take(
+    pub async fn lock(
         &self,
         state: &SeatsState,
         show: &Arc<Show>,

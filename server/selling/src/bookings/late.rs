@@ -4,9 +4,9 @@
 //! new booking of the same buyer, if the same seats are still free, or others that are no worse where the buyer
 //! chose that; else it is refunded at once. Reasons, and the balance of the books: docs/decisions/0009.
 
-use domain::api::cancelling::IfLate;
-use domain::booking::{Booking, BookingState, Event, MoneyState};
-use domain::reseat::{self, Place};
+use domain::api::cancelling::LatePaymentHandling;
+use domain::booking::{Booking, BookingEvent, BookingState, MoneyState};
+use domain::reseat::{self, PricedSeat};
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
@@ -36,9 +36,13 @@ const MAX_CHOICES: usize = 4;
 const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
 
 /// Stores the buyer's preference for late money; the default needs no row.
-pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: IfLate) -> Result<(), sqlx::Error> {
+pub(super) async fn note_wish(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    if_late: LatePaymentHandling,
+) -> Result<(), sqlx::Error> {
     // The first two versions are the booking's creation: there is no earlier preference to overwrite.
-    if if_late.is_usual() && row.version <= 2 {
+    if if_late.is_default() && row.version <= 2 {
         return Ok(());
     }
     sqlx::query(
@@ -89,7 +93,7 @@ const fn is_waiting(row: &BookingRow) -> bool {
 
 /// The facts that decide about late money, besides the seats.
 struct LateMoneyFacts {
-    if_late: IfLate,
+    if_late: LatePaymentHandling,
     /// The event that ended the booking.
     ended_by: String,
     /// The buyer has begun another booking of this show since.
@@ -103,7 +107,7 @@ struct LateMoneyFacts {
 impl LateMoneyFacts {
     /// Returns the reason to refund the money regardless of free seats.
     fn refund_reason(&self, show: &Show, now: Timestamp) -> Option<&'static str> {
-        if self.if_late == IfLate::Refund {
+        if self.if_late == LatePaymentHandling::Refund {
             return Some("The payment came late, and the buyer wanted the money back in that case.");
         }
         // A booking that was cancelled: its buyer does not want seats, or must not have them.
@@ -140,9 +144,9 @@ async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> Result<LateMoney
     .bind(row.id)
     .fetch_one(tx)
     .await?;
-    let if_late = if_late.unwrap_or_else(|| IfLate::default().as_str().to_owned());
+    let if_late = if_late.unwrap_or_else(|| LatePaymentHandling::default().as_str().to_owned());
     Ok(LateMoneyFacts {
-        if_late: IfLate::parse(&if_late)
+        if_late: LatePaymentHandling::parse(&if_late)
             .ok_or_else(|| sqlx::Error::Decode(format!("late_wishes.if_late is {if_late:?}").into()))?,
         ended_by: ended_by.unwrap_or_default(),
         has_another,
@@ -157,7 +161,7 @@ async fn hold_seats(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    if_late: IfLate,
+    if_late: LatePaymentHandling,
 ) -> Result<Option<StoredHold>, EffectError> {
     // Places in areas are not kept for late money: it is refunded.
     if !row.places.is_empty() {
@@ -169,16 +173,16 @@ async fn hold_seats(
     if let Some(held) = hold(state, show, row, &row.seats).await? {
         return Ok(Some(held));
     }
-    if if_late != IfLate::SameOrBetter {
+    if if_late != LatePaymentHandling::SameOrBetter {
         return Ok(None);
     }
-    let rows: Vec<Vec<Place>> =
+    let rows: Vec<Vec<PricedSeat>> =
         show.layout.rows().map(|seats| seats.filter_map(|seat| place_of(show, seat)).collect()).collect();
-    let lost: Vec<Place> = row.seats.iter().filter_map(|seat| place_of(show, *seat)).collect();
+    let lost: Vec<PricedSeat> = row.seats.iter().filter_map(|seat| place_of(show, *seat)).collect();
     for _ in 0..MAX_CHOICES {
         let map = with_map(state, show, || state.locks.snapshot(show.id)).await?.map;
         let is_free = |seat: SeatIndex| map.get(seat as usize) == Some(&(SeatState::Available as u8));
-        let Some(mut seats) = reseat::equal_or_better(&rows, &lost, is_free) else { return Ok(None) };
+        let Some(mut seats) = reseat::find_replacement(&rows, &lost, is_free) else { return Ok(None) };
         seats.sort_unstable();
         if let Some(held) = hold(state, show, row, &seats).await? {
             return Ok(Some(held));
@@ -187,10 +191,10 @@ async fn hold_seats(
     Ok(None)
 }
 
-fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
+fn place_of(show: &Show, seat: SeatIndex) -> Option<PricedSeat> {
     let ((x, y), _) = show.layout.place(seat)?;
     let category = show.category(seat);
-    Some(Place { seat, x, y, kind: category.kind, price: category.price.minor })
+    Some(PricedSeat { seat, x, y, kind: category.kind, price: category.price.minor })
 }
 
 /// Renews the hold that the buyer keeps for another card: the money of the first card has arrived.
@@ -286,8 +290,8 @@ async fn take(
     sql::put_seats(&mut tx, fresh.id, &seat_rows(show, &agreed, &fresh.seats)).await?;
     let reason = format!("The money of booking {} came when its time was over.", row.reference);
     sql::insert_event(&mut tx, &fresh, None, "created", "system", &reason, now).await?;
-    let locked = step(&mut tx, &fresh, Event::HoldTaken, "The lock store confirmed the hold.", now).await?;
-    let moved_in = Event::PaymentMovedIn { until: held.expires_at };
+    let locked = step(&mut tx, &fresh, BookingEvent::HoldTaken, "The lock store confirmed the hold.", now).await?;
+    let moved_in = BookingEvent::PaymentMovedIn { until: held.expires_at };
     let pending = step(&mut tx, &locked, moved_in, &reason, now).await?;
     if !seat_claims::claim(&mut tx, &pending, now).await?.is_empty() {
         return Ok(Some(SOLD_TO_OTHERS));
@@ -299,14 +303,14 @@ async fn take(
     {
         return Ok(Some(moves::causes::CARD_LIMIT.reason));
     }
-    let paid = Event::PaymentSucceeded { amount: row.machine.total };
+    let paid = BookingEvent::PaymentSucceeded { amount: row.machine.total };
     let paid = step(&mut tx, &pending, paid, "The gateway has the money.", now).await?;
     let sold = moves::settle(&mut tx, &paid, show.starts_at <= now, now).await?;
     if sold.machine.state != BookingState::Confirmed {
         return Ok(Some(SOLD_TO_OTHERS));
     }
     let reason = format!("It pays for booking {} now.", sold.reference);
-    step(&mut tx, &row, Event::LateMoneyMoved, &reason, now).await?;
+    step(&mut tx, &row, BookingEvent::LateMoneyMoved, &reason, now).await?;
     tx.commit().await?;
     outbox::wake(state);
     Ok(None)
@@ -315,7 +319,7 @@ async fn take(
 async fn step(
     tx: &mut PgConnection,
     row: &BookingRow,
-    event: Event,
+    event: BookingEvent,
     reason: &str,
     now: Timestamp,
 ) -> Result<BookingRow, MoveError> {
@@ -370,7 +374,7 @@ async fn give_back(state: &SellingState, row: &BookingRow, why: &str) -> Result<
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if is_waiting(&row) {
-        step(&mut tx, &row, Event::LateMoneyReturned { amount: row.machine.total }, why, now).await?;
+        step(&mut tx, &row, BookingEvent::LateMoneyReturned { amount: row.machine.total }, why, now).await?;
         tx.commit().await?;
         outbox::wake(state);
     }

@@ -99,7 +99,7 @@ pub(super) async fn take(
     }
     let attempt = LockAttempt { asked, owner: owner.to_owned(), selection, takes_kept: false };
     let asked_at = state.clock.now();
-    let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
+    let answer = state.lock_queue.lock(state, show, terms(state, show), attempt).await?;
     match answer {
         Ok(held) => {
             state.hold_tally.granted(show.id);
@@ -107,7 +107,7 @@ pub(super) async fn take(
             Ok(held)
         }
         Err(refusal) => {
-            Err(refused(show, &refusal).with_times(|seat| state.hubs.time_since_lock(show.id, seat, asked_at)))
+            Err(refusal_problem(show, &refusal).with_times(|seat| state.hubs.time_since_lock(show.id, seat, asked_at)))
         }
     }
 }
@@ -133,7 +133,7 @@ pub(super) async fn change(
     let asked_at = state.clock.now();
     let changed = with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await?;
     let ago = |seat| state.hubs.time_since_lock(show.id, seat, asked_at);
-    let held = changed.map_err(|refusal| refused(show, &refusal).with_times(ago))?;
+    let held = changed.map_err(|refusal| refusal_problem(show, &refusal).with_times(ago))?;
     state.latest_holds.keep(owner, &held);
     Ok(held)
 }
@@ -151,7 +151,7 @@ pub(super) async fn extend(
         Err(refusal) => Box::pin(unless_granted(state, show, owner, asked, hold, refusal)).await?,
     };
     // If it is checked out already, its booking may be paid as long.
-    bookings::keep_longer(state, hold, owner, held.expires_at).await?;
+    bookings::extend_booking(state, hold, owner, held.expires_at).await?;
     Ok(held)
 }
 
@@ -164,7 +164,7 @@ async fn lengthen(
 ) -> Result<StoredHold, Problem> {
     sales_open(show, state.clock.now())?;
     let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
-    let held = extended.map_err(|refusal| refused(show, &refusal))?;
+    let held = extended.map_err(|refusal| refusal_problem(show, &refusal))?;
     state.latest_holds.keep(owner, &held);
     Ok(held)
 }
@@ -186,17 +186,17 @@ pub(super) async fn unless_granted(
     if !was_on_sale || !matches!(refusal.code(), Code::SalesClosed | Code::WaitingListFirst) {
         return Err(refusal);
     }
-    let Some(_turn) = state.fairness.turn_for_a_repeat() else { return Err(refusal) };
+    let Some(_turn) = state.fairness.try_acquire_replay_check() else { return Err(refusal) };
     // Not through `with_map`: without a map there is no known grant, and none is loaded for that.
     match state.locks.stored_answer(show.id, asked, hold, owner).await {
-        Ok(Some(granted)) => granted.map_err(|why| refused(show, &why)),
+        Ok(Some(granted)) => granted.map_err(|why| refusal_problem(show, &why)),
         Ok(None) | Err(_) => Err(refusal),
     }
 }
 
 /// Builds the problem for a refusal, with the next step for the person.
 #[must_use]
-pub fn refused(show: &Show, refusal: &Refusal) -> Problem {
+pub fn refusal_problem(show: &Show, refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::Taken(seats) => seats_problem(show, seats),
         Refusal::OtherHold(hold) => {

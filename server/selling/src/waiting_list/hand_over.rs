@@ -17,10 +17,10 @@ use domain::api::waiting_list::{WaitingState, WaitingView};
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use super::sql::{self, Entry, EntryState};
+use super::sql::{self, EntryState, ListEntry};
 use super::{limits, view};
 use crate::{SellingState, holds};
-use admission::fairness::Trying;
+use admission::fairness::LimitedCaller;
 use catalogue::Show;
 use http::{ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
@@ -91,7 +91,7 @@ pub async fn take_offer(
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.known_show(found.show_id).await?;
     // A change of a hold like any other.
-    Trying::new(show.id, visitor, address).count_change(state, &show).await?;
+    LimitedCaller::new(show.id, visitor, address).count_change(state, &show).await?;
     // Loads the map now: building it takes another connection, which no transaction waits for.
     with_map(state, &show, || state.locks.hold_of(show.id, &found.owner)).await?;
     let now = state.clock.now();
@@ -129,7 +129,7 @@ async fn entry_of(state: &SellingState, visitor: &Visitor, key: &str) -> Result<
 async fn renew(
     state: &SellingState,
     show: &Show,
-    (entry, hold): (&Entry, Uuid),
+    (entry, hold): (&ListEntry, Uuid),
     visitor: &Visitor,
 ) -> Result<StoredHold, Problem> {
     let next = offer_id(&["waiting list", &hold.to_string(), &visitor.owner]);
@@ -152,7 +152,7 @@ async fn renew(
         per_person: Some(show.per_person),
     };
     let renewed = state.locks.renew(show.id, &party, &renewal).await?;
-    renewed.map_err(|refusal| holds::refused(show, &refusal))
+    renewed.map_err(|refusal| holds::refusal_problem(show, &refusal))
 }
 
 impl OpenedOffer {

@@ -1,6 +1,6 @@
 //! Expired holds shorten the owner's next extensions: to half, then to none, until a purchase or some time has passed.
 
-use domain::fairness::{HALF_FROM, LAPSES_COUNT_MS, NONE_FROM};
+use domain::fairness::{EXPIRY_COUNT_WINDOW_MS, HALF_FROM, NONE_FROM};
 use domain::seats::SeatIndex;
 use domain::time::MINUTE_MS;
 use seats::seat_locks::{Refusal, StoredHold};
@@ -52,7 +52,7 @@ on_every_store! {
 
     async fn expired_holds_are_forgotten_after_some_time(fixture: &StoreFixture) {
         expire_holds(fixture, "ann", NONE_FROM).await;
-        fixture.pass(LAPSES_COUNT_MS - MINUTE_MS).await;
+        fixture.pass(EXPIRY_COUNT_WINDOW_MS - MINUTE_MS).await;
         assert_eq!(minutes_more(fixture, "ann", 2).await, Err(Refusal::Lapsed));
         fixture.pass(MINUTE_MS).await;
         assert_eq!(minutes_more(fixture, "ann", 2).await, Ok(2));

@@ -7,7 +7,7 @@ use domain::fairness::{HALF_FROM, NONE_FROM};
 use domain::seats::SeatState::{Blocked, Locked};
 use domain::time::MINUTE_MS;
 use seats::seat_locks::{
-    Divergence, Kind, KnownSource, ManualClock, MemoryLocks, Refusal, SeatLocks, ShadowLocks, StoredHold,
+    Divergence, DivergenceKind, ManualClock, MemoryLocks, RebuildSource, Refusal, SeatLocks, ShadowLocks, StoredHold,
 };
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ impl ShadowPair {
         Self::with_source(Arc::new(|_| Box::pin(async { Some(known()) }) as _)).await
     }
 
-    async fn with_source(source: KnownSource) -> Self {
+    async fn with_source(source: RebuildSource) -> Self {
         let (clock, show) = (clock(), platform::ids::new_id());
         let (first, second) = (Arc::new(memory(&clock)), Arc::new(memory(&clock)));
         first.load(show, &known()).await.expect("the map is loaded");
@@ -55,8 +55,8 @@ impl ShadowPair {
     }
 }
 
-fn once(call: &'static str, first: &'static str, second: &'static str) -> BTreeMap<Kind, u64> {
-    [(Kind { call, first, second }, 1)].into()
+fn once(call: &'static str, first: &'static str, second: &'static str) -> BTreeMap<DivergenceKind, u64> {
+    [(DivergenceKind { call, first, second }, 1)].into()
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn hold_of_the_shadow_only_is_replaced() {
     assert_eq!(pair.divergence().await.kinds, once("mine", "gone", "ok"));
     pair.take(&*pair.second, "ann", 2).await.expect("the seat is free");
     let held = pair.take(&pair.shadow, "ann", 3).await.expect("the first store decides");
-    assert_eq!(pair.divergence().await.kinds[&Kind { call: "lock", first: "ok", second: "other_hold" }], 1);
+    assert_eq!(pair.divergence().await.kinds[&DivergenceKind { call: "lock", first: "ok", second: "other_hold" }], 1);
     assert_eq!(pair.hold_of(&pair.second, "ann").await.map(|there| there.hold), Some(held.hold));
 }
 

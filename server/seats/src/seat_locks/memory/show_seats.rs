@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
-use domain::fairness::lapses_at;
+use domain::fairness::expired_holds_at;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
@@ -141,7 +141,7 @@ impl ShowSeats {
 
     /// The number of recent lapses of an owner.
     pub(super) fn lapses_of(&self, owner: &str) -> u32 {
-        self.lapses.get(owner).map_or(0, |(count, last)| lapses_at(*count, last.0, self.now.0))
+        self.lapses.get(owner).map_or(0, |(count, last)| expired_holds_at(*count, last.0, self.now.0))
     }
 
     /// Clears the lapses of an owner after a purchase.

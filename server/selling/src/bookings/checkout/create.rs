@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use domain::api::{BookingRequest, PlaceLine};
-use domain::booking::{Booking, BookingState, Event, MoneyState};
+use domain::booking::{Booking, BookingEvent, BookingState, MoneyState};
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -222,7 +222,7 @@ async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timesta
     put_lines(tx, show, &row).await?;
     let Cause { actor, reason } = causes::CHECKED_OUT;
     sql::insert_event(tx, &row, None, "created", actor, reason, now).await?;
-    moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
+    moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
 }
 
 /// Replaces all lines of a booking, seats and places, so that its total is the sum of exactly these
@@ -243,7 +243,7 @@ async fn revise(
     match earlier.machine.state {
         BookingState::SeatsLocked => {}
         BookingState::Cancelled | BookingState::Expired => {
-            return Err(unmoved(MoveError::Refused(domain::booking::Refused::Gone)));
+            return Err(unmoved(MoveError::Refused(domain::booking::StepError::Gone)));
         }
         // Paid for, or about to be: the agreed terms do not change.
         _ => return Ok(earlier.clone()),
@@ -272,17 +272,17 @@ async fn revise(
 
 /// Maps a move that failed to a problem for the buyer.
 pub(in crate::bookings) fn unmoved(error: MoveError) -> Problem {
-    use domain::booking::Refused;
+    use domain::booking::StepError;
     match error {
         MoveError::Database(cause) => cause.into(),
         MoveError::LostRace => {
             Problem::new(Code::WrongState, "The booking moved at the same moment. Please look again.")
         }
-        MoveError::Refused(Refused::Gone) => {
+        MoveError::Refused(StepError::Gone) => {
             Problem::new(Code::HoldExpired, "This booking is over. Anything that was charged for it is being refunded.")
         }
-        MoveError::Refused(Refused::TooLate) => Problem::new(Code::HoldExpired, "The time for this booking is over."),
-        MoveError::Refused(Refused::AlreadyDone | Refused::WrongState | Refused::NotDue) => {
+        MoveError::Refused(StepError::TooLate) => Problem::new(Code::HoldExpired, "The time for this booking is over."),
+        MoveError::Refused(StepError::AlreadyDone | StepError::WrongState | StepError::NotDue) => {
             Problem::new(Code::WrongState, "The booking has moved on. Please look at its page.")
         }
     }

@@ -1,6 +1,6 @@
 //! Applies gateway webhooks, each once.
 
-use domain::booking::Event;
+use domain::booking::BookingEvent;
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -22,7 +22,7 @@ use payments::{NewsKind, NewsOutcome, PaymentNews};
 ///
 /// # Errors
 /// When the database or the lock store fails; the gateway repeats the webhook.
-pub async fn payment_news(state: &SellingState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
+pub async fn apply_webhook(state: &SellingState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
     // Most webhooks report a success and are batched; the others are rare.
     if state.selling_settings.commits == CommitMode::Interactive || !matches!(news.kind, NewsKind::Succeeded { .. }) {
         // Boxed, so that batched webhooks need no room for a transaction of their own.
@@ -77,15 +77,15 @@ async fn apply(
     let (event, noted, reason) = match &news.kind {
         NewsKind::Succeeded { amount } if *amount != row.machine.total => {
             let reason = another_amount(row.machine.total, *amount);
-            (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), reason)
+            (BookingEvent::PaymentSucceeded { amount: *amount }, Some("succeeded"), reason)
         }
         NewsKind::Succeeded { amount } => {
-            (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), default_reason)
+            (BookingEvent::PaymentSucceeded { amount: *amount }, Some("succeeded"), default_reason)
         }
-        NewsKind::Failed { why: Some(why) } => (Event::PaymentFailed, Some("failed"), causes::said_no(why)),
-        NewsKind::Failed { why: None } => (Event::PaymentFailed, Some("failed"), default_reason),
-        NewsKind::Voided => (Event::PaymentVoided, Some("voided"), default_reason),
-        NewsKind::RefundSettled { number: None } => (Event::RefundSettled, None, default_reason),
+        NewsKind::Failed { why: Some(why) } => (BookingEvent::PaymentFailed, Some("failed"), causes::said_no(why)),
+        NewsKind::Failed { why: None } => (BookingEvent::PaymentFailed, Some("failed"), default_reason),
+        NewsKind::Voided => (BookingEvent::PaymentVoided, Some("voided"), default_reason),
+        NewsKind::RefundSettled { number: None } => (BookingEvent::RefundSettled, None, default_reason),
         NewsKind::RefundSettled { number: Some(number) } => {
             return pending_refunds::settle_arrived(tx, row, *number, now).await.map_err(unmoved);
         }

@@ -15,7 +15,7 @@ use crate::AppState;
 use http::idempotency::Intent;
 use http::{ClientAddress, Code, Problem};
 use identity::accounts::{self, Session, SignedIn};
-use selling::belongings;
+use selling::account_bookings;
 
 type Asked = Result<Query<Ask>, QueryRejection>;
 type PageResult = Result<Response, PageError>;
@@ -49,7 +49,7 @@ async fn page(
 ) -> PageResult {
     let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or(PageError::NotFound)?;
-    let bookings = belongings::page(state, session.account, Some(after)).await;
+    let bookings = account_bookings::page(state, session.account, Some(after)).await;
     let bookings = bookings.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => passing_or_fault(problem),

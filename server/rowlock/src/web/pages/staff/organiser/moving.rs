@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::super::{Who, desk};
 use super::{FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status};
 use crate::AppState;
-use backoffice::organiser::{self, Act};
+use backoffice::organiser::{self, OrganiserAction};
 use http::Code;
 
 pub(super) async fn look(
@@ -65,7 +65,7 @@ pub(super) async fn start(
     let request = MoveRequest { screen, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/move"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::move_show(&state, &act, show, &request).await
     };
     match done.await {

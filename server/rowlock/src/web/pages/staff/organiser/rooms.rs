@@ -19,7 +19,7 @@ use super::{
     trouble, with_status,
 };
 use crate::AppState;
-use backoffice::organiser::{self, Act, Room};
+use backoffice::organiser::{self, LayoutDetails, OrganiserAction};
 use http::Problem;
 use http::idempotency::Answer;
 use identity::accounts::Staff;
@@ -83,7 +83,7 @@ async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: Sent) ->
     let file = organiser::File::Form { name: form.name, mend: form.mend, plan: text };
     let (file, digest) = file.digested().await?;
     let intent = intent(staff, &form.key, &format!("form /staff/{theatre}/layouts"), &digest)?;
-    let act = Act { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
+    let act = OrganiserAction { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
     let answer = organiser::import(state, &act, file).await?;
     let view: LayoutView = serde_json::from_slice(answer.body()).map_err(|cause| Problem::internal(&cause))?;
     Ok(view.id)
@@ -96,7 +96,7 @@ pub(super) async fn room(State(state): State<AppState>, who: Who, thing: Thing) 
 }
 
 async fn room_page(state: &AppState, desk: Desk, layout: Uuid, form: GiveForm, trouble: Option<Trouble>) -> PageResult {
-    let Room { layout: room, view, is_own } =
+    let LayoutDetails { layout: room, view, is_own } =
         organiser::room(state, &desk.theatre, layout).await.map_err(passing_or_fault)?;
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
     let preview = preview_of(state, &desk.theatre, layout, &room).await?;
@@ -106,7 +106,7 @@ async fn room_page(state: &AppState, desk: Desk, layout: Uuid, form: GiveForm, t
 
 pub(super) async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) -> Result<Preview, PageError> {
     // What it costs is another page's; the drawing wants some price, and in the theatre's currency.
-    let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
+    let ground = organiser::load_price_input(state, theatre).await.map_err(passing_or_fault)?;
     let currency = currency_of(&ground.currency)?;
     let by_category = room.categories().iter().map(|category| (category.name.clone(), 0)).collect();
     let plan = room.plan_view(id, &PriceList { currency, by_category }, None).map_err(|_| PageError::Fault)?;
@@ -125,7 +125,8 @@ pub(super) async fn draw(State(state): State<AppState>, who: Who, Path(theatre):
 pub(super) async fn edit(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
     let Path((theatre, layout)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Room { layout: room, view, .. } = organiser::room(&state, &theatre, layout).await.map_err(passing_or_fault)?;
+    let LayoutDetails { layout: room, view, .. } =
+        organiser::room(&state, &theatre, layout).await.map_err(passing_or_fault)?;
     let mut screens = organiser::screens(&state, &theatre).await.map_err(passing_or_fault)?;
     screens.sort_by_key(|screen| screen.layout != layout);
     let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
@@ -154,7 +155,7 @@ pub(super) async fn create(
     let request = ScreenRequest { name, layout, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/screens"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::create_screen(&state, &act, &request).await
     };
     match done.await {
@@ -186,7 +187,7 @@ pub(super) async fn publish(
     let request = PublishRequest { layout, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/screens/{screen}/layout"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::publish(&state, &act, &screen, &request).await
     };
     match done.await {

@@ -16,7 +16,7 @@ use super::{
     private, see, trouble, whole, with_status,
 };
 use crate::AppState;
-use backoffice::organiser::{self, Act, PriceGround};
+use backoffice::organiser::{self, OrganiserAction, PriceInput};
 use http::Problem;
 
 /// Reload interval of a show that is being cancelled or moved, seconds.
@@ -25,14 +25,14 @@ const LOOK_AGAIN_S: &str = "2";
 /// A show with the data of its page.
 struct Seen {
     show: OrganisedShow,
-    ground: PriceGround,
+    ground: PriceInput,
     currency: Currency,
 }
 
 impl Seen {
     async fn of(state: &AppState, theatre: &str, show: uuid::Uuid) -> Result<Self, super::PageError> {
         let show = organiser::show(state, theatre, show).await.map_err(passing_or_fault)?;
-        let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
+        let ground = organiser::load_price_input(state, theatre).await.map_err(passing_or_fault)?;
         let currency = currency_of(&show.currency)?;
         Ok(Self { show, ground, currency })
     }
@@ -145,7 +145,7 @@ pub(super) async fn terms(
             let request = terms_request(&sent, prices)?;
             let path = format!("form /staff/{theatre}/shows/{show}/terms");
             let intent = intent(&staff, field(&sent, "key"), &path, &request)?;
-            let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+            let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
             organiser::change_terms(&state, &act, show, &request).await
         };
         match done.await {
@@ -193,7 +193,7 @@ pub(super) async fn cancel(
     let request = CancelShowRequest { reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/cancel"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::call_off(&state, &act, show, &request).await
     };
     match done.await {
@@ -230,7 +230,7 @@ pub(super) async fn defective_seats(
         DefectiveSeatsRequest { seats: names.map(str::to_owned).collect(), all_shows: all_shows.is_some(), reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/defective-seats"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::withdraw_seats(&state, &act, show, &request).await
     };
     match done.await {

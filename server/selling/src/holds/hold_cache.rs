@@ -12,15 +12,15 @@ use seats::seat_locks::StoredHold;
 const MAX_KEPT: usize = 16_384;
 
 /// The latest holds.
-pub struct Latest(Recent<(String, StoredHold)>);
+pub struct HoldCache(Recent<(String, StoredHold)>);
 
-impl Default for Latest {
+impl Default for HoldCache {
     fn default() -> Self {
         Self(Recent::new(MAX_KEPT))
     }
 }
 
-impl Latest {
+impl HoldCache {
     /// Caches an owner's current hold.
     pub(super) fn keep(&self, owner: &str, held: &StoredHold) {
         self.0.keep(held.hold, Arc::new((owner.to_owned(), held.clone())));
