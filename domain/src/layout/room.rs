@@ -117,7 +117,7 @@ pub(super) struct Zone {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct RoomRow {
+pub(super) struct SeatRow {
     pub label: String,
     pub zone: usize,
     pub first: u32,
@@ -143,7 +143,7 @@ pub(super) struct MeasuredRoom {
     /// Number of zones with seats in the drawing. `zones` is longer if a zone is divided into parts.
     pub drawn_zones: usize,
     pub zones: Vec<Zone>,
-    pub rows: Vec<RoomRow>,
+    pub rows: Vec<SeatRow>,
     pub seats: Vec<Seat>,
 }
 
@@ -192,7 +192,7 @@ impl MeasuredRoom {
         let mut bounds = [i32::MAX, i32::MAX, i32::MIN, i32::MIN];
         for row in rows {
             let count = row.seats.len() as u32;
-            self.rows.push(RoomRow {
+            self.rows.push(SeatRow {
                 label: row.label.trim().to_owned(),
                 zone: self.zones.len(),
                 first: self.seats.len() as u32,
@@ -215,7 +215,7 @@ impl MeasuredRoom {
     }
 
     /// Returns the row of a seat; `None` beyond the last seat.
-    pub fn row_of(&self, seat: u32) -> Option<&RoomRow> {
+    pub fn row_of(&self, seat: u32) -> Option<&SeatRow> {
         if seat as usize >= self.seats.len() {
             return None;
         }
@@ -230,7 +230,7 @@ impl MeasuredRoom {
     }
 
     /// Display name of a seat: see [`super::Layout::label`].
-    pub fn label(&self, row: &RoomRow, seat: &Seat) -> String {
+    pub fn label(&self, row: &SeatRow, seat: &Seat) -> String {
         name_of(self.section_name(row.zone), &row.label, &seat.number)
     }
 

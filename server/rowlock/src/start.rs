@@ -15,7 +15,7 @@ use identity::{IdentityParts, IdentityState, accounts};
 use platform::rate_limits::RateLimits;
 use platform::redis_link::{Link, LinkError};
 use platform::{PlatformParts, PlatformState, database, telemetry, tls};
-use seats::seat_locks::{self, RedisLocks, SeatLocks, ShadowLocks, known_source};
+use seats::seat_locks::{self, RedisLocks, SeatLocks, ShadowLocks, rebuild_source};
 use seats::{SeatsParts, SeatsState, live};
 use selling::{SellingParts, SellingState, bookings, email_codes, holds, outbox, waiting_list};
 use sqlx::postgres::PgPool;
@@ -231,7 +231,7 @@ async fn with_shadow(
                 tracing::error!(%cause, "connect to SHADOW_REDIS_URL failed: calls are not compared until it answers");
             }
             tracing::info!("every call to the lock store is also sent to SHADOW_REDIS_URL and compared");
-            let source = known_source(pg.clone(), catalogue.clone());
+            let source = rebuild_source(pg.clone(), catalogue.clone());
             Ok(Arc::new(ShadowLocks::new(Arc::new(first), Arc::new(second), source)))
         }
         // A shadow must not stop the server, not even when it is down.

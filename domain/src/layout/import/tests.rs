@@ -318,8 +318,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn any_file_is_imported_with_unique_names_or_refused(file in any_file(), mend in any::<bool>()) {
-        match import(file.clone(), "Room", mend) {
+    fn any_file_is_imported_with_unique_names_or_refused(file in any_file(), may_relabel in any::<bool>()) {
+        match import(file.clone(), "Room", may_relabel) {
             Ok(imported) => {
                 let mut names = labels(&imported.layout);
                 prop_assert!(names.iter().all(|name| !name.trim().is_empty()));

@@ -94,12 +94,17 @@ impl<'a> LimitedCaller<'a> {
         self.account.map_or(Cow::Borrowed(self.owner), |account| Cow::Owned(account.to_string()))
     }
 
-    /// Counts an attempt for the visitor, and for the address when it [goes on](Self::goes_on); `request` is the id of
+    /// Counts an attempt for the visitor, and for the address when it [passes](Self::count_for_address); `request` is the id of
     /// the hold. Calls no store, except before a refusal.
     ///
     /// # Errors
     /// 429 if the visitor, or all visitors of the address, exceed their limit.
-    pub async fn once(&mut self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
+    pub async fn count_attempt(
+        &mut self,
+        state: &AdmissionState,
+        show: &Show,
+        request: Option<Uuid>,
+    ) -> Result<(), Problem> {
         self.is_exempt = puzzles::is_cached_staff_of(state, self.show, self.account).await;
         if self.is_exempt {
             return Ok(());

@@ -49,7 +49,7 @@ pub enum File {
         /// Name of the layout, for a file without one.
         name: String,
         /// Allows the import to change printed seat labels.
-        mend: bool,
+        may_relabel: bool,
         /// The plan, JSON.
         plan: String,
     },
@@ -65,8 +65,8 @@ impl File {
             let mut hash = Sha256::new();
             match &self {
                 Self::Request(bytes) => hash.update(bytes),
-                Self::Form { name, mend, plan } => {
-                    hash.update([u8::from(*mend)]);
+                Self::Form { name, may_relabel, plan } => {
+                    hash.update([u8::from(*may_relabel)]);
                     // The length prefix separates the fields: ("ab", "c") and ("a", "bc") differ.
                     hash.update((name.len() as u64).to_le_bytes());
                     hash.update(name);
@@ -96,7 +96,7 @@ impl File {
         }
         match self {
             Self::Request(bytes) => Ok(Json::<LayoutImport>::from_bytes(&bytes)?.0),
-            Self::Form { name, mend, plan } => Ok(LayoutImport { name, mend, plan: parse_plan(&plan)? }),
+            Self::Form { name, may_relabel, plan } => Ok(LayoutImport { name, may_relabel, plan: parse_plan(&plan)? }),
         }
     }
 }
@@ -144,9 +144,9 @@ async fn read(file: File) -> Result<Imported, Problem> {
     let reading = tokio::task::spawn_blocking(move || {
         // The permit is held until parsing ends, even if the client disconnects earlier.
         let _turn = turn;
-        let LayoutImport { name, mend, plan } = file.read()?;
+        let LayoutImport { name, may_relabel, plan } = file.read()?;
         let name = if name.trim().is_empty() { "Room".to_owned() } else { name };
-        files::import(plan, &name, mend).map_err(refused)
+        files::import(plan, &name, may_relabel).map_err(refused)
     });
     reading.await.map_err(|cause| Problem::internal(&cause))?
 }

@@ -125,8 +125,8 @@ impl LateMoneyFacts {
 }
 
 async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> Result<LateMoneyFacts, sqlx::Error> {
-    type Row = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
-    let (if_late, ended_by, has_another, has_moved, since): Row = sqlx::query_as(
+    type FactsRow = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
+    let (if_late, ended_by, has_another, has_moved, since): FactsRow = sqlx::query_as(
         "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
                     (SELECT event FROM booking_events
                      WHERE booking_id = booking.id AND to_state = booking.state AND from_state <> booking.state

@@ -63,7 +63,7 @@ async fn take(
             // Checked before a puzzle is required.
             catalogue::on_sale(&show, state.clock.now())?;
             let mut trying = LimitedCaller::new(show.id, &visitor, &address);
-            trying.once(&state, &show, Some(asked.id)).await?;
+            trying.count_attempt(&state, &show, Some(asked.id)).await?;
             let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
             proven.inspect_err(|why| trying.record_refusal(&state, why))?;
             trying.count_for_address(&state, &show, Some(asked.id)).await?;
@@ -172,7 +172,7 @@ async fn change(
             trying.count_change(&state, &show).await?;
             if !wish.add.is_empty() || !wish.add_places.is_empty() {
                 waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
-                trying.once(&state, &show, None).await?;
+                trying.count_attempt(&state, &show, None).await?;
                 trying.count_for_address(&state, &show, None).await?;
             }
             service::change(&state, &show, &visitor.owner, asked, hold, &wish).await

@@ -80,7 +80,7 @@ pub(super) async fn import(
 
 async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: Sent) -> Result<Uuid, Problem> {
     let text = if form.file.is_empty() { form.pasted } else { form.file };
-    let file = organiser::File::Form { name: form.name, mend: form.mend, plan: text };
+    let file = organiser::File::Form { name: form.name, may_relabel: form.mend, plan: text };
     let (file, digest) = file.digested().await?;
     let intent = intent(staff, &form.key, &format!("form /staff/{theatre}/layouts"), &digest)?;
     let act = OrganiserAction { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
