@@ -220,7 +220,7 @@ pub(super) async fn put_lines(
         lines.iter_mut().for_each(|line| line.price.minor = 0);
     }
     sql::put_seats(tx, row.id, &seats).await?;
-    places::put(tx, row.id, &lines).await
+    places::replace_places(tx, row.id, &lines).await
 }
 
 /// A booking and its show. The caller must check that the staff member works at its theatre before showing it.

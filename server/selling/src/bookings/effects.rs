@@ -232,7 +232,7 @@ pub(super) async fn record_status(
         let reason = match status {
             PaymentStatus::Failed { why } => {
                 declines::note(&mut tx, &row, Some(why), now).await?;
-                causes::said_no(why)
+                causes::format_gateway_refusal(why)
             }
             PaymentStatus::Succeeded { amount } if *amount != row.machine.total => {
                 news::another_amount(row.machine.total, *amount)

@@ -95,7 +95,7 @@ pub async fn exchange(
     if sold.machine.state != BookingState::Confirmed {
         return Err(refuse("The show has begun, or a seat was lost: nothing was exchanged."));
     }
-    give_back(tx, &sold, difference, means, now).await?;
+    refund_difference(tx, &sold, difference, means, now).await?;
     end_old(tx, &old, &sold.reference, sale.reason, now).await?;
     let from = old.reference;
     let sold = CounterSaleResult { booking: sold.id, reference: sold.reference, total: sold.machine.total };
@@ -166,7 +166,7 @@ async fn move_payment(
 }
 
 /// Refunds a lower price as a refund of the new booking, which has the money.
-async fn give_back(
+async fn refund_difference(
     tx: &mut PgConnection,
     sold: &BookingRow,
     difference: Money,

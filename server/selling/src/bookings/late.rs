@@ -36,7 +36,7 @@ const MAX_CHOICES: usize = 4;
 const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
 
 /// Stores the buyer's preference for late money; the default needs no row.
-pub(super) async fn note_wish(
+pub(super) async fn store_late_preference(
     tx: &mut PgConnection,
     row: &BookingRow,
     if_late: LatePaymentHandling,
@@ -66,22 +66,22 @@ pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -
     drop(connection);
     let now = state.clock.now();
     if let Some(why) = facts.refund_reason(show, now) {
-        return give_back(state, row, why).await;
+        return refund_late_money(state, row, why).await;
     }
     let instrument = PaidWith::of_payment(state, show, row.id).await?;
     match hold_seats(state, show, row, facts.if_late).await {
         Ok(Some(held)) => match take(state, show, row, &held, instrument.as_ref()).await {
             Ok(None) => Ok(()),
             Ok(Some(why)) => {
-                let_go(state, show, row, &held).await;
-                give_back(state, row, why).await
+                release_late_hold(state, show, row, &held).await;
+                refund_late_money(state, row, why).await
             }
             Err(error) => Err(error),
         },
-        Ok(None) => give_back(state, row, "The seats were no longer free when the payment came.").await,
+        Ok(None) => refund_late_money(state, row, "The seats were no longer free when the payment came.").await,
         Err(EffectError::Store(problem)) if now.since(facts.since) > PATIENCE_MS => {
             tracing::warn!(booking = %row.id, ?problem, "late money of {} is refunded: holding seats failed", row.id);
-            give_back(state, row, "Seats could not be held when the payment came.").await
+            refund_late_money(state, row, "Seats could not be held when the payment came.").await
         }
         Err(error) => Err(error),
     }
@@ -221,7 +221,7 @@ async fn renew_kept_hold(
     let held = with_map(state, show, || state.locks.renew(show.id, &party, &renewal)).await?.ok();
     // The buyer chose other seats at the same moment.
     if let Some(held) = held.as_ref().filter(|held| held.selection.seats != row.seats) {
-        let_go(state, show, row, held).await;
+        release_late_hold(state, show, row, held).await;
         return Ok(None);
     }
     Ok(held)
@@ -261,7 +261,7 @@ fn late_owner(row: &BookingRow) -> String {
     format!("late-{}", row.id.simple())
 }
 
-async fn let_go(state: &SellingState, show: &Show, row: &BookingRow, held: &StoredHold) {
+async fn release_late_hold(state: &SellingState, show: &Show, row: &BookingRow, held: &StoredHold) {
     let owner = late_owner(row);
     if let Err(problem) = with_map(state, show, || state.locks.release(show.id, held.hold, &owner)).await {
         tracing::debug!(?problem, "releasing a hold for late money failed; it expires");
@@ -369,7 +369,7 @@ fn seat_rows(show: &Show, agreed: &[SeatRow], seats: &[SeatIndex]) -> Vec<SeatRo
     rows.collect()
 }
 
-async fn give_back(state: &SellingState, row: &BookingRow, why: &str) -> Result<(), EffectError> {
+async fn refund_late_money(state: &SellingState, row: &BookingRow, why: &str) -> Result<(), EffectError> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;

@@ -50,16 +50,16 @@ pub(super) mod causes {
     );
 
     /// Prefix and suffix around a gateway's reason code.
-    const SAID_NO: (&str, &str) = ("The gateway said no: ", ".");
+    const REFUSAL_AFFIXES: (&str, &str) = ("The gateway said no: ", ".");
 
     /// Formats a gateway's refusal with its reason code.
-    pub(in crate::bookings) fn said_no(why: &str) -> String {
-        format!("{}{why}{}", SAID_NO.0, SAID_NO.1)
+    pub(in crate::bookings) fn format_gateway_refusal(why: &str) -> String {
+        format!("{}{why}{}", REFUSAL_AFFIXES.0, REFUSAL_AFFIXES.1)
     }
 
-    /// Parses the reason code from a text of [`said_no`].
-    pub(in crate::bookings) fn why_no(reason: &str) -> Option<&str> {
-        reason.strip_prefix(SAID_NO.0)?.strip_suffix(SAID_NO.1)
+    /// Parses the reason code from a text of [`format_gateway_refusal`].
+    pub(in crate::bookings) fn parse_gateway_refusal(reason: &str) -> Option<&str> {
+        reason.strip_prefix(REFUSAL_AFFIXES.0)?.strip_suffix(REFUSAL_AFFIXES.1)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn read(flat: &[i32]) -> Option<Vec<Places>> {
 }
 
 /// Replaces the places of a booking with their prices.
-pub(super) async fn put(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> Result<(), sqlx::Error> {
+pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM booking_places WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
         "INSERT INTO booking_places (booking_id, area_no, quantity, name, category, price_minor)

@@ -59,7 +59,7 @@ async fn take(
         let asked = asked(&visitor, &show, &intent);
         let granted = async {
             waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
-            let selection = wish_of(&show, &wish)?;
+            let selection = read_selection(&show, &wish)?;
             // Checked before a puzzle is required.
             catalogue::on_sale(&show, state.clock.now())?;
             let mut trying = LimitedCaller::new(show.id, &visitor, &address);
@@ -88,7 +88,7 @@ async fn take(
 }
 
 /// Validates a request for seats, places in one area, or both.
-fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Selection, Problem> {
+fn read_selection(show: &Show, wish: &HoldRequest) -> Result<Selection, Problem> {
     let places = match (wish.area, wish.quantity) {
         (Some(area), Some(quantity)) => vec![AreaQuantity { area, quantity }],
         (None, None) => vec![],

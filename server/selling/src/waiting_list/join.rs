@@ -42,7 +42,7 @@ pub(super) async fn join(
     let outcome = enter(state, show, owner, request, intent).await;
     // Only successful joins count.
     if !matches!(outcome, Ok(JoinResult::Joined(_))) {
-        limits::give_back(state, address).await;
+        limits::return_token(state, address).await;
     }
     match outcome? {
         JoinResult::Joined(answer) | JoinResult::Repeated(answer) => Ok(answer),

@@ -192,14 +192,14 @@ async fn one_round(state: &SellingState) -> Result<(), Problem> {
     .await?;
     for (show, is_open) in shows {
         state.catalogue.call_off(show).await;
-        if is_open && let Err(problem) = look_after(state, show, now).await {
+        if is_open && let Err(problem) = cancel_bookings_of_show(state, show, now).await {
             tracing::warn!(?problem, %show, "cancelling the bookings of show {show} failed; it is retried");
         }
     }
     Ok(())
 }
 
-async fn look_after(state: &SellingState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
     // The map shows the seats as released to people who are choosing; seats being paid for follow with their bookings.
     match state.locks.release_all(show).await {
         // No seat of it was ever held.

@@ -354,7 +354,7 @@ pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &S
         Err(error) => return Err(unmoved(error)),
     };
     if let Some(new) = new {
-        late::note_wish(&mut tx, &row, new.if_late).await?;
+        late::store_late_preference(&mut tx, &row, new.if_late).await?;
     }
     if let Some(person) = person {
         person_limit::claim(&mut tx, show, &pending, person, now).await?;

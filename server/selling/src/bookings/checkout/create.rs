@@ -137,7 +137,7 @@ pub(in crate::bookings) async fn one_by_one(state: &SellingState, checkout: &Che
         return Ok(answer);
     }
     let row = insert_or_revise(&mut tx, show, new.row.clone(), now).await?;
-    late::note_wish(&mut tx, &row, new.if_late).await?;
+    late::store_late_preference(&mut tx, &row, new.if_late).await?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::CREATED, &booking)?;
     intent.commit(tx, answer, now).await
@@ -229,7 +229,7 @@ async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timesta
 /// lines.
 async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<(), sqlx::Error> {
     sql::put_seats(tx, row.id, &seat_rows(show, row)).await?;
-    places::put(tx, row.id, &place_lines(show, row)).await
+    places::replace_places(tx, row.id, &place_lines(show, row)).await
 }
 
 /// Updates the booking of a buyer who changed seats or names and checks out again.

@@ -82,7 +82,9 @@ async fn apply(
         NewsKind::Succeeded { amount } => {
             (BookingEvent::PaymentSucceeded { amount: *amount }, Some("succeeded"), default_reason)
         }
-        NewsKind::Failed { why: Some(why) } => (BookingEvent::PaymentFailed, Some("failed"), causes::said_no(why)),
+        NewsKind::Failed { why: Some(why) } => {
+            (BookingEvent::PaymentFailed, Some("failed"), causes::format_gateway_refusal(why))
+        }
         NewsKind::Failed { why: None } => (BookingEvent::PaymentFailed, Some("failed"), default_reason),
         NewsKind::Voided => (BookingEvent::PaymentVoided, Some("voided"), default_reason),
         NewsKind::RefundSettled { number: None } => (BookingEvent::RefundSettled, None, default_reason),
