@@ -257,7 +257,7 @@ impl Editor {
             spawn_local(async move {
                 events::after(CHECK_AFTER_MS).await;
                 if self.changes.get_value() == change {
-                    let check_result = match self.now(Draft::look) {
+                    let check_result = match self.now(Draft::validate) {
                         Ok(findings) => CheckResult { passes: true, findings },
                         Err(findings) => CheckResult { passes: false, findings },
                     };
