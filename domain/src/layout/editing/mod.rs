@@ -6,7 +6,7 @@
 //! a row is bent, rotated and numbered as a unit. Seats of an uploaded row that are not on the curve keep their
 //! deviation.
 //!
-//! Commands are pure ([`Draft::after`]); a refused command changes nothing. [`History`] keeps snapshots, which share
+//! Commands are pure ([`Draft::apply`]); a refused command changes nothing. [`History`] keeps snapshots, which share
 //! unchanged rows.
 
 mod command;
