@@ -10,7 +10,7 @@ mod pay;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
-use domain::seats::{MAX_SEATS_PER_HOLD, put_as_read};
+use domain::seats::{MAX_SEATS_PER_HOLD, sort_for_display};
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use uuid::Uuid;
@@ -154,7 +154,7 @@ fn wanted(session: MapSession) -> Vec<(SeatLine, bool)> {
                 }
             };
             let mut lines: Vec<_> = cart.want().iter().filter_map(|seat| line_of(*seat)).collect();
-            put_as_read(&mut lines, |(line, _)| line.label.as_str());
+            sort_for_display(&mut lines, |(line, _)| line.label.as_str());
             lines
         })
     })

@@ -3,8 +3,8 @@
 //! An attempt keeps its idempotency key: a press after an unexplained failure repeats the same request and never
 //! creates a second booking.
 
-use domain::api::cancelling::IfLate;
-use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, PayAtOnce, Person};
+use domain::api::cancelling::LatePaymentHandling;
+use domain::api::{AreaQuantity, BookingRequest, CheckoutPayment, ConfirmRequest, Person};
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
@@ -139,12 +139,12 @@ impl CheckoutError {
 pub async fn pay(
     session: MapSession,
     (buyer, holder): (Person, Option<Person>),
-    if_late: IfLate,
+    if_late: LatePaymentHandling,
     attempt: StoredValue<Option<PaymentAttempt>>,
 ) -> Result<(), CheckoutError> {
     let settled = await_settled_hold(session).await?;
     let hold = settled.hold;
-    let pay = Some(PayAtOnce { total_minor: settled.total.minor, payment_token: None });
+    let pay = Some(CheckoutPayment { total_minor: settled.total.minor, payment_token: None });
     let request = BookingRequest { show: session.show, hold, buyer, holder, if_late, pay };
     let same = attempt.get_value().filter(|attempt| attempt.request == request && attempt.settled == settled);
     let intent = same.unwrap_or_else(|| PaymentAttempt { request, settled, key: ids::new_key() });

@@ -1,6 +1,6 @@
 //! The front page: an introduction, the search, tonight's films, the cities.
 
-use domain::seats::USUAL_HOLD_MS;
+use domain::seats::DEFAULT_HOLD_MS;
 use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::say;
 use crate::shell::{Head, Page, PageLink};
 
 /// Duration of a hold, minutes.
-const HELD_FOR: i64 = USUAL_HOLD_MS / MINUTE_MS;
+const HELD_FOR: i64 = DEFAULT_HOLD_MS / MINUTE_MS;
 
 /// The front page.
 #[derive(Clone, Debug)]

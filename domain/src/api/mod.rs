@@ -25,10 +25,10 @@ pub mod waiting_list;
 pub mod waiting_room;
 
 pub use bookings::{
-    BookingEventView, BookingRequest, BookingState, BookingView, ConfirmRequest, KeptHold, MoneyState, PayAtOnce,
+    BookingEventView, BookingRequest, BookingState, BookingView, CheckoutPayment, ConfirmRequest, KeptHold, MoneyState,
     Person,
 };
-pub use cancelling::{CancelRequest, IfLate, RefundView, StepView};
+pub use cancelling::{CancelRequest, LatePaymentHandling, RefundView, StepView};
 pub use holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};
 pub use plan::{
     AreaView, CategoryView, OVERVIEW_ABOVE_SEATS, PlaceLine, PlanView, RowView, SEAT_PITCH, SeatKind, SeatLine,
@@ -41,4 +41,4 @@ pub use problem::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
 pub const SERVER_TIME_HEADER: &str = "server-time";
 /// Query string of a booking page to which the gateway redirects a visitor who submitted a card. It is absent if the
 /// visitor cancelled on the gateway's page.
-pub const SUBMITTED: &str = "submitted=1";
+pub const SUBMITTED_QUERY: &str = "submitted=1";

@@ -7,7 +7,7 @@ use axum::extract::FromRef;
 
 use crate::WebhookSettings;
 use crate::reports::Reports;
-use crate::webhooks::Client;
+use crate::webhooks::WebhookClient;
 use http::HttpState;
 use identity::IdentityState;
 use selling::SellingState;
@@ -23,7 +23,7 @@ pub struct BackofficeParts {
     /// Slots for reports.
     pub reports: Reports,
     /// The HTTP client of webhooks.
-    pub webhooks: Client,
+    pub webhooks: WebhookClient,
     /// Settings of webhooks.
     pub webhook_settings: WebhookSettings,
 }

@@ -15,7 +15,7 @@ use identity::{IdentityParts, IdentityState, accounts};
 use platform::rate_limits::RateLimits;
 use platform::redis_link::{Link, LinkError};
 use platform::{PlatformParts, PlatformState, database, telemetry, tls};
-use seats::seat_locks::{self, RedisLocks, SeatLocks, ShadowLocks, known_source};
+use seats::seat_locks::{self, RedisLocks, SeatLocks, ShadowLocks, rebuild_source};
 use seats::{SeatsParts, SeatsState, live};
 use selling::{SellingParts, SellingState, bookings, email_codes, holds, outbox, waiting_list};
 use sqlx::postgres::PgPool;
@@ -146,8 +146,8 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let seats = SeatsState::new(SeatsParts {
         locks: with_shadow(first, &config, &identity.pg, &identity.catalogue).await?,
         lock_queue: seat_locks::LockQueue::default(),
-        first_looks: seat_locks::FirstLooks::default(),
-        watched: seat_locks::Watched::default(),
+        first_looks: seat_locks::ComparedShows::default(),
+        watched: seat_locks::SweptShows::default(),
         hubs: live::Hubs::new(config.sockets_per_address),
         identity_state: identity,
     });
@@ -155,7 +155,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let selling = assemble_selling(&config, mailer, admission)?;
     let backoffice = BackofficeState::new(BackofficeParts {
         reports: reports::Reports::default(),
-        webhooks: webhooks::Client::new(&config.webhooks)?,
+        webhooks: webhooks::WebhookClient::new(&config.webhooks)?,
         webhook_settings: config.webhooks.clone(),
         selling_state: selling,
     });
@@ -204,12 +204,12 @@ fn assemble_selling(
     let settings = &config.selling;
     Ok(SellingState::new(SellingParts {
         gateways: Arc::new(payments::Gateways::from_settings(&config.payments, &config.site.public_url)?),
-        latest_holds: holds::Latest::default(),
-        hold_tally: holds::Tally::default(),
-        waiting: waiting_list::Open::default(),
+        latest_holds: holds::HoldCache::default(),
+        hold_tally: holds::HoldCounter::default(),
+        waiting: waiting_list::ShowsWithWaitingList::default(),
         offer_mails_wake: tokio::sync::Notify::new(),
         commits: bookings::Commits::new(settings.commit_queue, Duration::from_millis(settings.commit_gather_ms)),
-        email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::ByMail(mailer))),
+        email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::MailCarrier(mailer))),
         outbox_wake: outbox::Wake::default(),
         selling_settings: settings.clone(),
         admission_state: admission,
@@ -231,7 +231,7 @@ async fn with_shadow(
                 tracing::error!(%cause, "connect to SHADOW_REDIS_URL failed: calls are not compared until it answers");
             }
             tracing::info!("every call to the lock store is also sent to SHADOW_REDIS_URL and compared");
-            let source = known_source(pg.clone(), catalogue.clone());
+            let source = rebuild_source(pg.clone(), catalogue.clone());
             Ok(Arc::new(ShadowLocks::new(Arc::new(first), Arc::new(second), source)))
         }
         // A shadow must not stop the server, not even when it is down.
@@ -274,15 +274,15 @@ pub fn spawn_background(state: &AppState) {
     tasks.spawn(holds::flush_forever(selling.clone()));
     tasks.spawn(bookings::reconcile_forever(selling.clone()));
     tasks.spawn(bookings::compare_ledgers_forever(selling.clone()));
-    tasks.spawn(bookings::look_after_shows_forever(selling.clone()));
-    tasks.spawn(bookings::undo_withdrawn_seats_forever(selling.clone()));
+    tasks.spawn(bookings::cancel_shows_forever(selling.clone()));
+    tasks.spawn(bookings::withdraw_seats_forever(selling.clone()));
     tasks.spawn(waiting_list::serve_forever(selling.clone()));
     tasks.spawn(waiting_list::send_mails_forever(selling.clone()));
     tasks.spawn(email_codes::send_forever(selling.clone()));
     tasks.spawn(email_codes::purge_forever(selling));
     tasks.spawn(relocation::work_forever(backoffice.clone()));
     tasks.spawn(relocation::send_mails_forever(backoffice.clone()));
-    tasks.spawn(organiser::follow_forever(backoffice.clone()));
+    tasks.spawn(organiser::poll_changed_terms_forever(backoffice.clone()));
     tasks.spawn(webhooks::deliver_forever(backoffice.clone()));
     tasks.spawn(webhooks::purge_forever(backoffice));
 }

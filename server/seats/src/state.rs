@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 
 use crate::live::Hubs;
-use crate::seat_locks::{FirstLooks, LockQueue, SeatLocks, Watched};
+use crate::seat_locks::{ComparedShows, LockQueue, SeatLocks, SweptShows};
 use http::HttpState;
 use identity::IdentityState;
 
@@ -23,9 +23,9 @@ pub struct SeatsParts {
     /// Attempts that wait for the lock store.
     pub lock_queue: LockQueue,
     /// Shows whose map this replica has compared with the claims.
-    pub first_looks: FirstLooks,
+    pub first_looks: ComparedShows,
     /// Shows whose holds this replica sweeps.
-    pub watched: Watched,
+    pub watched: SweptShows,
     /// Live maps, one hub a show.
     pub hubs: Hubs,
 }

@@ -76,7 +76,7 @@ async fn receive_webhook(
     };
     check_event_id(&news.event_id)?;
     let (event_id, booking) = (news.event_id.clone(), news.booking);
-    let outcome = bookings::payment_news(&state, news).await?;
+    let outcome = bookings::apply_webhook(&state, news).await?;
     // A webhook that moves a booking, or repeats one, is in its history; an info line for each would be one per sale.
     match outcome {
         PaymentEventOutcome::Applied | PaymentEventOutcome::Ignored => {

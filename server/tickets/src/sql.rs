@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::seats::{Places, put_as_read};
+use domain::seats::{Places, sort_for_display};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -199,7 +199,7 @@ pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap
         tickets.entry(booking).or_default().push(Ticket { label, category, code });
     }
     for tickets in tickets.values_mut() {
-        put_as_read(tickets, |ticket| ticket.label.as_str());
+        sort_for_display(tickets, |ticket| ticket.label.as_str());
     }
     Ok(tickets)
 }

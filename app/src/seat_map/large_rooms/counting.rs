@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use domain::wire::Change;
+use domain::wire::SeatChange;
 use leptos::prelude::*;
 
 use crate::browser::clock;
@@ -18,7 +18,7 @@ pub(in crate::seat_map) fn count_all(session: MapSession) {
 }
 
 /// Counts the sections of these changes: now, or together with further changes.
-pub(in crate::seat_map) fn count_changed(session: MapSession, changes: &[Change]) {
+pub(in crate::seat_map) fn count_changed(session: MapSession, changes: &[SeatChange]) {
     let sections = session.free_seats.with_value(Vec::len);
     let now = clock::monotonic_ms();
     let wait = session.room.with_untracked(|room| {

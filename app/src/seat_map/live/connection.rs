@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use domain::api::PlanView;
-use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
+use domain::wire::{ClientMessage, MAX_SECTIONS_PER_READER};
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
@@ -90,7 +90,7 @@ fn sections_to_subscribe(session: MapSession) -> Vec<u16> {
 pub(in crate::seat_map) fn subscribe_sections(session: MapSession) {
     let wanted = sections_to_subscribe(session);
     session.connection.update_value(|connection| {
-        let ask = || Ask::Subscribe { sections: wanted.clone() }.encode();
+        let ask = || ClientMessage::Subscribe { sections: wanted.clone() }.encode();
         // An unopened connection takes no frame. It subscribes when it opens.
         if connection.subscribed != wanted && connection.socket.as_ref().is_some_and(|socket| socket.send(&ask())) {
             connection.subscribed = wanted;

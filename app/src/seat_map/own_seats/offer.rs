@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
-use domain::seats::{SeatIndex, put_as_read};
+use domain::seats::{SeatIndex, sort_for_display};
 
 use crate::language::{Arg, current, listed, number};
 use crate::say;
@@ -53,7 +53,7 @@ fn summed(prices: impl Iterator<Item = Option<Money>>) -> Option<Money> {
 
 pub(super) fn names_of(lines: &[SeatLine]) -> Vec<&str> {
     let mut names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
-    put_as_read(&mut names, |name| name);
+    sort_for_display(&mut names, |name| name);
     names
 }
 

@@ -4,9 +4,9 @@
 //! happened: a countdown at zero therefore triggers a request and is no answer.
 
 use domain::api::HoldView;
-use domain::seats::{SeatState, put_as_read};
+use domain::seats::{SeatState, sort_for_display};
 use domain::time::{SECOND_MS, Timestamp};
-use domain::wire::Mine;
+use domain::wire::OwnHold;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
@@ -87,7 +87,7 @@ async fn fetch(session: MapSession) {
 
 /// Reads the hold again if the live connection reports a different one. The live report may be older than the last
 /// answer, so it is not applied directly.
-pub(in crate::seat_map) fn compare_with_live_map(session: MapSession, mine: Option<&Mine>) {
+pub(in crate::seat_map) fn compare_with_live_map(session: MapSession, mine: Option<&OwnHold>) {
     let differs = session.cart.with_untracked(|cart| match (cart.held(), mine) {
         (None, None) => false,
         (Some(held), Some(mine)) => {
@@ -157,7 +157,7 @@ fn confirm_expiry(session: MapSession) {
 pub(in crate::seat_map) fn expire(session: MapSession) {
     let (seats, places) = session.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
     let mut seat_names: Vec<String> = seats.iter().map(|seat| session.seat_name(*seat)).collect();
-    put_as_read(&mut seat_names, String::as_str);
+    sort_for_display(&mut seat_names, String::as_str);
     let place_names = places.iter().map(|places| places_in_words(places.quantity, &session.area_name(places.area)));
     let names: Vec<String> = seat_names.into_iter().chain(place_names).collect();
     session.board.update_value(|board| board.record_released(&seats));

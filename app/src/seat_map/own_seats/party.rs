@@ -3,7 +3,7 @@
 //! The server ranks (`GET …/best`). A suggestion becomes the wish and is requested like any tap.
 
 use domain::api::{AreaQuantity, BestView, CategoryView, SuggestionView};
-use domain::best_available::Together;
+use domain::best_available::Adjacency;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -167,7 +167,7 @@ fn show(session: MapSession, suggestions: RwSignal<Suggestions>) {
     let middle = seats[seats.len() / 2];
     request_animation_frame(move || browser::reveal(&format!("seat-{middle}")));
     session.announcement.set(in_words(&place));
-    if place.together == Together::Apart {
+    if place.together == Adjacency::Apart {
         session.notice.set(Some(Notice::new(say!("party.apart"))));
     }
 }
@@ -175,9 +175,9 @@ fn show(session: MapSession, suggestions: RwSignal<Suggestions>) {
 fn in_words(place: &SuggestionView) -> String {
     let names = names_of(&place.seats);
     let key = match place.together {
-        Together::Row => "party.together",
-        Together::Rows => "party.in_two_rows",
-        Together::Apart => "party.scattered",
+        Adjacency::Row => "party.together",
+        Adjacency::Rows => "party.in_two_rows",
+        Adjacency::Apart => "party.scattered",
     };
     say!(key, seats = Arg::Ours(&listed(&names)), price = place.total)
 }
@@ -224,7 +224,7 @@ mod tests {
         let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
         let total = Money::new(2_500, price.currency);
         let place =
-            SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Together::Row, orphans: 0 };
+            SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Adjacency::Row, orphans: 0 };
         assert_eq!(in_words(&place), "C7 and C8, together, €25.00.");
         assert_eq!((in_people(1), in_people(4)), ("1 person".to_owned(), "4 people".to_owned()));
     }

@@ -6,7 +6,7 @@
 //! map, with the notice box.
 
 use domain::api::{AreaProblem, AreaView, PlaceLine, SeatLine, SeatProblem};
-use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState, put_as_read};
+use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState, sort_for_display};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -243,7 +243,7 @@ fn notice_for(session: MapSession, room: &RoomPlan, status: &SeatStatus) -> Opti
         return None;
     }
     let mut lines: Vec<SeatLine> = status.free.iter().filter_map(|seat| room.line(*seat)).collect();
-    put_as_read(&mut lines, |line| line.label.as_str());
+    sort_for_display(&mut lines, |line| line.label.as_str());
     let places: Vec<String> = status.places.iter().map(quantity_of).collect();
     let names: Vec<&str> =
         lines.iter().map(|line| line.label.as_str()).chain(places.iter().map(String::as_str)).collect();
@@ -271,7 +271,7 @@ fn problems(session: MapSession, gone: &[(SeatIndex, SeatState)]) -> Vec<SeatPro
         taken_ms_ago: None,
     };
     let mut problems: Vec<SeatProblem> = gone.iter().map(problem).collect();
-    put_as_read(&mut problems, |problem| problem.label.as_str());
+    sort_for_display(&mut problems, |problem| problem.label.as_str());
     problems
 }
 

@@ -1,7 +1,7 @@
 //! The requests that bring the hold to the wish, one at a time, and the handling of their answers.
 
 use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldRequest, HoldView, SeatProblem};
-use domain::seats::{SeatIndex, put_as_read};
+use domain::seats::{SeatIndex, sort_for_display};
 use gloo_net::http::Method;
 use leptos::task::spawn_local;
 
@@ -164,7 +164,7 @@ fn announce_changes(session: MapSession, before: Option<&HoldView>, after: Optio
         let has = |seat| without.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
         let lines = hold.iter().flat_map(|hold| &hold.seats);
         let mut seats: Vec<_> = lines.filter(|line| !has(line.seat)).map(|line| line.label.clone()).collect();
-        put_as_read(&mut seats, String::as_str);
+        sort_for_display(&mut seats, String::as_str);
         let had = |area| {
             let mut lines = without.into_iter().flat_map(|hold| &hold.places);
             lines.find(|line| line.area == area).map_or(0, |line| line.quantity)

@@ -2,7 +2,7 @@
 
 use domain::api::fairness::UnusualView;
 use domain::api::systems::ReasonRequest;
-use domain::fairness::{Kind, Subject};
+use domain::fairness::{UnusualKind, UnusualSubject};
 use uuid::Uuid;
 
 use super::batch::is_show_unavailable;
@@ -46,8 +46,8 @@ fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
         show: flag.show_id,
         film: show.film.clone(),
         starts_local: starts,
-        kind: Kind::parse(&flag.kind).ok_or_else(|| corrupt("kind"))?,
-        subject: Subject::parse(&flag.subject).ok_or_else(|| corrupt("subject"))?,
+        kind: UnusualKind::parse(&flag.kind).ok_or_else(|| corrupt("kind"))?,
+        subject: UnusualSubject::parse(&flag.subject).ok_or_else(|| corrupt("subject"))?,
         tag: flag.tag.chars().take(SHOWN_DIGITS).collect(),
         seen: u32::try_from(flag.seen).unwrap_or(u32::MAX),
         since: rfc3339(from_utc(flag.since)),

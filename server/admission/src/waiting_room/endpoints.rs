@@ -16,7 +16,7 @@ use super::entry::{self, Credentials, JoinOutcome};
 use super::limits::Joiner;
 use super::store::EntryOutcome;
 use super::tickets::Pass;
-use super::{Refused, show_at, switch, view};
+use super::{SwitchError, show_at, switch, view};
 use crate::AdmissionState;
 use catalogue::sales_open;
 use http::idempotency::{IdempotencyKey, Intent};
@@ -166,5 +166,5 @@ async fn change(
     let path = format!("POST /theatres/{theatre}/shows/{}/waiting-room", show.id);
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
     let answer = switch(&state, &show, &staff, &intent, &request, None).await;
-    Ok(answer.map_err(Refused::problem)?.into_response())
+    Ok(answer.map_err(SwitchError::problem)?.into_response())
 }

@@ -12,7 +12,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Counter, find};
+use super::{CounterStaff, find};
 use crate::BackofficeState;
 use crate::organiser::ScreenHouseSeat;
 use catalogue::Show;
@@ -33,7 +33,7 @@ const MAX_SEATS: usize = 200;
 /// 404 for another theatre's show. 400 for an invalid request. 409 or 423 when seats to be kept are sold or held.
 pub(super) async fn keep(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     request: &HouseSeats,
     intent: &Intent,

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use domain::api::box_office::PrintedTicket;
 use uuid::Uuid;
 
-use super::{Counter, find};
+use super::{CounterStaff, find};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
@@ -17,7 +17,7 @@ use identity::audit::{self, AuditEntry};
 /// 404 for another theatre's booking, 409 when it has no valid tickets.
 pub async fn print(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
     intent: &Intent,
 ) -> Result<Answer, Problem> {

@@ -53,7 +53,7 @@ async fn standing(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
 ) -> ApiResult<Json<DoorView>> {
     let show = show_at(&state, &staff, &theatre, show).await?;
-    status::standing(&state, &show).await.map(Json)
+    status::show_status(&state, &show).await.map(Json)
 }
 
 /// Scan a ticket and admit its holder. The key is the scan's id, a UUID that the device makes. For the box office.

@@ -23,7 +23,7 @@ const UNSETTLED_MS: i64 = 5 * SECOND_MS;
 const MAX_CHANGES: i64 = 2_000;
 
 /// Polls until the server stops.
-pub async fn follow_forever(state: BackofficeState) {
+pub async fn poll_changed_terms_forever(state: BackofficeState) {
     let mut known = HashMap::new();
     let mut rounds = PeriodicLoop::every(&state.stop, POLL_INTERVAL);
     while rounds.wait_next().await {

@@ -19,7 +19,7 @@ mod signature;
 mod sql;
 mod theatre_booking;
 
-pub use client::Client;
+pub use client::WebhookClient;
 pub use deliver::deliver_forever;
 pub use deliveries::{list as deliveries, replay};
 pub use endpoints::{change, list as endpoints, make, rotate};

@@ -6,7 +6,7 @@
 
 mod names;
 
-use domain::api::accounts::{AuditView, THEATRE_ACTS};
+use domain::api::accounts::{AuditView, THEATRE_ACTIONS};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -23,7 +23,7 @@ pub struct AuditEntry<'a> {
     pub actor: Option<Uuid>,
     /// The theatre, for actions in a theatre.
     pub theatre: Option<&'a str>,
-    /// The action, a stable name; in a theatre one of [`THEATRE_ACTS`].
+    /// The action, a stable name; in a theatre one of [`THEATRE_ACTIONS`].
     pub act: &'static str,
     /// The subject: a kind and an id.
     pub subject: String,
@@ -58,7 +58,7 @@ pub fn account(id: Uuid) -> String {
 /// When the database fails.
 pub async fn record(tx: &mut PgConnection, entry: &AuditEntry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
     // Pages need a translation of each action in a theatre.
-    debug_assert!(entry.theatre.is_none() || THEATRE_ACTS.contains(&entry.act), "{} has no words", entry.act);
+    debug_assert!(entry.theatre.is_none() || THEATRE_ACTIONS.contains(&entry.act), "{} has no words", entry.act);
     sqlx::query("INSERT INTO audit_list (at, actor, theatre_id, act, subject, reason) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(to_utc(now))
         .bind(entry.actor)

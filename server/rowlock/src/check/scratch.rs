@@ -5,11 +5,14 @@ use uuid::Uuid;
 
 use super::CheckFinding;
 use platform::ids;
-use seats::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, RedisLocks, Refusal, SeatLocks, StoreError, Terms};
+use seats::seat_locks::{
+    HoldLimits, LockAttempt, RebuildInput, RedisLocks, Refusal, RequestIdentity, SeatLocks, Selection, StoreError,
+    StoredHold,
+};
 
 /// Seats of its room.
 const SEATS: usize = 2;
-const TERMS: Terms = Terms { per_person: 10, length_ms: MINUTE_MS, life_ms: MINUTE_MS };
+const TERMS: HoldLimits = HoldLimits { per_person: 10, length_ms: MINUTE_MS, life_ms: MINUTE_MS };
 
 /// Checks that a seat is granted once, refused to a second visitor, and granted again after its release.
 pub(super) async fn try_seats(locks: &RedisLocks) -> CheckFinding {
@@ -26,7 +29,7 @@ pub(super) async fn try_seats(locks: &RedisLocks) -> CheckFinding {
 
 /// The failure, if there is one.
 async fn try_in(locks: &RedisLocks, show: Uuid) -> Result<Option<String>, StoreError> {
-    locks.load(show, &KnownSeats { map: vec![0; SEATS], ..KnownSeats::default() }).await?;
+    locks.load(show, &RebuildInput { map: vec![0; SEATS], ..RebuildInput::default() }).await?;
     let ann = match wants(locks, show, "check-one", vec![0, 1]).await? {
         Some(Ok(held)) => held,
         other => return Ok(Some(format!("free seats were not granted: {other:?}"))),
@@ -49,8 +52,9 @@ async fn wants(
     show: Uuid,
     owner: &str,
     seats: Vec<u32>,
-) -> Result<Option<Result<Held, Refusal>>, StoreError> {
-    let asked = Asked { id: ids::new_id(), digest: 1 };
-    let attempt = Attempt { asked, owner: owner.to_owned(), lot: Lot::of_seats(seats), takes_kept: false };
+) -> Result<Option<Result<StoredHold, Refusal>>, StoreError> {
+    let asked = RequestIdentity { id: ids::new_id(), digest: 1 };
+    let attempt =
+        LockAttempt { asked, owner: owner.to_owned(), selection: Selection::of_seats(seats), takes_kept: false };
     Ok(locks.lock(show, TERMS, &[attempt]).await?.pop())
 }

@@ -45,7 +45,7 @@ pub async fn run(what: ParkedCommand, database: &Database) -> anyhow::Result<()>
                     job.id, job.reference, job.effect, job.attempts, job.why
                 );
             }
-            let differences = bookings::ledger_differences(&pg).await?;
+            let differences = bookings::list_open_differences(&pg).await?;
             for found in &differences {
                 let (since, booking) = (clock::rfc3339(found.since), found.booking.to_string());
                 let reference = found.reference.as_deref().unwrap_or(&booking);

@@ -47,7 +47,7 @@ pub async fn run(what: WaitingRoomCommand, database: &Database) -> anyhow::Resul
     };
     let show = catalogue::Catalogue::new(pg.clone()).find_show(show).await.map_err(in_words)?;
     let mut tx = pg.begin().await?;
-    admission::waiting_room::set_up(&mut tx, &show, None, &request, None, clock::now())
+    admission::waiting_room::apply_request(&mut tx, &show, None, &request, None, clock::now())
         .await
         .map_err(|refused| in_words(refused.problem()))?;
     tx.commit().await?;

@@ -36,7 +36,7 @@ use http::{Code, HttpState, Problem, page_locale};
 use identity::{accounts, api_keys};
 use platform::telemetry;
 use seats::live;
-use selling::{belongings, bookings, email_codes, holds, payment_webhooks, waiting_list};
+use selling::{account_bookings, bookings, email_codes, holds, payment_webhooks, waiting_list};
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -77,7 +77,7 @@ fn api(state: Option<&AppState>) -> (Router, OpenApi) {
         .with(waiting_room::routes())
         .with(email_codes::routes())
         .with(bookings::routes())
-        .with(belongings::routes())
+        .with(account_bookings::routes())
         .with(requests::routes())
         .with(payment_webhooks::routes())
         .with(accounts::routes())

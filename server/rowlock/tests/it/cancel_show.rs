@@ -1,7 +1,7 @@
 //! Cancelled shows.
 
 use reqwest::StatusCode;
-use selling::bookings::{Batch, call_off, call_off_in, undo_batch};
+use selling::bookings::{CallOffProgress, call_off, call_off_in, undo_batch};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::postgres::PgQueryResult;
@@ -116,15 +116,15 @@ async fn bookings_are_cancelled_in_batches_once_by_concurrent_workers_after_a_cr
     let now = platform::clock::now;
     assert!(call_off(&world.pg, world.show, "Storm.", now()).await.expect("called off"));
     assert!(!call_off(&world.pg, world.show, "Storm.", now()).await.expect("still called off"));
-    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(64));
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Cancelled(64));
     // The first worker stops here, and three others continue.
     let rest = async || {
         let mut undone = 0;
         loop {
             match undo_batch(&world.pg, world.show, now()).await.expect("a batch") {
-                Batch::Undone(count) => undone += count,
-                Batch::Busy => tokio::task::yield_now().await,
-                Batch::NoneLeft => return undone,
+                CallOffProgress::Cancelled(count) => undone += count,
+                CallOffProgress::Busy => tokio::task::yield_now().await,
+                CallOffProgress::NoneLeft => return undone,
             }
         }
     };
@@ -181,8 +181,8 @@ async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
     world.wait_for_count("the cancellation waits for the lock", WAITING, 1).await;
     buyer.commit().await.expect("the payment has begun");
     assert!(called_off.await.expect("the task ends").expect("called off"));
-    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::Undone(1));
-    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::NoneLeft);
+    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), CallOffProgress::Cancelled(1));
+    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), CallOffProgress::NoneLeft);
 
     // Started after: the payment waits for the cancelling transaction and is refused.
     world.execute("UPDATE shows SET called_off = false").await;
@@ -216,10 +216,10 @@ async fn show_is_cancelled_during_continuous_sales_and_no_booking_escapes() {
     let begun = insert_pending_payment(&world, &mut world.pg.acquire().await.expect("a connection")).await;
     assert_refused("the show is cancelled", begun, "RL001", "was called off");
     // No batch reports that nothing is left while a booking is being written.
-    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Busy);
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Busy);
     buyer.commit().await.expect("the payment has begun");
-    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(1));
-    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::NoneLeft);
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Cancelled(1));
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::NoneLeft);
     world.end().await;
 }
 

@@ -1,7 +1,7 @@
 //! The live map over a real WebSocket.
 
 use domain::seats::SeatState;
-use domain::wire::{Ask, Change, Frame};
+use domain::wire::{ClientMessage, Frame, SeatChange};
 use futures::{SinkExt, StreamExt};
 use reqwest::StatusCode;
 use serde_json::json;
@@ -42,7 +42,7 @@ async fn refused_hold_names_how_long_ago_the_seat_was_taken_while_the_map_is_wat
     let (ann, bob) = (world.visitor(), world.visitor());
     let mut socket = bob.open_own_live_map("", None).await.expect("the live map opens");
     assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }));
-    assert!(matches!(frame(&mut socket).await, Frame::Mine { .. }));
+    assert!(matches!(frame(&mut socket).await, Frame::OwnHold { .. }));
     ann.hold(&[46]).await;
     assert!(matches!(frame(&mut socket).await, Frame::Delta { .. }));
     let (status, refusal) = bob.hold(&[46, 47]).await;
@@ -66,7 +66,7 @@ async fn reader_at_another_server_sees_a_seat_change() {
         panic!("the first frame is a snapshot")
     };
     assert!(map.iter().all(|state| *state == SeatState::Available));
-    assert!(matches!(frame(&mut socket).await, Frame::Mine { mine: None, .. }));
+    assert!(matches!(frame(&mut socket).await, Frame::OwnHold { mine: None, .. }));
 
     let (_, hold) = ann.hold(&[46]).await;
     let Frame::Delta { from, to, changes } = frame(&mut socket).await else { panic!("a delta follows") };
@@ -79,7 +79,7 @@ async fn reader_at_another_server_sees_a_seat_change() {
     let mut socket =
         bob.open_own_live_map(&format!("?epoch={epoch}&version={to}"), None).await.expect("it opens again");
     let mut resumed = frame(&mut socket).await;
-    if matches!(resumed, Frame::Mine { .. }) {
+    if matches!(resumed, Frame::OwnHold { .. }) {
         // Ann's hold was announced only after Bob had resumed.
         resumed = frame(&mut socket).await;
     }
@@ -88,7 +88,7 @@ async fn reader_at_another_server_sees_a_seat_change() {
     // Ann's reader also gets her own hold.
     let mut own = ann.open_own_live_map("", None).await.expect("it opens for Ann");
     frame(&mut own).await;
-    let Frame::Mine { mine: Some(mine), .. } = frame(&mut own).await else { panic!("Ann holds a seat") };
+    let Frame::OwnHold { mine: Some(mine), .. } = frame(&mut own).await else { panic!("Ann holds a seat") };
     assert_eq!((mine.hold.to_string().as_str(), mine.seats.as_slice()), (text(&hold["id"]), &[47][..]));
     world.end().await;
 }
@@ -209,7 +209,7 @@ async fn reader_of_one_section_gets_only_its_changes_and_switches_sections() {
     }
     let mut socket = bob.open_own_live_map("?sections=1", None).await.expect("it opens");
     assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }));
-    assert!(matches!(frame(&mut socket).await, Frame::Mine { .. }));
+    assert!(matches!(frame(&mut socket).await, Frame::OwnHold { .. }));
     assert_eq!(frame(&mut socket).await, Frame::Overview { free: vec![100, 100, 100] });
 
     let (_, hold) = ann.hold(&[5, 250]).await;
@@ -218,20 +218,26 @@ async fn reader_of_one_section_gets_only_its_changes_and_switches_sections() {
     assert_eq!(frame(&mut socket).await, Frame::Overview { free: vec![99, 100, 99] });
     ann.change(&hold, &[150], &[5]).await;
     let Frame::Delta { changes, .. } = frame(&mut socket).await else { panic!("a delta of the section") };
-    assert_eq!(changes, [Change { seat: 150, state: SeatState::Locked }]);
+    assert_eq!(changes, [SeatChange { seat: 150, state: SeatState::Locked }]);
 
-    socket.send(Message::binary(Ask::Subscribe { sections: vec![2] }.encode())).await.expect("it can be sent");
+    socket
+        .send(Message::binary(ClientMessage::Subscribe { sections: vec![2] }.encode()))
+        .await
+        .expect("it can be sent");
     loop {
         // An overview may have been sent before.
         if let Frame::Delta { changes, .. } = frame(&mut socket).await
             && !changes.is_empty()
         {
             assert_eq!(changes.iter().map(|change| change.seat).collect::<Vec<_>>(), (200..300).collect::<Vec<_>>());
-            assert!(changes.contains(&Change { seat: 250, state: SeatState::Locked }));
+            assert!(changes.contains(&SeatChange { seat: 250, state: SeatState::Locked }));
             break;
         }
     }
-    socket.send(Message::binary(Ask::Subscribe { sections: vec![7] }.encode())).await.expect("it can be sent");
+    socket
+        .send(Message::binary(ClientMessage::Subscribe { sections: vec![7] }.encode()))
+        .await
+        .expect("it can be sent");
     loop {
         if let Message::Close(Some(close)) = next(&mut socket).await {
             assert_eq!(u16::from(close.code), 1008);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use domain::wire::{Ask, Frame};
+use domain::wire::{ClientMessage, Frame};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{self, Message};
@@ -85,7 +85,7 @@ async fn subscribe_flood_of_one_reader_delays_no_other_reader() {
         let (has_begun, is_over) = (Arc::clone(&has_begun), Arc::clone(&is_over));
         // The second of each pair has sixteen sections that the first has not.
         let asks = [vec![0], (8..SECTIONS).collect::<Vec<u16>>()]
-            .map(|sections| Message::binary(Ask::Subscribe { sections }.encode()));
+            .map(|sections| Message::binary(ClientMessage::Subscribe { sections }.encode()));
         tokio::spawn(async move {
             while !is_over.load(Ordering::Relaxed) {
                 for ask in asks.iter().cycle().take(SUBSCRIBES_PER_WRITE) {

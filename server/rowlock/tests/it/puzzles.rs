@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::puzzle::{LEAST_BITS, MOST_BITS, is_solved, solve};
+use domain::puzzle::{MAX_BITS, MIN_BITS, is_solved, solve};
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const CROWD_INTERVAL: Duration = Duration::from_millis(200);
 const LOW_LOAD_LIMIT: [(&str, &str); 2] =
     [("PUZZLE_HOLDS_PER_S", "1"), ("METRICS_TOKEN", "a token of this test; 32 bytes or more")];
 /// Enough attempts for the hardest puzzle.
-const TRIES: u64 = 64 << MOST_BITS;
+const TRIES: u64 = 64 << MAX_BITS;
 
 /// A world whose show is a flash sale.
 async fn flash_sale(servers: usize, settings: &[(&str, &str)]) -> World {
@@ -120,7 +120,7 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     let ann = world.visitor();
     let refusal = expect_puzzle(&ann, &[10, 11], "mine").await;
     let (challenge, bits) = puzzle_of(&refusal);
-    assert!((LEAST_BITS..=MOST_BITS).contains(&bits) && challenge.starts_with(&format!("{bits}-")), "{refusal}");
+    assert!((MIN_BITS..=MAX_BITS).contains(&bits) && challenge.starts_with(&format!("{bits}-")), "{refusal}");
     assert_eq!(ann.seat_states().await.matches('1').count(), 1, "no seat is held yet");
 
     // A retry, as after a lost answer, here and at another server.
@@ -238,12 +238,12 @@ fn expired_solution(visitor: &Visitor) -> String {
     let (until, salt) = (platform::clock::now().0 - 10_000, 7_u64);
     let secret = visitor.cookie.strip_prefix("rowlock_visitor=").and_then(|secret| secret.as_bytes().try_into().ok());
     signed.update(visitor.show.as_bytes());
-    signed.update(&[LEAST_BITS]);
+    signed.update(&[MIN_BITS]);
     signed.update(&until.to_be_bytes());
     signed.update(&salt.to_be_bytes());
     signed.update(http::visitor::owner_of(secret.expect("a visitor cookie")).as_bytes());
     let signature = hex::encode(&signed.finalize().into_bytes()[..16]);
-    solve(&format!("{LEAST_BITS}-{until}-{salt:016x}-{signature}"), LEAST_BITS, TRIES).expect("a solution")
+    solve(&format!("{MIN_BITS}-{until}-{salt:016x}-{signature}"), MIN_BITS, TRIES).expect("a solution")
 }
 
 #[tokio::test(flavor = "multi_thread")]

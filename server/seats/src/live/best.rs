@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use domain::api::{BestView, SuggestionView};
-use domain::best_available::{MAX_SUGGESTIONS, Wish, best_available};
+use domain::best_available::{MAX_SUGGESTIONS, SeatRequest, best_available};
 use domain::money::Money;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use serde::Deserialize;
@@ -54,7 +54,7 @@ async fn best(
     let reader = state.hubs.open(&state, &show).await?;
     let (at, states) = reader.hub.states().ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
     let state_of = |seat: SeatIndex| states.get(seat as usize).copied().unwrap_or(SeatState::Blocked);
-    let found = best_available(&show.layout, state_of, Wish { count: query.count, category }, most);
+    let found = best_available(&show.layout, state_of, SeatRequest { count: query.count, category }, most);
     let suggestions = found.into_iter().map(|suggestion| {
         let seats: Vec<_> = suggestion.seats.iter().map(|seat| show.line(*seat)).collect();
         let total = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::announcement;
 use super::hub::Hub;
-use super::hubs::Order;
+use super::hubs::HubCommand;
 use crate::SeatsState;
 use crate::seat_locks::{MapSnapshot, channel_of, show_of_channel, with_map};
 use catalogue::Show;
@@ -22,8 +22,8 @@ pub async fn follow_changes(state: SeatsState) {
         tokio::select! {
             () = state.stop.cancelled() => return,
             order = orders.recv() => match order {
-                Some(Order::Follow(show, done)) => subscriber.subscribe(&channel_of(prefix, show), done),
-                Some(Order::Forget(show)) => subscriber.unsubscribe(&channel_of(prefix, show)),
+                Some(HubCommand::Follow(show, done)) => subscriber.subscribe(&channel_of(prefix, show), done),
+                Some(HubCommand::Forget(show)) => subscriber.unsubscribe(&channel_of(prefix, show)),
                 None => return,
             },
             event = subscriber.next_event() => match event {

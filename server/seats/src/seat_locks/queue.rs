@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::{Attempt, Held, Refusal, Terms, with_map};
+use super::{HoldLimits, LockAttempt, Refusal, StoredHold, with_map};
 use crate::SeatsState;
 use catalogue::Show;
 use http::{Code, Problem};
@@ -26,14 +26,14 @@ const MAX_CALLS: usize = 8;
 /// Queued attempts of one show; more are refused.
 const MAX_WAITING: usize = 8_192;
 
-type Outcome = Result<Result<Held, Refusal>, Problem>;
+type LockResult = Result<Result<StoredHold, Refusal>, Problem>;
 
 struct QueuedAttempt {
     /// The show and its terms at the time of the attempt; a call uses those of its last attempt.
     show: Arc<Show>,
-    terms: Terms,
-    attempt: Attempt,
-    reply: oneshot::Sender<Outcome>,
+    terms: HoldLimits,
+    attempt: LockAttempt,
+    reply: oneshot::Sender<LockResult>,
     /// The tracing span of its request.
     span: Span,
 }
@@ -50,7 +50,13 @@ impl LockQueue {
     ///
     /// # Errors
     /// 503 if the queue is full, or the store cannot be reached.
-    pub async fn take(&self, state: &SeatsState, show: &Arc<Show>, terms: Terms, attempt: Attempt) -> Outcome {
+    pub async fn lock(
+        &self,
+        state: &SeatsState,
+        show: &Arc<Show>,
+        terms: HoldLimits,
+        attempt: LockAttempt,
+    ) -> LockResult {
         let began = Instant::now();
         let (reply, answer) = oneshot::channel();
         let span = tracing::debug_span!(target: STEP, "lock");
@@ -108,7 +114,7 @@ impl LockQueue {
     }
 }
 
-fn outcome_label(outcome: &Outcome) -> LockOutcome {
+fn outcome_label(outcome: &LockResult) -> LockOutcome {
     match outcome {
         Ok(Ok(_)) => LockOutcome::Acquired,
         Ok(Err(Refusal::Taken(_) | Refusal::Full(_))) => LockOutcome::Conflict,

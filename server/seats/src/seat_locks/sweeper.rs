@@ -20,9 +20,9 @@ const MAX_WATCHED_SHOWS: usize = 10_000;
 
 /// Shows of this replica that may have holds.
 #[derive(Default)]
-pub struct Watched(Mutex<HashSet<Uuid>>);
+pub struct SweptShows(Mutex<HashSet<Uuid>>);
 
-impl Watched {
+impl SweptShows {
     /// Adds a show that may have holds.
     pub fn add(&self, show: Uuid) {
         let mut shows = self.lock();

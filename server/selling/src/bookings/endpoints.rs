@@ -20,7 +20,7 @@ use super::checkout::create::{Order, create};
 use super::views::view;
 use super::{cancel, parked, seat_offers};
 use crate::SellingState;
-use admission::fairness::Trying;
+use admission::fairness::LimitedCaller;
 use http::idempotency::{IdempotencyKey, Intent, Prefer, run_once};
 use http::problem::ApiResult;
 use http::shared_refusals::KeyReused;
@@ -65,7 +65,7 @@ async fn make(
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {
-        Trying::new(show.id, &visitor, &address).count_checkout(&state, &show).await?;
+        LimitedCaller::new(show.id, &visitor, &address).count_checkout(&state, &show).await?;
         let mut turn = state.commits.turn(&visitor.owner, request.hold).await?;
         let order = Order { show: &show, visitor: &visitor, request: &request, intent: &intent };
         let Some(terms) = &request.pay else { return create(&state, order).await };
@@ -86,7 +86,7 @@ async fn read(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
-    let owner = crate::belongings::owner_for(&state, &visitor, booking).await?;
+    let owner = crate::account_bookings::owner_for(&state, &visitor, booking).await?;
     let found = view::view(&state, &owner, booking).await?;
     let booking = found.ok_or_else(|| Problem::not_found("booking"))?;
     Ok(axum::Json(booking).into_response())
@@ -150,7 +150,7 @@ async fn undo(
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {
         let _turn = state.commits.turn(&visitor.owner, booking).await?;
-        let owner = crate::belongings::owner_for(&state, &visitor, booking).await?;
+        let owner = crate::account_bookings::owner_for(&state, &visitor, booking).await?;
         cancel::cancel_own(&state, &owner, booking, &request, &intent).await
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
@@ -178,7 +178,7 @@ async fn choose(
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {
         let _turn = state.commits.turn(&visitor.owner, booking).await?;
-        let owner = crate::belongings::owner_for(&state, &visitor, booking).await?;
+        let owner = crate::account_bookings::owner_for(&state, &visitor, booking).await?;
         seat_offers::answer(&state, &owner, booking, &request, &intent).await
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
@@ -193,7 +193,7 @@ async fn story(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
-    let owner = crate::belongings::owner_for(&state, &visitor, booking).await?;
+    let owner = crate::account_bookings::owner_for(&state, &visitor, booking).await?;
     let found = view::events(&state, &owner, booking).await?;
     let events = found.ok_or_else(|| Problem::not_found("booking"))?;
     Ok(axum::Json(events).into_response())

@@ -5,7 +5,7 @@
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::api::moving::{SeatOffer, SeatOfferAnswer};
-use domain::booking::{BookingState, Event};
+use domain::booking::{BookingEvent, BookingState};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -75,7 +75,9 @@ pub(super) async fn answer(
     let after = if request.take {
         answered(&mut tx, offer.move_id, booking, "taken", now).await?;
         let words = format!("The buyer takes {}.", offer.after.join(", "));
-        moves::apply(&mut tx, &row, Event::Relocated, Cause::of("buyer", &words), now).await.map_err(cancel::unmoved)?
+        moves::apply(&mut tx, &row, BookingEvent::Relocated, Cause::of("buyer", &words), now)
+            .await
+            .map_err(cancel::unmoved)?
     } else {
         if tickets::has_admissions(&mut tx, booking, None).await? {
             let words = "Someone has already come in with these tickets. The box office may help.";

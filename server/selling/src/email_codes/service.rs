@@ -94,7 +94,7 @@ pub(super) async fn prove(
     let tried = sql::take_try(&state.pg, &visitor.owner, &email, MAX_TRIES, now).await?.ok_or_else(over)?;
     let expected = digest(state, tried.id, &typed);
     if !bool::from(expected.as_bytes().ct_eq(tried.code_digest.as_bytes())) {
-        return Err(wrong(&tried));
+        return Err(wrong_code_problem(&tried));
     }
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -127,7 +127,7 @@ fn wanted_at(show: &Show) -> Result<(), Problem> {
     Err(Problem::new(Code::WrongState, "This show asks for no code: check out as you are."))
 }
 
-fn wrong(tried: &Tried) -> Problem {
+fn wrong_code_problem(tried: &Tried) -> Problem {
     let left = MAX_TRIES - tried.tries;
     if left <= 0 {
         return over();

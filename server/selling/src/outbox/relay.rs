@@ -61,7 +61,7 @@ impl Lane {
 
     /// Returns the lane of that effect.
     pub(super) fn of(effect: Effect) -> Option<Self> {
-        Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::name(effect)))
+        Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::effect_name(effect)))
     }
 
     pub(super) fn wake(self, state: &SellingState) -> &Notify {

@@ -15,7 +15,7 @@ const CHARGE_HEAD_START_MS: i64 = 15 * SECOND_MS;
 
 /// Returns the stable name of an effect, in rows and histories.
 #[must_use]
-pub const fn name(effect: Effect) -> &'static str {
+pub const fn effect_name(effect: Effect) -> &'static str {
     match effect {
         Effect::Charge => "charge",
         Effect::VoidPayment => "void_payment",
@@ -117,7 +117,7 @@ pub async fn enqueue(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn holds(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Result<bool, sqlx::Error> {
+pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE booking_id = $1 AND effect = $2 AND refund_number = $3)",
     )
@@ -202,7 +202,7 @@ pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> Result
 ///
 /// # Errors
 /// When the database fails; the relay performs them when their head start is over.
-pub(super) async fn due_now(
+pub(super) async fn make_due(
     tx: &mut PgConnection,
     bookings: &[Uuid],
     effect: Effect,

@@ -56,7 +56,7 @@ fn in_words(seat: &str, holder: &SeatHolder) -> String {
         SeatHolder::Caller { name } => say!("box_office.whose_caller", seat = Arg::Ours(seat), name = name),
         SeatHolder::Hold { name } if name.is_empty() => say!("box_office.whose_held", seat = Arg::Ours(seat)),
         SeatHolder::Hold { name } => say!("box_office.whose_held_by", seat = Arg::Ours(seat), name = name),
-        SeatHolder::Nobody => say!("box_office.whose_nobody", seat = Arg::Ours(seat)),
+        SeatHolder::Free => say!("box_office.whose_nobody", seat = Arg::Ours(seat)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::api::SeatKind;
 use domain::layout::FocusKind;
-use domain::layout::editing::{DraftArea, DraftRow, Key};
+use domain::layout::editing::{DraftArea, DraftRow, ObjectKey};
 use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::svg::Svg;
@@ -41,7 +41,7 @@ pub(super) struct Board {
     scroller: NodeRef<Div>,
     pub(super) press: StoredValue<Option<PointerPress>>,
     /// The selection at the pointer's press: rows and areas, and seats.
-    pub(super) before: StoredValue<(BTreeSet<Key>, BTreeSet<usize>)>,
+    pub(super) before: StoredValue<(BTreeSet<ObjectKey>, BTreeSet<usize>)>,
     pub(super) pinching: StoredValue<Option<ActivePinch>>,
 }
 
@@ -224,7 +224,7 @@ fn focus_words(editor: Editor) -> String {
 }
 
 /// The transform of a selected part while it is dragged.
-fn dragged(editor: Editor, key: Key) -> Option<String> {
+fn dragged(editor: Editor, key: ObjectKey) -> Option<String> {
     let Some(Drag::Things([x, y])) = editor.drag.get() else { return None };
     let scale = markup::scale(editor.pitch());
     editor
@@ -233,14 +233,14 @@ fn dragged(editor: Editor, key: Key) -> Option<String> {
         .then(|| format!("translate({} {})", tenth(x * scale), tenth(y * scale)))
 }
 
-fn row(editor: Editor, key: Key) -> impl IntoView {
+fn row(editor: Editor, key: ObjectKey) -> impl IntoView {
     let row: Memo<Option<Arc<DraftRow>>> = Memo::new(move |_| editor.row(key));
     let is_chosen = Memo::new(move |_| editor.chosen.with(|chosen| chosen.contains(&key)));
     let chosen_seats = Memo::new(move |_| {
         let is_only = editor.chosen.with(|chosen| chosen.len() == 1 && chosen.contains(&key));
         if is_only { editor.seats.get() } else { Default::default() }
     });
-    let kinds: Memo<Vec<(Key, SeatKind)>> = Memo::new(move |_| {
+    let kinds: Memo<Vec<(ObjectKey, SeatKind)>> = Memo::new(move |_| {
         editor.draft(|draft| draft.categories.iter().map(|known| (known.key, known.category.kind)).collect())
     });
     let content = move || {
@@ -264,7 +264,7 @@ fn row(editor: Editor, key: Key) -> impl IntoView {
     }
 }
 
-fn area(editor: Editor, key: Key) -> impl IntoView {
+fn area(editor: Editor, key: ObjectKey) -> impl IntoView {
     let area: Memo<Option<Arc<DraftArea>>> = Memo::new(move |_| editor.area(key));
     let is_chosen = Memo::new(move |_| editor.chosen.with(|chosen| chosen.contains(&key)));
     let is_only = Memo::new(move |_| is_chosen.get() && editor.chosen.with(|chosen| chosen.len() == 1));

@@ -1,6 +1,6 @@
 //! The contents of the drawing as a list, for screen readers and keyboards, and the findings about it.
 
-use domain::layout::editing::Key;
+use domain::layout::editing::ObjectKey;
 use domain::layout::import::Finding;
 use leptos::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::say;
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq)]
 struct ContentsLine {
-    key: Key,
+    key: ObjectKey,
     words: String,
 }
 

@@ -1,6 +1,6 @@
 //! The form that draws new rows.
 
-use domain::layout::editing::{Command, Key, NewRows, Numbering, ROW_GAP_SEATS, label_after};
+use domain::layout::editing::{Command, NewRows, Numbering, ObjectKey, ROW_GAP_SEATS, label_after};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
@@ -63,7 +63,7 @@ pub(super) fn categories(editor: Editor) -> Vec<(String, String)> {
 }
 
 /// The key of an option, or of the first one if it is gone.
-pub(super) fn key_in(value: &str, options: &[(String, String)]) -> Key {
+pub(super) fn key_in(value: &str, options: &[(String, String)]) -> ObjectKey {
     let is_there = options.iter().any(|(key, _)| key == value);
     let value = if is_there { value } else { options.first().map_or("", |(key, _)| key) };
     value.parse().unwrap_or_default()
@@ -141,7 +141,7 @@ fn draw(editor: Editor, form: NewRowsForm) {
     let before = editor.now(|draft| draft.rows.len());
     if editor.apply(&Command::AddRows(rows)) {
         let (drawn, last) = editor.now(|draft| {
-            let drawn: Vec<Key> = draft.rows.iter().skip(before).map(|row| row.key).collect();
+            let drawn: Vec<ObjectKey> = draft.rows.iter().skip(before).map(|row| row.key).collect();
             (drawn, draft.rows.last().map(|row| row.label.clone()).unwrap_or_default())
         });
         editor.choose(drawn);

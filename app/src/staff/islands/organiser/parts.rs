@@ -1,7 +1,7 @@
 //! The room itself besides its rows: name, screen or stage, sections and categories.
 
 use domain::api::SeatKind;
-use domain::layout::editing::{Command, Key};
+use domain::layout::editing::{Command, ObjectKey};
 use domain::layout::{Focus, FocusKind};
 use leptos::prelude::*;
 
@@ -64,7 +64,7 @@ pub(super) fn sections(editor: Editor) -> impl IntoView {
     }
 }
 
-fn section(editor: Editor, key: Key) -> impl IntoView {
+fn section(editor: Editor, key: ObjectKey) -> impl IntoView {
     let name = move || editor.draft(|draft| draft.section_name(key).to_owned());
     let rename = move |event: leptos::ev::Event| {
         let written = event_target_value(&event);
@@ -129,7 +129,7 @@ pub(super) fn categories(editor: Editor) -> impl IntoView {
     }
 }
 
-fn category(editor: Editor, key: Key) -> impl IntoView {
+fn category(editor: Editor, key: ObjectKey) -> impl IntoView {
     let known = move || {
         editor.draft(|draft| {
             let found = draft.categories.iter().find(|category| category.key == key);

@@ -47,7 +47,7 @@ async fn find_booking(
     let counter = at(&staff, &theatre, COUNTER)?;
     match (query.reference.trim(), query.q.trim()) {
         ("", "") => Err(Problem::new(Code::Malformed, "Which booking? Name its reference, or whose it is.")),
-        ("", asked) => find::by_person(&state, counter, asked).await.map(FoundAtCounter::Of).map(Json),
+        ("", asked) => find::by_person(&state, counter, asked).await.map(FoundAtCounter::Many).map(Json),
         (reference, "") => {
             let found = find::by_reference(&state, counter, reference).await?;
             Ok(Json(FoundAtCounter::One(Box::new(found))))

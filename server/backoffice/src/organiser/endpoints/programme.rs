@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::BackofficeState;
-use crate::organiser::{Act, ROLES, films as all_films, shows, tariffs};
+use crate::organiser::{OrganiserAction, ROLES, films as all_films, shows, tariffs};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
@@ -60,8 +60,8 @@ async fn add_film(
 ) -> ApiResult<Response> {
     staff.at(&theatre, ROLES)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/films"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(all_films::add(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(all_films::add(&state, &action, &request).await?.into_response())
 }
 
 /// The prices of your theatre. For organisers and managers.
@@ -91,8 +91,8 @@ async fn set_tariff(
 ) -> ApiResult<Response> {
     staff.at(&theatre, ROLES)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/tariff"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(tariffs::set(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(tariffs::set(&state, &action, &request).await?.into_response())
 }
 
 /// Seven days of your theatre's programme, with planned shows, sales and cancellations. For organisers and managers.
@@ -126,8 +126,8 @@ async fn plan(
 ) -> ApiResult<Response> {
     staff.at(&theatre, ROLES)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/programme"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::plan(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::plan(&state, &action, &request).await?.into_response())
 }
 
 /// A show of your theatre; if it was called off, with the progress of its refunds. For organisers and managers.
@@ -161,8 +161,8 @@ async fn terms(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/programme/{show}/terms");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::change_terms(&state, &act, show, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::change_terms(&state, &action, show, &request).await?.into_response())
 }
 
 /// Call a show off: sales stop, and every buyer is refunded in full. For organisers and managers.
@@ -182,8 +182,8 @@ async fn cancel(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/programme/{show}/cancel");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::call_off(&state, &act, show, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::call_off(&state, &action, show, &request).await?.into_response())
 }
 
 /// Take defective seats out of sale at once, in this show or in every planned show of its screen: their buyers are
@@ -207,8 +207,8 @@ async fn defective_seats(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/programme/{show}/defective-seats");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::withdraw_seats(&state, &act, show, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::withdraw_seats(&state, &action, show, &request).await?.into_response())
 }
 
 /// Preview the move of a show to another screen of the theatre: the outcome for its buyers as of now. For organisers
@@ -248,6 +248,6 @@ async fn start_move(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/programme/{show}/move");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::move_show(&state, &act, show, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::move_show(&state, &action, show, &request).await?.into_response())
 }

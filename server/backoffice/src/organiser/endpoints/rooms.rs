@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::BackofficeState;
-use crate::organiser::{Act, ROLES, layouts, screens};
+use crate::organiser::{OrganiserAction, ROLES, layouts, screens};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
@@ -59,8 +59,8 @@ async fn create(
 ) -> ApiResult<Response> {
     staff.at(&theatre, ROLES)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/screens"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(screens::create(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(screens::create(&state, &action, &request).await?.into_response())
 }
 
 /// Give a screen another layout. Planned shows keep theirs. For organisers and managers.
@@ -80,8 +80,8 @@ async fn publish(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/screens/{screen}/layout");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(screens::publish(&state, &act, &screen, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(screens::publish(&state, &action, &screen, &request).await?.into_response())
 }
 
 /// Import a layout: the public seating-plan JSON, or our own layout file. The answer lists all errors of the file; a
@@ -108,8 +108,8 @@ async fn import(
     }
     let (file, digest) = layouts::File::Request(Bytes::from_request(request, &state).await?).digested().await?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/layouts"), &digest);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: layouts::REASON };
-    Ok(layouts::import(&state, &act, file).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: layouts::REASON };
+    Ok(layouts::import(&state, &action, file).await?.into_response())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

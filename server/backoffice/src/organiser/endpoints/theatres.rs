@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::BackofficeState;
-use crate::organiser::{Act, theatres};
+use crate::organiser::{OrganiserAction, theatres};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
@@ -65,6 +65,6 @@ async fn change(
 ) -> ApiResult<Response> {
     staff.at(&theatre, &[Role::Manager])?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(theatres::change(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(theatres::change(&state, &action, &request).await?.into_response())
 }

@@ -11,7 +11,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use domain::api::{BookingView, SUBMITTED};
+use domain::api::{BookingView, SUBMITTED_QUERY};
 use domain::booking::BookingState;
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ use crate::web::pages::{PageResult, PathResult};
 use catalogue::Show;
 use http::{Code, Problem, page_locale};
 use identity::Visitor;
-use selling::belongings;
+use selling::account_bookings;
 use selling::bookings;
 use tickets::calendar::CalendarEntry;
 use tickets::{Ticket, code, qr};
@@ -44,11 +44,11 @@ async fn booking(
 ) -> PageResult {
     let (booking, show) = load(&state, &visitor, id).await?;
     if booking.state == BookingState::PaymentPending
-        && let Err(cause) = bookings::ask_soon(&state, booking.id).await
+        && let Err(cause) = bookings::make_payment_due(&state, booking.id).await
     {
         tracing::debug!(booking = %booking.id, %cause, "ask the gateway about {} failed; the reconciler retries", booking.id);
     }
-    let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED));
+    let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED_QUERY));
     Ok(html(BookingPage { booking, show, is_submitted }, PRIVATE_CACHE))
 }
 
@@ -116,7 +116,7 @@ async fn calendar_with_code(State(state): State<AppState>, code: PathResult<Stri
 /// The show as a calendar entry, for ticket holders.
 async fn calendar(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
     let Path(id) = id?;
-    let owner = belongings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
+    let owner = account_bookings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
@@ -157,7 +157,7 @@ async fn load(
     id: PathResult<Uuid>,
 ) -> Result<(BookingView, ShowFacts), PageError> {
     let Path(id) = id?;
-    let owner = belongings::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
+    let owner = account_bookings::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;

@@ -18,7 +18,7 @@ use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
 use crate::AppState;
 use crate::web::pages::{PageResult, PathResult};
-use admission::waiting_room::{self, Brought, Whereabouts};
+use admission::waiting_room::{self, TicketImport, VisitorPage};
 use http::page_locale;
 use identity::{Visitor, accounts};
 use platform::clock;
@@ -30,7 +30,7 @@ const SPREAD_S: u64 = 8;
 
 /// The page.
 pub fn routes() -> Router<AppState> {
-    Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(bring_ticket))
+    Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(import_ticket))
 }
 
 async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMap, id: PathResult<Uuid>) -> PageResult {
@@ -66,7 +66,7 @@ async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMa
     };
     // Also before the sale begins: people come to wait for it.
     let may_be_sold = catalogue::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
-    if may_be_sold && waiting_room::whereabouts(&state, id, &visitor.owner, &headers) == Whereabouts::Outside {
+    if may_be_sold && waiting_room::page_of(&state, id, &visitor.owner, &headers) == VisitorPage::WaitingRoom {
         let opens = opening_in_words(&state, &show);
         return Ok((visitor, html(QueuePage { show: page, opens }, PRIVATE_CACHE)).into_response());
     }
@@ -88,11 +88,11 @@ async fn sent_to_its_region(state: &AppState, id: Uuid) -> PageResult {
 
 /// When the waiting room of a show opens, on its theatre's clocks and in its reader's language.
 fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
-    state.waiting_rooms.of(show.id).map(|room| in_words(show, room.setting().opens_at)).unwrap_or_default()
+    state.waiting_rooms.of(show.id).map(|room| in_words(show, room.settings().opens_at)).unwrap_or_default()
 }
 
 /// Transfers a place in the queue to the device that opens this link.
-async fn bring_ticket(
+async fn import_ticket(
     State(state): State<AppState>,
     headers: HeaderMap,
     path: PathResult<(Uuid, String)>,
@@ -100,9 +100,11 @@ async fn bring_ticket(
     let Path((show, ticket)) = path?;
     let location = HeaderValue::try_from(format!("/shows/{show}")).map_err(|_| PageError::NotFound)?;
     let to_show = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
-    match waiting_room::bring_ticket(&state, show, &headers, &ticket) {
-        Brought::Keeps(cookie) => Ok((StatusCode::SEE_OTHER, to_show, [(header::SET_COOKIE, cookie)]).into_response()),
-        Brought::HasAnother => Ok((StatusCode::SEE_OTHER, to_show).into_response()),
-        Brought::Nothing => Err(PageError::NotFound),
+    match waiting_room::import_ticket(&state, show, &headers, &ticket) {
+        TicketImport::Stored(cookie) => {
+            Ok((StatusCode::SEE_OTHER, to_show, [(header::SET_COOKIE, cookie)]).into_response())
+        }
+        TicketImport::HasAnother => Ok((StatusCode::SEE_OTHER, to_show).into_response()),
+        TicketImport::Invalid => Err(PageError::NotFound),
     }
 }

@@ -14,7 +14,7 @@ use crate::AppState;
 use crate::web::pages::{PageResult, PathResult};
 use catalogue::Show;
 use identity::Visitor;
-use selling::belongings;
+use selling::account_bookings;
 use selling::bookings;
 use tickets::{Ticket, pdf};
 
@@ -25,7 +25,7 @@ pub fn routes() -> Router<AppState> {
 
 async fn of_booking(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
     let Path(id) = id?;
-    let owner = belongings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
+    let owner = account_bookings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;

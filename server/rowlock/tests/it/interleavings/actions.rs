@@ -6,7 +6,7 @@ use futures::FutureExt;
 use platform::ids;
 use reqwest::{Method, StatusCode};
 use rowlock::AppState;
-use selling::bookings::{self, Batch};
+use selling::bookings::{self, CallOffProgress};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -375,9 +375,9 @@ async fn call_off(state: AppState, show: Uuid) -> String {
     let _ = state.locks.release_all(show).await;
     loop {
         match bookings::undo_batch(&state.pg, show, now).await {
-            Ok(Batch::Undone(_)) => {}
-            Ok(Batch::Busy) => return format!("{} busy", StatusCode::OK.as_u16()),
-            Ok(Batch::NoneLeft) => break,
+            Ok(CallOffProgress::Cancelled(_)) => {}
+            Ok(CallOffProgress::Busy) => return format!("{} busy", StatusCode::OK.as_u16()),
+            Ok(CallOffProgress::NoneLeft) => break,
             Err(problem) => return format!("500 {problem:?}"),
         }
     }
@@ -395,7 +395,7 @@ async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
 
 /// One round of the waiting lists.
 async fn offer(state: AppState) -> String {
-    match selling::waiting_list::round(&state).await {
+    match selling::waiting_list::serve_all_lists(&state).await {
         Ok(()) => "done".to_owned(),
         Err(cause) => format!("500 {cause}"),
     }

@@ -10,7 +10,7 @@ use clap::FromArgMatches;
 use rowlock::config::{Config, settings};
 use rowlock::{AppState, start, web};
 use selling::SellingState;
-use selling::bookings::{self, Batch, BookingEffects};
+use selling::bookings::{self, BookingEffects, CallOffProgress};
 use selling::outbox::{self, Lane};
 use simulator::Simulator;
 use tokio::net::TcpListener;
@@ -136,7 +136,7 @@ impl ScheduleWorld {
         let cancelled_shows: Vec<Uuid> =
             sqlx::query_scalar(open).fetch_all(&self.world.pg).await.expect("shows are read");
         for show in cancelled_shows {
-            while let Batch::Undone(_) = bookings::undo_batch(&self.world.pg, show, self.clerk.clock.now())
+            while let CallOffProgress::Cancelled(_) = bookings::undo_batch(&self.world.pg, show, self.clerk.clock.now())
                 .await
                 .unwrap_or_else(|problem| panic!("bookings are cancelled: {problem:?}"))
             {}

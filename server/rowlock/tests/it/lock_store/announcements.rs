@@ -8,7 +8,7 @@ use seats::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use super::fixture::{TERMS, attempt, clock, known, lot, memory};
+use super::fixture::{TERMS, attempt, clock, known, memory, selection};
 use super::redis_fixture::RedisFixture;
 
 /// One announcement.
@@ -99,9 +99,9 @@ async fn check_announcements(store: &dyn SeatLocks, show: Uuid, mut listener: An
     store.load(show, &known()).await.expect("the map is loaded");
     store.load(show, &known()).await.expect("the map exists");
     let before = store.snapshot(show).await.expect("a snapshot");
-    let take = |owner, lot| store_lock(store, show, owner, lot);
-    take("ann", lot(&[1, 2], &[(0, 2)])).await;
-    take("ben", lot(&[2], &[])).await;
+    let take = |owner, selection| store_lock(store, show, owner, selection);
+    take("ann", selection(&[1, 2], &[(0, 2)])).await;
+    take("ben", selection(&[2], &[])).await;
     store.block(show, &[4], true).await.expect("an answer").expect("the seat is free");
     let now = store.snapshot(show).await.expect("a snapshot");
     assert_eq!(now.version, before.version + 2, "a refusal is no step");
@@ -114,8 +114,8 @@ async fn check_announcements(store: &dyn SeatLocks, show: Uuid, mut listener: An
     store.forget(show).await.expect("the show is forgotten");
 }
 
-async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, lot: seats::seat_locks::Lot) {
-    store.lock(show, TERMS, &[attempt(owner, lot)]).await.expect("an answer");
+async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, selection: seats::seat_locks::Selection) {
+    store.lock(show, TERMS, &[attempt(owner, selection)]).await.expect("an answer");
 }
 
 #[tokio::test]

@@ -14,12 +14,13 @@ use domain::seats::SeatState;
 use domain::time::{MINUTE_MS, Timestamp};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use seats::seat_locks::{
-    Held, KnownSeats, ManualClock, MapSnapshot, MemoryLocks, RedisLocks, Refusal, Sale, SeatLocks, ShadowLocks,
+    FencedSelection, ManualClock, MapSnapshot, MemoryLocks, RebuildInput, RedisLocks, Refusal, SeatLocks, ShadowLocks,
+    StoredHold,
 };
 use uuid::Uuid;
 
 use super::announcements::{AnnouncementListener, after};
-use super::fixture::{LOWEST_FENCE, clock, lot, memory};
+use super::fixture::{LOWEST_FENCE, clock, memory, selection};
 use super::random_calls::{AREAS, PEOPLE, SEATS, SaleSpec, StoreCall, calls, terms};
 use super::redis_fixture::RedisFixture;
 
@@ -38,38 +39,38 @@ fn of_any_calls<F: Future<Output = Result<(), TestCaseError>>>(property: impl Fn
     }
 }
 
-fn known() -> KnownSeats {
-    KnownSeats {
+fn known() -> RebuildInput {
+    RebuildInput {
         map: vec![SeatState::Available as u8; SEATS],
         areas: AREAS.to_vec(),
         lowest_fence: LOWEST_FENCE,
-        ..KnownSeats::default()
+        ..RebuildInput::default()
     }
 }
 
 /// Holds as they were last granted: the bookings' view.
 #[derive(Default)]
-struct GrantedHolds(HashMap<Uuid, Held>);
+struct GrantedHolds(HashMap<Uuid, StoredHold>);
 
 impl GrantedHolds {
     fn fence(&self, hold: Uuid, off: i64) -> i64 {
         self.0.get(&hold).map_or(LOWEST_FENCE, |held| held.fence) + off
     }
 
-    fn sale(&self, sold: &SaleSpec) -> Sale {
+    fn sale(&self, sold: &SaleSpec) -> FencedSelection {
         let hold = sold.of.hold();
-        let lot = sold.lot.clone().or_else(|| self.0.get(&hold).map(|held| held.lot.clone()));
-        let lot = lot.unwrap_or_else(|| unknown_lot(&sold.of));
-        Sale { hold, owner: sold.of.owner().into(), fence: self.fence(hold, sold.fence_off), lot }
+        let selection = sold.selection.clone().or_else(|| self.0.get(&hold).map(|held| held.selection.clone()));
+        let selection = selection.unwrap_or_else(|| unknown_lot(&sold.of));
+        FencedSelection { hold, owner: sold.of.owner().into(), fence: self.fence(hold, sold.fence_off), selection }
     }
 
-    fn note(&mut self, held: &Held) {
+    fn note(&mut self, held: &StoredHold) {
         self.0.insert(held.hold, held.clone());
     }
 }
 
-fn unknown_lot(of: &super::random_calls::HoldRef) -> seats::seat_locks::Lot {
-    lot(&[of.person as u32], &[])
+fn unknown_lot(of: &super::random_calls::HoldRef) -> seats::seat_locks::Selection {
+    selection(&[of.person as u32], &[])
 }
 
 /// A store with one show.
@@ -115,14 +116,14 @@ impl StoreUnderTest {
         Timestamp((at.since(self.began) + self.passed + MINUTE_MS / 2).div_euclid(MINUTE_MS))
     }
 
-    fn by_the_minute(&self, held: Held) -> Held {
-        Held { expires_at: self.minute(held.expires_at), latest: self.minute(held.latest), ..held }
+    fn by_the_minute(&self, held: StoredHold) -> StoredHold {
+        StoredHold { expires_at: self.minute(held.expires_at), latest: self.minute(held.latest), ..held }
     }
 
     /// Performs a call. Returns the answer in comparable form, and the holds in it.
-    async fn answer(&mut self, call: &StoreCall, ledger: &GrantedHolds) -> (String, Vec<Held>) {
+    async fn answer(&mut self, call: &StoreCall, ledger: &GrantedHolds) -> (String, Vec<StoredHold>) {
         let (store, show) = (Arc::clone(&self.store), self.show);
-        let held = |answer: Result<Held, Refusal>| answer.map(|held| self.by_the_minute(held));
+        let held = |answer: Result<StoredHold, Refusal>| answer.map(|held| self.by_the_minute(held));
         match call {
             StoreCall::Lock { flash, attempts } => {
                 let answers = store.lock(show, terms(*flash), attempts).await.expect("answers");
@@ -138,7 +139,7 @@ impl StoreUnderTest {
                 (format!("{answer:?}"), vec![])
             }
             StoreCall::Mine(owner) => {
-                let mine = store.mine(show, owner).await.expect("an answer").map(|held| self.by_the_minute(held));
+                let mine = store.hold_of(show, owner).await.expect("an answer").map(|held| self.by_the_minute(held));
                 (format!("{mine:?}"), mine.into_iter().collect())
             }
             StoreCall::BeginPayment(sold) => {
@@ -163,7 +164,7 @@ impl StoreUnderTest {
         let (store, show) = (&self.store, self.show);
         match call {
             StoreCall::Leave { of, owner, grace_ms } => {
-                format!("{:?}", store.leave(show, of.hold(), owner, *grace_ms).await)
+                format!("{:?}", store.shorten_hold(show, of.hold(), owner, *grace_ms).await)
             }
             StoreCall::Release { of, owner } => format!("{:?}", store.release(show, of.hold(), owner).await),
             StoreCall::EndPayment(sold) => {
@@ -173,14 +174,21 @@ impl StoreUnderTest {
             StoreCall::Free(sold) => format!("{:?}", store.free(show, &ledger.sale(sold)).await),
             StoreCall::Block { seats, blocked } => format!("{:?}", store.block(show, seats, *blocked).await),
             StoreCall::ReleaseAll => format!("{:?}", store.release_all(show).await),
-            StoreCall::Adopt { of, lot, fence_off, paying, length_ms } => {
+            StoreCall::Adopt { of, selection, fence_off, paying, length_ms } => {
                 let (hold, end) = (of.hold(), Timestamp(*length_ms));
                 let fence = ledger.fence(hold, *fence_off);
-                let held = Held { hold, expires_at: end, latest: end, fence, paying: *paying, lot: lot.clone() };
-                format!("{:?}", store.adopt(show, of.owner(), &held, Timestamp(0)).await)
+                let held = StoredHold {
+                    hold,
+                    expires_at: end,
+                    latest: end,
+                    fence,
+                    paying: *paying,
+                    selection: selection.clone(),
+                };
+                format!("{:?}", store.copy_hold(show, of.owner(), &held, Timestamp(0)).await)
             }
             StoreCall::Stamp { of, fence_off } => {
-                format!("{:?}", store.stamp(show, &[(of.hold(), ledger.fence(of.hold(), *fence_off))]).await)
+                format!("{:?}", store.copy_fences(show, &[(of.hold(), ledger.fence(of.hold(), *fence_off))]).await)
             }
             StoreCall::Sweep => format!("{:?}", store.sweep(show).await),
             StoreCall::Load => format!("{:?}", store.load(show, &known()).await),
@@ -195,9 +203,9 @@ impl StoreUnderTest {
         let mut locked: Vec<u32> = Vec::new();
         let mut places: HashMap<u16, u32> = snapshot.areas.iter().copied().collect();
         for owner in PEOPLE {
-            let Some(held) = self.store.mine(self.show, owner).await.expect("an answer") else { continue };
-            locked.extend(&held.lot.seats);
-            for place in &held.lot.places {
+            let Some(held) = self.store.hold_of(self.show, owner).await.expect("an answer") else { continue };
+            locked.extend(&held.selection.seats);
+            for place in &held.selection.places {
                 *places.entry(place.area).or_default() += place.count;
             }
         }

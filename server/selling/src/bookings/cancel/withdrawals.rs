@@ -146,7 +146,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
     .fetch_all(&state.pg)
     .await?;
     let now = state.clock.now();
-    let (off_sale, left) = take_off(state, &show, &rows, now).await?;
+    let (off_sale, left) = take_off_map(state, &show, &rows, now).await?;
     let mut is_left = false;
     if !off_sale.is_empty() {
         let bookings = bookings_with(&mut *state.pg.acquire().await?, show.id, &off_sale).await?;
@@ -188,7 +188,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
 
 /// Takes these seats off the map. Returns those that are off sale, and those of them that are being paid for or sold.
 /// Excludes seats that were put back on sale, and seats of a show that has begun, was moved or was called off.
-async fn take_off(
+async fn take_off_map(
     state: &SellingState,
     show: &Show,
     rows: &[WithdrawnSeat],

@@ -58,7 +58,7 @@ async fn serve(state: SellingState) {
         let mut left: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
         let sent = mail_all(&state, mails).await;
         left.retain(|booking| !sent.contains(booking));
-        if let Err(cause) = outbox::done_all_now(&state, &sent, &[Effect::MarkBooked, Effect::SendTicket]).await {
+        if let Err(cause) = outbox::remove_all(&state, &sent, &[Effect::MarkBooked, Effect::SendTicket]).await {
             tracing::warn!(%cause, sent = sent.len(), "tickets that were mailed stay in the outbox, and are mailed again");
         }
         leave(&state, &left).await;
@@ -135,7 +135,7 @@ fn say_why(booking: Uuid, cause: &EffectError) {
 
 /// Leaves these mails to the relay, due at once. The sales are on the map.
 async fn leave(state: &SellingState, bookings: &[Uuid]) {
-    if let Err(cause) = outbox::done_all_now(state, bookings, &[Effect::MarkBooked]).await {
+    if let Err(cause) = outbox::remove_all(state, bookings, &[Effect::MarkBooked]).await {
         tracing::warn!(%cause, left = bookings.len(), "removing map updates from the outbox failed; they are repeated");
     }
     leave_to_relay(state, bookings).await;
@@ -143,7 +143,7 @@ async fn leave(state: &SellingState, bookings: &[Uuid]) {
 
 /// Leaves these mails to the relay, due at once, whether or not their sales are on the map.
 pub(super) async fn leave_to_relay(state: &SellingState, bookings: &[Uuid]) {
-    if let Err(cause) = outbox::due_now(state, bookings, Effect::SendTicket).await {
+    if let Err(cause) = outbox::make_due(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");
     }
 }

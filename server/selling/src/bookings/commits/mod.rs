@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use domain::api::cancelling::IfLate;
+use domain::api::cancelling::LatePaymentHandling;
 use domain::time::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
@@ -168,7 +168,7 @@ pub(super) enum Work {
 #[derive(Clone, Debug)]
 pub(super) struct NewBooking {
     pub(super) row: BookingRow,
-    pub(super) if_late: IfLate,
+    pub(super) if_late: LatePaymentHandling,
 }
 
 /// A checkout whose payment is another request.

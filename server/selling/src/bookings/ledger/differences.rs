@@ -8,7 +8,7 @@ use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::compare::{Difference, Kind};
+use super::compare::{Difference, DifferenceKind};
 use super::{CompareError, gap};
 use crate::bookings::effects;
 use crate::bookings::money::payment_rows::{self, GatewayRole};
@@ -59,16 +59,16 @@ impl DifferenceRow {
     fn open(self) -> Result<OpenDifference, sqlx::Error> {
         let unreadable = || sqlx::Error::Decode(format!("ledger_differences({}) cannot be", self.id).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
-        let kind = Kind::parse(&self.kind).ok_or_else(unreadable)?;
+        let kind = DifferenceKind::parse(&self.kind).ok_or_else(unreadable)?;
         let (here, there) = (Money::new(self.here_minor, currency), Money::new(self.there_minor, currency));
         let Self { gateway, payment_ref, .. } = &self;
         let why = match kind {
-            Kind::UnknownBooking => format!("{gateway} has {there} for a booking that is not here."),
-            Kind::ChargedUnpaid => format!("{gateway} has {there} for this booking, which is not paid here."),
-            Kind::ChargedDiffers => format!("{gateway} took {there}; here it is {here}."),
-            Kind::RefundedThere => format!("{gateway} sent {there} back; here it is {here}."),
-            Kind::RefundedHere => format!("Here {here} counts as sent back; {gateway} sent {there}."),
-            Kind::MissingThere => format!("{here} is paid here, and {gateway} knows of no such payment."),
+            DifferenceKind::UnknownBooking => format!("{gateway} has {there} for a booking that is not here."),
+            DifferenceKind::ChargedUnpaid => format!("{gateway} has {there} for this booking, which is not paid here."),
+            DifferenceKind::ChargedDiffers => format!("{gateway} took {there}; here it is {here}."),
+            DifferenceKind::RefundedThere => format!("{gateway} sent {there} back; here it is {here}."),
+            DifferenceKind::RefundedHere => format!("Here {here} counts as sent back; {gateway} sent {there}."),
+            DifferenceKind::MissingThere => format!("{here} is paid here, and {gateway} knows of no such payment."),
         };
         Ok(OpenDifference {
             why: format!("{why} Payment {payment_ref}."),
@@ -112,7 +112,7 @@ pub(super) async fn record(
 ///
 /// # Errors
 /// When the database fails, or has a corrupt row.
-pub async fn open(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
+pub async fn list_open_differences(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
     let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          LEFT JOIN bookings booking ON booking.id = found.booking_id
@@ -255,7 +255,7 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     let gateway_ref = Some(due.payment_ref.clone()).filter(|id| *id != booking.to_string());
     let known = PaymentIds { booking, gateway_ref };
     let found = super::ask(state, gateway, &known).await?;
-    if found.is_some_and(|found| found.kind == Kind::ChargedUnpaid) {
+    if found.is_some_and(|found| found.kind == DifferenceKind::ChargedUnpaid) {
         enter(state, &due.gateway, &known).await?;
     }
     let found = super::ask(state, gateway, &known).await?;

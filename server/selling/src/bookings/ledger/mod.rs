@@ -18,8 +18,8 @@ use domain::money::Money;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use self::compare::{Amounts, Book, Difference, Kind};
-pub use self::differences::{OpenDifference, open, open_counts};
+use self::compare::{Amounts, Book, Difference, DifferenceKind};
+pub use self::differences::{OpenDifference, list_open_differences, open_counts};
 pub(super) use self::differences::{compare_again, find, open_at, settle};
 use super::effects::EffectError;
 use crate::SellingState;
@@ -189,7 +189,7 @@ impl Comparison<'_> {
         }
         let known = PaymentIds { booking, gateway_ref: gateway_ref.clone() };
         let Some(found) = ask(self.state, self.gateway, &known).await? else { return Ok(()) };
-        if found.kind == Kind::UnknownBooking && self.state.catalogue.has_regions() {
+        if found.kind == DifferenceKind::UnknownBooking && self.state.catalogue.has_regions() {
             // A booking of another region, which is in another database.
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! The mails of a sale: one to the buyer, and one with the tickets to the friend who holds them.
 
 use domain::booking::BookingState;
-use domain::seats::{MAX_SEATS_PER_PERSON, put_as_read};
+use domain::seats::{MAX_SEATS_PER_PERSON, sort_for_display};
 
 use super::attachment_rate;
 use crate::SellingState;
@@ -67,7 +67,7 @@ async fn to_buyer(
     mut seats: Vec<(String, String)>,
     tickets: &[Ticket],
 ) -> Result<TicketMail, EffectError> {
-    put_as_read(&mut seats, |(label, _)| label.as_str());
+    sort_for_display(&mut seats, |(label, _)| label.as_str());
     let places = if row.places.is_empty() {
         Vec::new()
     } else {

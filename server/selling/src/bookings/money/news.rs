@@ -1,6 +1,6 @@
 //! Applies gateway webhooks, each once.
 
-use domain::booking::Event;
+use domain::booking::BookingEvent;
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -22,7 +22,7 @@ use payments::{PaymentEvent, PaymentEventKind, PaymentEventOutcome};
 ///
 /// # Errors
 /// When the database or the lock store fails; the gateway repeats the webhook.
-pub async fn payment_news(state: &SellingState, news: PaymentEvent) -> Result<PaymentEventOutcome, Problem> {
+pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> Result<PaymentEventOutcome, Problem> {
     // Most webhooks report a success and are batched; the others are rare.
     if state.selling_settings.commits == CommitMode::Interactive
         || !matches!(news.kind, PaymentEventKind::Succeeded { .. })
@@ -82,15 +82,17 @@ async fn apply(
     let (event, noted, reason) = match &news.kind {
         PaymentEventKind::Succeeded { amount } if *amount != row.machine.total => {
             let reason = another_amount(row.machine.total, *amount);
-            (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), reason)
+            (BookingEvent::PaymentSucceeded { amount: *amount }, Some("succeeded"), reason)
         }
         PaymentEventKind::Succeeded { amount } => {
-            (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), default_reason)
+            (BookingEvent::PaymentSucceeded { amount: *amount }, Some("succeeded"), default_reason)
         }
-        PaymentEventKind::Failed { why: Some(why) } => (Event::PaymentFailed, Some("failed"), causes::said_no(why)),
-        PaymentEventKind::Failed { why: None } => (Event::PaymentFailed, Some("failed"), default_reason),
-        PaymentEventKind::Voided => (Event::PaymentVoided, Some("voided"), default_reason),
-        PaymentEventKind::RefundSettled { number: None } => (Event::RefundSettled, None, default_reason),
+        PaymentEventKind::Failed { why: Some(why) } => {
+            (BookingEvent::PaymentFailed, Some("failed"), causes::format_gateway_refusal(why))
+        }
+        PaymentEventKind::Failed { why: None } => (BookingEvent::PaymentFailed, Some("failed"), default_reason),
+        PaymentEventKind::Voided => (BookingEvent::PaymentVoided, Some("voided"), default_reason),
+        PaymentEventKind::RefundSettled { number: None } => (BookingEvent::RefundSettled, None, default_reason),
         PaymentEventKind::RefundSettled { number: Some(number) } => {
             return pending_refunds::settle_arrived(tx, row, *number, now).await.map_err(unmoved);
         }

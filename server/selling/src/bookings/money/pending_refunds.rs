@@ -190,7 +190,7 @@ async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Ti
             .await?;
     if taken.rows_affected() == 1
         && let Some(effect) = effect_of(&mut tx, &row, number).await?
-        && !outbox::holds(&mut tx, booking, effect).await?
+        && !outbox::contains_effect(&mut tx, booking, effect).await?
     {
         outbox::enqueue(&mut tx, booking, &[effect], now).await?;
     }

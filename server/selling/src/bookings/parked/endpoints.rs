@@ -67,7 +67,7 @@ async fn settle(
     key: IdempotencyKey,
     request: ApiJson<ReasonRequest>,
 ) -> ApiResult<Answer> {
-    decide(state, staff, path, Decision::Settle, key, request).await
+    decide(state, staff, path, Decision::Close, key, request).await
 }
 
 async fn decide(

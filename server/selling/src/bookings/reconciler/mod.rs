@@ -16,7 +16,7 @@ mod due;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::booking::{BookingState, Event};
+use domain::booking::{BookingEvent, BookingState};
 use domain::time::SECOND_MS;
 use futures::StreamExt;
 use uuid::Uuid;
@@ -65,7 +65,7 @@ enum Watch {
 ///
 /// # Errors
 /// When the database fails; then the payment is asked about in its turn.
-pub async fn ask_soon(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
+pub async fn make_payment_due(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
     due::mark_due(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
 }
 
@@ -128,7 +128,7 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     match row.machine.state {
         BookingState::Created | BookingState::SeatsLocked => {
-            effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, TIMED_OUT, None, now).await?;
+            effects::move_by_gateway(state, &mut tx, &row, BookingEvent::TimedOut, TIMED_OUT, None, now).await?;
         }
         BookingState::PaymentSucceeded => {
             let show = state.catalogue.find_show(row.show_id).await?;
@@ -213,7 +213,7 @@ async fn time_out(state: &SellingState, booking: Uuid) -> Result<(), EffectError
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    if effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, TIMED_OUT, None, now).await? {
+    if effects::move_by_gateway(state, &mut tx, &row, BookingEvent::TimedOut, TIMED_OUT, None, now).await? {
         tx.commit().await?;
         outbox::wake(state);
     }

@@ -15,7 +15,7 @@ use crate::web::pages::{FormResult, PageResult, QueryResult};
 use http::idempotency::Intent;
 use http::{ClientAddress, Code, Problem};
 use identity::accounts::{self, Session, SignedIn};
-use selling::belongings;
+use selling::account_bookings;
 
 /// The signed-in account, or the problem.
 type SignedInResult = Result<SignedIn, Problem>;
@@ -51,7 +51,7 @@ async fn page(
 ) -> PageResult {
     let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or(PageError::NotFound)?;
-    let bookings = belongings::page(state, session.account, Some(after)).await;
+    let bookings = account_bookings::page(state, session.account, Some(after)).await;
     let bookings = bookings.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => passing_or_fault(problem),

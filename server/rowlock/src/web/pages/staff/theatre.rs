@@ -15,7 +15,7 @@ use super::super::{PRIVATE_CACHE, html};
 use super::{DoneQuery, StaffPageError, StaffPageResult, StaffResult, desk, entrance_page, hindrance, signed_in};
 use crate::AppState;
 use crate::web::pages::{FormResult, QueryResult};
-use backoffice::organiser::{self, Act};
+use backoffice::organiser::{self, OrganiserAction};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem};
 use platform::ids;
@@ -83,7 +83,7 @@ async fn change(
     let done = async {
         let key = IdempotencyKey::of_form(&key)?;
         let intent = Intent::new(&staff.session.owner, key, &format!("form /staff/{theatre}/theatre"), &request);
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::change_theatre(&state, &act, &request).await
     };
     match done.await {

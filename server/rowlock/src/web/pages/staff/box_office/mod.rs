@@ -26,7 +26,7 @@ use super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use super::{StaffPageError, StaffPageResult, StaffResult, desk, hindrance};
 use crate::AppState;
 use crate::web::pages::{PathResult, QueryResult};
-use backoffice::box_office::{self, Counter};
+use backoffice::box_office::{self, CounterStaff};
 use catalogue::{Show, clock_in, read_date, today_in};
 use http::{Code, Problem, page_locale};
 use identity::accounts::{self, Staff};
@@ -65,8 +65,8 @@ impl CounterContext {
         Ok(Self { staff, desk })
     }
 
-    fn counter(&self) -> Counter<'_> {
-        Counter { staff: &self.staff, theatre: &self.desk.theatre }
+    fn counter(&self) -> CounterStaff<'_> {
+        CounterStaff { staff: &self.staff, theatre: &self.desk.theatre }
     }
 
     fn is_manager(&self) -> bool {
@@ -118,8 +118,11 @@ async fn day_page(
     let shown = date.unwrap_or(today);
     let base = here.base();
     let till = box_office::my_till(state, counter).await.map_err(away)?;
-    let counted_for_me =
-        if till.is_none() { box_office::counted_for_me(state, counter).await.map_err(away)? } else { None };
+    let last_till_counted_by_manager = if till.is_none() {
+        box_office::last_till_counted_by_manager(state, counter).await.map_err(away)?
+    } else {
+        None
+    };
     let (mut tills, mut last_close) = (Vec::new(), None);
     if here.is_manager() {
         tills = box_office::of_the_day(state, counter).await.map_err(away)?;
@@ -134,7 +137,7 @@ async fn day_page(
         shown: shown.to_string(),
         shows,
         till: till.map(|till| local(zone, till)),
-        counted_for_me: counted_for_me.map(|till| local(zone, till)),
+        counted_for_me: last_till_counted_by_manager.map(|till| local(zone, till)),
         tills: tills.into_iter().map(|till| local(zone, till)).collect(),
         last_close,
         refused,

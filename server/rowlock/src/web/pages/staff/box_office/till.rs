@@ -5,7 +5,7 @@ use app::staff::pages::{Field, Refusal};
 use axum::extract::{Form, Path, State};
 use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill};
 use domain::money::{Currency, Money};
-use domain::till::{MAX_COUNTED_MINOR, read_amount};
+use domain::till::{MAX_COUNTED_MINOR, parse_amount};
 use uuid::Uuid;
 
 use super::forms::{FormFields, day_of, field, intent, managers, with_status};
@@ -67,7 +67,7 @@ fn read(act: TillAct, fields: &FormFields, currency: Currency) -> (TillForm, Opt
     let (sum, reason) = (field(fields, "amount"), field(fields, "reason"));
     // Nothing is no drop.
     let least = i64::from(act == TillAct::Drop);
-    let (amount, minor) = match read_amount(sum, currency.minor_digits()) {
+    let (amount, minor) = match parse_amount(sum, currency.minor_digits()) {
         None => (Field::refused(sum, Refusal::NoAmount(currency)), None),
         Some(minor) if (least..=MAX_COUNTED_MINOR).contains(&minor) => (Field::kept(sum), Some(minor)),
         Some(_) => {

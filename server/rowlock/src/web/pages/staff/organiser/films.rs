@@ -10,7 +10,7 @@ use super::super::{StaffPageResult, StaffResult, desk};
 use super::{OrganiserQuery, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status};
 use crate::AppState;
 use crate::web::pages::{FormResult, QueryResult};
-use backoffice::organiser::{self, Act};
+use backoffice::organiser::{self, OrganiserAction};
 
 pub(super) async fn show_page(
     State(state): State<AppState>,
@@ -73,7 +73,7 @@ pub(super) async fn add(
         let running_minutes = whole(&running_minutes, "The running time")?;
         let request = FilmRequest { title, tagline, synopsis, running_minutes, rating, genre, reason };
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/films"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::add_film(&state, &act, &request).await
     };
     match done.await {

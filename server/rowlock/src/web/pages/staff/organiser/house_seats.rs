@@ -6,7 +6,7 @@ use app::staff::islands::house_seats::HouseRow;
 use app::staff::pages::organiser::{HouseChoice, HouseSeatsPage, Trouble};
 use app::staff::pages::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
-use domain::api::organiser::StandingRequest;
+use domain::api::organiser::ScreenHouseSeatsRequest;
 use domain::layout::Layout;
 use domain::seats::SeatIndex;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::AppState;
 use crate::web::pages::{FormResult, PathResult, QueryResult};
-use backoffice::organiser::{self, Act, Room};
+use backoffice::organiser::{self, LayoutDetails, OrganiserAction};
 use http::{Code, Problem};
 
 pub(super) async fn show_page(
@@ -43,7 +43,8 @@ async fn page(
     trouble: Option<Trouble>,
 ) -> StaffPageResult {
     let standing = organiser::standing_seats(state, &desk.theatre, screen).await.map_err(passing_or_fault)?;
-    let Room { layout, .. } = organiser::room(state, &desk.theatre, standing.layout).await.map_err(passing_or_fault)?;
+    let LayoutDetails { layout, .. } =
+        organiser::room(state, &desk.theatre, standing.layout).await.map_err(passing_or_fault)?;
     let Preview { plan, .. } = preview_of(state, &desk.theatre, standing.layout, &layout).await?;
     let rows = plan.sections.into_iter().filter(|_| !plan.overview).flat_map(|section| {
         let name = [section.name.as_str(), section.part.as_str()].join(" ").trim().to_owned();
@@ -97,10 +98,10 @@ impl HouseSeatFields {
     }
 
     /// All chosen seats, each once: a seat may be both ticked and written.
-    fn request(&self) -> StandingRequest {
+    fn request(&self) -> ScreenHouseSeatsRequest {
         let written = self.choice.names.split(['\n', ',', ';']).map(str::trim).filter(|name| !name.is_empty());
         let seats: BTreeSet<&str> = self.choice.ticked.iter().map(String::as_str).chain(written).collect();
-        StandingRequest {
+        ScreenHouseSeatsRequest {
             layout: self.layout,
             seats: seats.into_iter().map(str::to_owned).collect(),
             kept: self.kept,
@@ -130,7 +131,7 @@ pub(super) async fn keep(
     let path = format!("/staff/{theatre}/screens/{screen}/house-seats");
     let done = async {
         let intent = intent(&staff, &sent.key, &format!("form {path}"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::keep_standing_seats(&state, &act, &screen, &request).await
     };
     match done.await {

@@ -12,7 +12,7 @@ use super::super::{StaffPageResult, StaffResult, desk};
 use super::{intent, new_key, passing_or_fault, private, see, trouble, with_status};
 use crate::AppState;
 use crate::web::pages::{FormResult, PathResult, QueryResult};
-use backoffice::organiser::{self, Act};
+use backoffice::organiser::{self, OrganiserAction};
 use http::Code;
 
 pub(super) async fn show_page(
@@ -65,7 +65,7 @@ pub(super) async fn start(
     let request = MoveRequest { screen, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/move"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::move_show(&state, &act, show, &request).await
     };
     match done.await {

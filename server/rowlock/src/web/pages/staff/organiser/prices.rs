@@ -17,7 +17,7 @@ use super::{
 };
 use crate::AppState;
 use crate::web::pages::{FormResult, QueryResult};
-use backoffice::organiser::{self, Act, PriceGround};
+use backoffice::organiser::{self, OrganiserAction, PriceInput};
 use http::Code;
 
 pub(super) async fn show_page(
@@ -29,7 +29,7 @@ pub(super) async fn show_page(
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
     let tariff = organiser::tariff(&state, &theatre).await.map_err(passing_or_fault)?;
-    let ground = organiser::price_ground(&state, &theatre).await.map_err(passing_or_fault)?;
+    let ground = organiser::load_price_input(&state, &theatre).await.map_err(passing_or_fault)?;
     let currency = currency_of(&ground.currency)?;
     let form = as_kept(&tariff, &ground, currency);
     Ok(private(Prices { desk, form, currency, key: new_key(), done: asked.done, trouble: None }))
@@ -43,7 +43,7 @@ pub(super) async fn set(
 ) -> StaffPageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(sent) = form?;
-    let ground = organiser::price_ground(&state, &theatre).await.map_err(passing_or_fault)?;
+    let ground = organiser::load_price_input(&state, &theatre).await.map_err(passing_or_fault)?;
     let currency = currency_of(&ground.currency)?;
     let (form, tariff) = as_sent(&sent, &ground, currency);
     let (status, trouble) = if form.is_refused() {
@@ -53,7 +53,7 @@ pub(super) async fn set(
             let tariff = TariffView { version: whole(&form.version, "The version")?, ..tariff };
             let request = TariffRequest { tariff, reason: form.reason.value.clone() };
             let intent = intent(&staff, field(&sent, "key"), &format!("form /staff/{theatre}/prices"), &request)?;
-            let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+            let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
             organiser::set_tariff(&state, &act, &request).await
         };
         match done.await {
@@ -71,7 +71,7 @@ pub(super) async fn set(
 }
 
 /// The form of the tariff as it is.
-fn as_kept(tariff: &TariffView, ground: &PriceGround, currency: Currency) -> PriceForm {
+fn as_kept(tariff: &TariffView, ground: &PriceInput, currency: Currency) -> PriceForm {
     let amount = |minor: Option<&i64>| minor.map(|minor| Field::amount(*minor, currency)).unwrap_or_default();
     let names: BTreeSet<&String> = ground.categories.keys().chain(tariff.base.keys()).collect();
     let line = |name: &String| PriceLine {
@@ -99,7 +99,7 @@ fn as_kept(tariff: &TariffView, ground: &PriceGround, currency: Currency) -> Pri
 
 /// The form as sent, with the error of each field; and its tariff, without a version, which is valid only if no field has an
 /// error. A category with an empty field has no price.
-fn as_sent(sent: &[(String, String)], ground: &PriceGround, currency: Currency) -> (PriceForm, TariffView) {
+fn as_sent(sent: &[(String, String)], ground: &PriceInput, currency: Currency) -> (PriceForm, TariffView) {
     let names = sent.iter().filter_map(|(name, _)| name.strip_prefix("price:"));
     let names: BTreeSet<&str> = names.chain(ground.categories.keys().map(String::as_str)).collect();
     let mut base = BTreeMap::new();
@@ -141,10 +141,10 @@ fn percent_in(text: &str) -> (Field, i64) {
 mod tests {
     use super::*;
 
-    fn ground() -> PriceGround {
+    fn ground() -> PriceInput {
         let categories = [("cat-2", "Premium"), ("gold", "Gold"), ("vip", "Premium")];
         let categories = categories.map(|(name, label)| (name.to_owned(), label.to_owned()));
-        PriceGround { currency: "INR".to_owned(), categories: categories.into() }
+        PriceInput { currency: "INR".to_owned(), categories: categories.into() }
     }
 
     fn sent(fields: &[(&str, &str)]) -> (PriceForm, TariffView) {

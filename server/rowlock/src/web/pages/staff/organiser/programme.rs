@@ -4,7 +4,7 @@ use app::staff::pages::organiser::{Planning, PlanningForm, Programme, Trouble};
 use app::staff::pages::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
 use chrono::{Days, NaiveDate};
-use domain::api::organiser::{DayPattern, InGap, Sales, ShowsRequest, TermsOfSale};
+use domain::api::organiser::{DayPattern, Sales, ShowsRequest, SkippedTimeHandling, TermsOfSale};
 use domain::pricing::{Format, Weekday};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -14,7 +14,7 @@ use super::super::{StaffPageResult, StaffResult, desk};
 use super::{OrganiserQuery, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status};
 use crate::AppState;
 use crate::web::pages::{FormResult, QueryResult};
-use backoffice::organiser::{self, Act};
+use backoffice::organiser::{self, OrganiserAction};
 use http::{Code, Problem};
 
 /// Days of a week.
@@ -167,7 +167,7 @@ impl PlanForm {
             weeks: whole(&self.weeks, "Weeks")?,
             pattern: pattern.collect(),
             cleaning_minutes: whole(&self.cleaning, "Minutes between two shows")?,
-            in_gap: if self.moves { InGap::Move } else { InGap::Refuse },
+            in_gap: if self.moves { SkippedTimeHandling::Move } else { SkippedTimeHandling::Refuse },
             terms: self.terms.read()?,
             reason: self.reason.clone(),
         })
@@ -185,7 +185,7 @@ pub(super) async fn plan(
     let done = async {
         let request = form.read()?;
         let intent = intent(&staff, &form.key, &format!("form /staff/{theatre}/shows/plan"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::plan_shows(&state, &act, &request).await
     };
     match done.await {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::AppState;
 use crate::web::pages::{FormResult, PathResult, QueryResult};
-use backoffice::organiser::{self, Act, Room};
+use backoffice::organiser::{self, LayoutDetails, OrganiserAction};
 use http::Problem;
 use http::idempotency::Answer;
 use identity::accounts::Staff;
@@ -79,10 +79,10 @@ pub(super) async fn import(
 
 async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: RoomImportForm) -> Result<Uuid, Problem> {
     let text = if form.file.is_empty() { form.pasted } else { form.file };
-    let file = organiser::File::Form { name: form.name, mend: form.mend, plan: text };
+    let file = organiser::File::Form { name: form.name, may_relabel: form.mend, plan: text };
     let (file, digest) = file.digested().await?;
     let intent = intent(staff, &form.key, &format!("form /staff/{theatre}/layouts"), &digest)?;
-    let act = Act { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
+    let act = OrganiserAction { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
     let answer = organiser::import(state, &act, file).await?;
     let view: LayoutView = serde_json::from_slice(answer.body()).map_err(|cause| Problem::internal(&cause))?;
     Ok(view.id)
@@ -105,7 +105,7 @@ async fn room_page(
     form: GiveForm,
     trouble: Option<Trouble>,
 ) -> StaffPageResult {
-    let Room { layout: room, view, is_own } =
+    let LayoutDetails { layout: room, view, is_own } =
         organiser::room(state, &desk.theatre, layout).await.map_err(passing_or_fault)?;
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
     let preview = preview_of(state, &desk.theatre, layout, &room).await?;
@@ -115,7 +115,7 @@ async fn room_page(
 
 pub(super) async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) -> Result<Preview, PageError> {
     // What it costs is another page's; the drawing wants some price, and in the theatre's currency.
-    let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
+    let ground = organiser::load_price_input(state, theatre).await.map_err(passing_or_fault)?;
     let currency = currency_of(&ground.currency)?;
     let by_category = room.categories().iter().map(|category| (category.name.clone(), 0)).collect();
     let plan = room.plan_view(id, &PriceList { currency, by_category }, None).map_err(|_| PageError::Fault)?;
@@ -142,7 +142,8 @@ pub(super) async fn edit(
 ) -> StaffPageResult {
     let Path((theatre, layout)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Room { layout: room, view, .. } = organiser::room(&state, &theatre, layout).await.map_err(passing_or_fault)?;
+    let LayoutDetails { layout: room, view, .. } =
+        organiser::room(&state, &theatre, layout).await.map_err(passing_or_fault)?;
     let mut screens = organiser::screens(&state, &theatre).await.map_err(passing_or_fault)?;
     screens.sort_by_key(|screen| screen.layout != layout);
     let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
@@ -171,7 +172,7 @@ pub(super) async fn create(
     let request = ScreenRequest { name, layout, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/screens"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::create_screen(&state, &act, &request).await
     };
     match done.await {
@@ -203,7 +204,7 @@ pub(super) async fn publish(
     let request = PublishRequest { layout, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/screens/{screen}/layout"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::publish(&state, &act, &screen, &request).await
     };
     match done.await {

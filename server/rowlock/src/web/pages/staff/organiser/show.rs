@@ -18,7 +18,7 @@ use super::{
 };
 use crate::AppState;
 use crate::web::pages::{FormResult, PathResult, QueryResult};
-use backoffice::organiser::{self, Act, PriceGround};
+use backoffice::organiser::{self, OrganiserAction, PriceInput};
 use http::Problem;
 
 /// Reload interval of a show that is being cancelled or moved, seconds.
@@ -27,14 +27,14 @@ const LOOK_AGAIN_S: &str = "2";
 /// A show with the data of its page.
 struct EditedShow {
     show: OrganisedShow,
-    ground: PriceGround,
+    ground: PriceInput,
     currency: Currency,
 }
 
 impl EditedShow {
     async fn of(state: &AppState, theatre: &str, show: Uuid) -> Result<Self, super::PageError> {
         let show = organiser::show(state, theatre, show).await.map_err(passing_or_fault)?;
-        let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
+        let ground = organiser::load_price_input(state, theatre).await.map_err(passing_or_fault)?;
         let currency = currency_of(&show.currency)?;
         Ok(Self { show, ground, currency })
     }
@@ -152,7 +152,7 @@ pub(super) async fn terms(
             let request = terms_request(&sent, prices)?;
             let path = format!("form /staff/{theatre}/shows/{show}/terms");
             let intent = intent(&staff, field(&sent, "key"), &path, &request)?;
-            let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+            let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
             organiser::change_terms(&state, &act, show, &request).await
         };
         match done.await {
@@ -200,7 +200,7 @@ pub(super) async fn cancel(
     let request = CancelShowRequest { reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/cancel"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::call_off(&state, &act, show, &request).await
     };
     match done.await {
@@ -237,7 +237,7 @@ pub(super) async fn defective_seats(
         DefectiveSeatsRequest { seats: names.map(str::to_owned).collect(), all_shows: all_shows.is_some(), reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/defective-seats"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::withdraw_seats(&state, &act, show, &request).await
     };
     match done.await {

@@ -20,7 +20,7 @@ use backoffice::organiser;
 use catalogue::Show;
 use http::{Code, page_locale};
 use platform::clock::rfc3339;
-use waiting_room::{Overview, Refused};
+use waiting_room::{Overview, SwitchError};
 
 /// Reload interval of the figures, seconds.
 const LOOK_AGAIN_S: u32 = 5;
@@ -75,7 +75,7 @@ pub(super) struct TermsForm {
 }
 
 impl TermsForm {
-    fn request(&self, show: &Show, room: Option<&Overview>) -> Result<WaitingRoomRequest, Refused> {
+    fn request(&self, show: &Show, room: Option<&Overview>) -> Result<WaitingRoomRequest, SwitchError> {
         let opens_at = opening(show, &self.opens, room.map(|room| room.opens_at))?;
         Ok(WaitingRoomRequest {
             on: true,
@@ -96,7 +96,7 @@ impl TermsForm {
 }
 
 /// The new opening time. A missing field, or one that equals the current time to the minute, changes nothing.
-fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Option<Timestamp>, Refused> {
+fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Option<Timestamp>, SwitchError> {
     let written = written.trim();
     let is_as_before = before.is_some_and(|at| written.is_empty() || to_the_minute(show, at) == written);
     if is_as_before || written.is_empty() {
@@ -104,8 +104,8 @@ fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Opti
     }
     match organiser::instant(written, &show.time_zone) {
         Ok(at) => Ok(Some(at)),
-        Err(problem) if problem.code() == Code::Malformed => Err(Refused::Opening),
-        Err(problem) => Err(Refused::Other(problem)),
+        Err(problem) if problem.code() == Code::Malformed => Err(SwitchError::Opening),
+        Err(problem) => Err(SwitchError::Other(problem)),
     }
 }
 
@@ -188,24 +188,24 @@ pub(super) async fn switch_off(
 
 /// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
 /// about none.
-fn mark_refusal(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), StaffPageError> {
+fn mark_refusal(refused: SwitchError, form: &mut RoomForm) -> Result<(StatusCode, Trouble), StaffPageError> {
     let language = page_locale::language();
     let refusal_of = |words: String| Some(Refusal::Message(words));
     match &refused {
-        Refused::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
-        Refused::Opening => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.no_opening")),
-        Refused::Past => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.past")),
-        Refused::TooLate => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.too_late")),
-        Refused::Pace => {
+        SwitchError::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
+        SwitchError::Opening => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.no_opening")),
+        SwitchError::Past => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.past")),
+        SwitchError::TooLate => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.too_late")),
+        SwitchError::Rate => {
             form.per_second.refusal = refusal_of(app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND));
         }
-        Refused::Opened | Refused::Changed | Refused::Other(_) => {}
+        SwitchError::Opened | SwitchError::Changed | SwitchError::Other(_) => {}
     }
     let is_beside = [&form.opens, &form.per_second, &form.reason].into_iter().any(Field::is_refused);
     let above = match &refused {
         _ if is_beside => Some(app::say!(in language, "field.refused")),
-        Refused::Opened => Some(app::say!(in language, "waiting_room.opened")),
-        Refused::Changed => Some(app::say!(in language, "waiting_room.changed")),
+        SwitchError::Opened => Some(app::say!(in language, "waiting_room.opened")),
+        SwitchError::Changed => Some(app::say!(in language, "waiting_room.changed")),
         _ => None,
     };
     let (status, general) = trouble(refused.problem())?;

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 
 /// A scan that admitted a ticket. Scans are ordered by time, then by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LetIn {
+pub struct ScanAdmission {
     /// Time on the server's clock.
     pub at: Timestamp,
     /// Id of the scan, chosen by the device.
@@ -18,31 +18,31 @@ pub struct LetIn {
 
 /// Outcome of settling a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum SettlementOutcome {
     /// The ticket had no admission: this scan is the admission.
     Admission,
     /// This scan is already the recorded admission.
-    Known,
+    AlreadyRecorded,
     /// An earlier scan is the admission: this scan is a duplicate.
-    TooMany {
+    Duplicate {
         /// The admission, which remains.
-        first: LetIn,
+        first: ScanAdmission,
     },
     /// This scan is earlier than the recorded admission and replaces it. The previous one becomes a duplicate.
-    Earlier {
+    ReplacesLater {
         /// The previous admission.
-        then: LetIn,
+        then: ScanAdmission,
     },
 }
 
 /// Compares a scan with the recorded admission of its ticket, if any.
 #[must_use]
-pub fn settle(admission: Option<LetIn>, scan: LetIn) -> Settled {
+pub fn settle(admission: Option<ScanAdmission>, scan: ScanAdmission) -> SettlementOutcome {
     match admission {
-        None => Settled::Admission,
-        Some(admission) if admission.scan == scan.scan => Settled::Known,
-        Some(admission) if scan < admission => Settled::Earlier { then: admission },
-        Some(admission) => Settled::TooMany { first: admission },
+        None => SettlementOutcome::Admission,
+        Some(admission) if admission.scan == scan.scan => SettlementOutcome::AlreadyRecorded,
+        Some(admission) if scan < admission => SettlementOutcome::ReplacesLater { then: admission },
+        Some(admission) => SettlementOutcome::Duplicate { first: admission },
     }
 }
 
@@ -50,7 +50,12 @@ pub fn settle(admission: Option<LetIn>, scan: LetIn) -> Settled {
 /// constant clock error cancels out. The result is limited to the possible range, in case the device's clock was set in
 /// between: not before the list was made and not after the settlement arrived.
 #[must_use]
-pub fn placed(at: Timestamp, sent_at: Timestamp, heard_at: Timestamp, list_made_at: Timestamp) -> Timestamp {
+pub fn scan_time_on_server_clock(
+    at: Timestamp,
+    sent_at: Timestamp,
+    heard_at: Timestamp,
+    list_made_at: Timestamp,
+) -> Timestamp {
     let ago = sent_at.since(at).max(0);
     heard_at.plus_ms(ago.saturating_neg()).max(list_made_at).min(heard_at)
 }
@@ -61,23 +66,23 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn let_in(at: i64, scan: u128) -> LetIn {
-        LetIn { at: Timestamp(at), scan: Uuid::from_u128(scan) }
+    fn let_in(at: i64, scan: u128) -> ScanAdmission {
+        ScanAdmission { at: Timestamp(at), scan: Uuid::from_u128(scan) }
     }
 
     #[test]
     fn earliest_scan_is_the_admission() {
         let (early, late) = (let_in(5, 2), let_in(7, 1));
-        assert_eq!(settle(None, early), Settled::Admission);
-        assert_eq!(settle(Some(early), early), Settled::Known);
-        assert_eq!(settle(Some(early), late), Settled::TooMany { first: early });
-        assert_eq!(settle(Some(late), early), Settled::Earlier { then: late });
+        assert_eq!(settle(None, early), SettlementOutcome::Admission);
+        assert_eq!(settle(Some(early), early), SettlementOutcome::AlreadyRecorded);
+        assert_eq!(settle(Some(early), late), SettlementOutcome::Duplicate { first: early });
+        assert_eq!(settle(Some(late), early), SettlementOutcome::ReplacesLater { then: late });
         // A tie has a deterministic winner.
         let (one, other) = (let_in(5, 1), let_in(5, 2));
-        assert_eq!(settle(Some(one), other), Settled::TooMany { first: one });
-        assert_eq!(settle(Some(other), one), Settled::Earlier { then: other });
+        assert_eq!(settle(Some(one), other), SettlementOutcome::Duplicate { first: one });
+        assert_eq!(settle(Some(other), one), SettlementOutcome::ReplacesLater { then: other });
         // A retry with another time is the same scan.
-        assert_eq!(settle(Some(one), let_in(9, 1)), Settled::Known);
+        assert_eq!(settle(Some(one), let_in(9, 1)), SettlementOutcome::AlreadyRecorded);
     }
 
     #[test]
@@ -95,21 +100,25 @@ mod tests {
             (i64::MIN, i64::MAX, 1_000_000),
             (i64::MAX, i64::MIN, 2_000_000),
         ] {
-            assert_eq!(placed(Timestamp(at), Timestamp(sent_at), heard, list), Timestamp(expected), "{at} {sent_at}");
+            assert_eq!(
+                scan_time_on_server_clock(Timestamp(at), Timestamp(sent_at), heard, list),
+                Timestamp(expected),
+                "{at} {sent_at}"
+            );
         }
         // A list from the future, which our clock cannot have made: the result is never later than now.
-        assert_eq!(placed(Timestamp(0), Timestamp(0), heard, heard.plus_ms(1)), heard);
+        assert_eq!(scan_time_on_server_clock(Timestamp(0), Timestamp(0), heard, heard.plus_ms(1)), heard);
     }
 
     /// Returns the admission and the duplicates after these scans arrived in this order.
-    fn settle_all(scans: &[LetIn]) -> (Option<LetIn>, BTreeSet<LetIn>) {
+    fn settle_all(scans: &[ScanAdmission]) -> (Option<ScanAdmission>, BTreeSet<ScanAdmission>) {
         let (mut admission, mut too_many) = (None, BTreeSet::new());
         for scan in scans {
             match settle(admission, *scan) {
-                Settled::Admission => admission = Some(*scan),
-                Settled::Known => {}
-                Settled::TooMany { .. } => drop(too_many.insert(*scan)),
-                Settled::Earlier { then } => {
+                SettlementOutcome::Admission => admission = Some(*scan),
+                SettlementOutcome::AlreadyRecorded => {}
+                SettlementOutcome::Duplicate { .. } => drop(too_many.insert(*scan)),
+                SettlementOutcome::ReplacesLater { then } => {
                     too_many.insert(then);
                     admission = Some(*scan);
                 }
@@ -119,7 +128,7 @@ mod tests {
     }
 
     /// Scans of one ticket with distinct ids, some at the same time.
-    fn scans() -> impl Strategy<Value = Vec<LetIn>> {
+    fn scans() -> impl Strategy<Value = Vec<ScanAdmission>> {
         prop::collection::vec(0..6_i64, 1..8)
             .prop_map(|times| (0_u128..).zip(times).map(|(id, at)| let_in(at, id * 7 % 11)).collect())
     }
@@ -133,7 +142,7 @@ mod tests {
             let expected = settle_all(&first);
             let earliest = first.iter().min().copied();
             prop_assert_eq!(expected.0, earliest);
-            let others: BTreeSet<LetIn> = first.iter().copied().filter(|scan| Some(*scan) != earliest).collect();
+            let others: BTreeSet<ScanAdmission> = first.iter().copied().filter(|scan| Some(*scan) != earliest).collect();
             prop_assert_eq!(&expected.1, &others, "each of the others is reported, and once");
             prop_assert_eq!(settle_all(&shuffled), expected.clone());
             // Repeated scans change nothing.
@@ -145,7 +154,7 @@ mod tests {
         #[test]
         fn scan_time_is_between_list_and_now(at: i64, sent: i64, made in 0..1_000_i64, age in 0..1_000_i64) {
             let (list, heard) = (Timestamp(made), Timestamp(made + age));
-            let placed = placed(Timestamp(at), Timestamp(sent), heard, list);
+            let placed = scan_time_on_server_clock(Timestamp(at), Timestamp(sent), heard, list);
             prop_assert!(list <= placed && placed <= heard);
         }
     }

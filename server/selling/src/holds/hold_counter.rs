@@ -25,9 +25,9 @@ const MAX_PER_WRITE: usize = 500;
 
 /// Holds granted by show since the last write.
 #[derive(Default)]
-pub struct Tally(Mutex<HashMap<Uuid, i64>>);
+pub struct HoldCounter(Mutex<HashMap<Uuid, i64>>);
 
-impl Tally {
+impl HoldCounter {
     /// Counts a hold granted in this show.
     pub fn granted(&self, show: Uuid) {
         self.add([(show, 1)]);
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn counts_of_a_failed_write_are_added_to_newer_counts() {
-        let (tally, one, other) = (Tally::default(), Uuid::from_u128(1), Uuid::from_u128(2));
+        let (tally, one, other) = (HoldCounter::default(), Uuid::from_u128(1), Uuid::from_u128(2));
         tally.granted(one);
         tally.granted(one);
         let taken = tally.take();
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn shows_above_the_limit_are_not_counted() {
-        let tally = Tally::default();
+        let tally = HoldCounter::default();
         for show in 0..MAX_SHOWS as u128 + 10 {
             tally.granted(Uuid::from_u128(show));
         }

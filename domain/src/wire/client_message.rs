@@ -10,7 +10,7 @@ pub const MAX_SECTIONS_PER_READER: usize = 16;
 
 /// A message from a client over the live connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum ClientMessage {
     /// Restricts updates to changes of these sections from now on.
     Subscribe {
         /// Indices of sections in plan order, sorted and unique; empty for the whole room.
@@ -18,7 +18,7 @@ pub enum Ask {
     },
 }
 
-impl Ask {
+impl ClientMessage {
     /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -31,7 +31,7 @@ impl Ask {
     /// Decodes a message.
     ///
     /// # Errors
-    /// [`WireError`] for any bytes that [`Ask::encode`] does not produce.
+    /// [`WireError`] for any bytes that [`ClientMessage::encode`] does not produce.
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let mut cursor = Cursor(bytes);
         match cursor.byte()? {
@@ -64,29 +64,29 @@ mod tests {
         fn round_trip_fits_the_inbound_limit(
             sections in proptest::collection::btree_set(any::<u16>(), 0..=MAX_SECTIONS_PER_READER)
         ) {
-            let ask = Ask::Subscribe { sections: sections.into_iter().collect() };
+            let ask = ClientMessage::Subscribe { sections: sections.into_iter().collect() };
             let bytes = ask.encode();
             prop_assert!(bytes.len() <= MAX_INBOUND_FRAME_BYTES);
-            prop_assert_eq!(Ask::decode(&bytes), Ok(ask));
+            prop_assert_eq!(ClientMessage::decode(&bytes), Ok(ask));
         }
 
         #[test]
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let _ = Ask::decode(&bytes);
+            let _ = ClientMessage::decode(&bytes);
         }
     }
 
     #[test]
     fn duplicate_or_too_many_sections_are_refused() {
-        assert_eq!(Ask::decode(&[SUBSCRIBE, 2, 2]), Err(WireError::OutOfOrder));
+        assert_eq!(ClientMessage::decode(&[SUBSCRIBE, 2, 2]), Err(WireError::OutOfOrder));
         let many: Vec<u8> = std::iter::once(SUBSCRIBE).chain(0..=MAX_SECTIONS_PER_READER as u8).collect();
-        assert_eq!(Ask::decode(&many), Err(WireError::TooLong));
-        assert_eq!(Ask::decode(&[]), Err(WireError::CutOff));
+        assert_eq!(ClientMessage::decode(&many), Err(WireError::TooLong));
+        assert_eq!(ClientMessage::decode(&[]), Err(WireError::CutOff));
     }
 
     #[test]
     fn documented_example_matches() {
-        let bytes = Ask::Subscribe { sections: vec![2, 5] }.encode();
+        let bytes = ClientMessage::Subscribe { sections: vec![2, 5] }.encode();
         assert_eq!(bytes, [SUBSCRIBE, 2, 5]);
         assert!(include_str!("../../../docs/api.md").contains("| SUBSCRIBE sections 2 and 5 | `08 02 05` |"));
     }

@@ -7,9 +7,9 @@
 use crate::time::MINUTE_MS;
 
 /// Expired holds count until this long after the last of them, minutes.
-pub const LAPSES_COUNT_MINUTES: i64 = 30;
+pub const EXPIRY_COUNT_WINDOW_MINUTES: i64 = 30;
 /// The same in milliseconds.
-pub const LAPSES_COUNT_MS: i64 = LAPSES_COUNT_MINUTES * MINUTE_MS;
+pub const EXPIRY_COUNT_WINDOW_MS: i64 = EXPIRY_COUNT_WINDOW_MINUTES * MINUTE_MS;
 /// Number of expired holds from which extensions are halved.
 pub const HALF_FROM: u32 = 2;
 /// Number of expired holds from which extensions are refused.
@@ -17,8 +17,8 @@ pub const NONE_FROM: u32 = 4;
 
 /// Returns the number of expired holds that still count at `now_ms`; the last one expired at `last_ms`.
 #[must_use]
-pub const fn lapses_at(count: u32, last_ms: i64, now_ms: i64) -> u32 {
-    if now_ms - last_ms < LAPSES_COUNT_MS { count } else { 0 }
+pub const fn expired_holds_at(count: u32, last_ms: i64, now_ms: i64) -> u32 {
+    if now_ms - last_ms < EXPIRY_COUNT_WINDOW_MS { count } else { 0 }
 }
 
 /// Returns the length of an extension after `lapses` expired holds; `None` if it is refused.
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn expired_holds_stop_counting_after_a_while() {
-        assert_eq!(lapses_at(3, 1_000, 1_000), 3);
-        assert_eq!(lapses_at(3, 1_000, 1_000 + LAPSES_COUNT_MS - 1), 3);
-        assert_eq!(lapses_at(3, 1_000, 1_000 + LAPSES_COUNT_MS), 0);
+        assert_eq!(expired_holds_at(3, 1_000, 1_000), 3);
+        assert_eq!(expired_holds_at(3, 1_000, 1_000 + EXPIRY_COUNT_WINDOW_MS - 1), 3);
+        assert_eq!(expired_holds_at(3, 1_000, 1_000 + EXPIRY_COUNT_WINDOW_MS), 0);
     }
 }

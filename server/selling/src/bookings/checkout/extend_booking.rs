@@ -19,7 +19,7 @@ use http::Problem;
 ///
 /// # Errors
 /// `hold_expired` when the booking has ended meanwhile; 503 when the database is unavailable.
-pub async fn keep_longer(state: &SellingState, hold: Uuid, owner: &str, until: Timestamp) -> Result<(), Problem> {
+pub async fn extend_booking(state: &SellingState, hold: Uuid, owner: &str, until: Timestamp) -> Result<(), Problem> {
     // Boxed, as in `checks`.
     Box::pin(retried(|| async {
         let mut tx = state.pg.begin().await?;
@@ -41,7 +41,7 @@ async fn prolong(tx: &mut PgConnection, row: &BookingRow, until: Timestamp, now:
         BookingState::SeatsLocked => {}
         // It ended before this call: its seats are, or were, released with it.
         BookingState::Cancelled | BookingState::Expired => {
-            return Err(MoveError::Refused(domain::booking::Refused::Gone));
+            return Err(MoveError::Refused(domain::booking::StepError::Gone));
         }
         // The terms of a submitted payment do not change.
         _ => return Ok(()),

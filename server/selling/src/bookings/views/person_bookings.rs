@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 /// A booking with its buyer and holder.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct OfPerson {
+pub struct PersonBooking {
     /// The booking.
     pub id: Uuid,
     /// Its reference.
@@ -23,12 +23,12 @@ pub struct OfPerson {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn of_person(
+pub async fn find_by_person(
     tx: &mut PgConnection,
     shows: &[Uuid],
     pattern: &str,
     limit: i64,
-) -> Result<Vec<OfPerson>, sqlx::Error> {
+) -> Result<Vec<PersonBooking>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, reference, buyer_name AS name, buyer_email AS email, holder_name AS holder FROM bookings
          WHERE show_id = ANY($1) AND NOT is_open AND (state <> 'EXPIRED' OR money NOT IN ('NONE', 'FAILED'))
