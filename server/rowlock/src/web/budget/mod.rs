@@ -14,6 +14,6 @@ mod layer;
 mod metrics;
 mod places;
 
-pub use class::Class;
+pub use class::{CHOOSING, Class, LOOKING, NEVER, OPENING, REPORT, Terms};
 pub use layer::BudgetLayer;
 pub use metrics::register as register_metrics;
