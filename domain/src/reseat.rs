@@ -82,7 +82,7 @@ fn are_no_worse(seats: &[PricedSeat], wanted: &[(u8, i64)]) -> bool {
 
 /// Sofas are sold whole: couple seats form pairs from the start of their run in the row.
 fn splits_a_couple(row: &[PricedSeat], from: usize, to: usize) -> bool {
-    let is_couple = |place: &PricedSeat| place.kind == SeatKind::Couple;
+    let is_couple = |place: &PricedSeat| place.kind.rules().is_paired;
     let before = |end: usize| row[..end].iter().rev().take_while(|place| is_couple(place)).count();
     let cuts = |end: usize| end < row.len() && is_couple(&row[end]) && before(end) % 2 == 1;
     cuts(from) || cuts(to)

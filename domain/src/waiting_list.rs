@@ -28,7 +28,7 @@ impl EntryRequest {
     fn takes(&self, category: &str, kind: SeatKind) -> bool {
         match &self.category {
             Some(wanted) => wanted == category,
-            None => !matches!(kind, SeatKind::Wheelchair | SeatKind::Companion),
+            None => kind.rules().is_offered_unasked,
         }
     }
 }

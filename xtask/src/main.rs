@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 use crate::paths::Paths;
 use crate::stop::Stop;
 
+mod api_table;
 mod bench;
 mod checkouts;
 mod ci;
@@ -64,6 +65,8 @@ enum Task {
     Ci,
     /// Build only the client, into target/site.
     Site,
+    /// Write the table of endpoints in docs/api.md from the handlers.
+    ApiTable,
     /// End the programs of a dead parent. Started by the other tasks.
     #[command(hide = true)]
     Guard,
@@ -97,6 +100,7 @@ fn run_task(task: Task) -> Result<bool> {
         Task::Prove(options) => prove::prove(&paths, &options, &stop),
         Task::Ci => ci::ci(&paths, &stop),
         Task::Site => site::build(&paths, site::BuildMode::Optimised, &stop).map(|()| true),
+        Task::ApiTable => api_table::write(&paths, &stop).map(|()| true),
         Task::Guard => Ok(true),
     }
 }

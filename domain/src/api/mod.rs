@@ -18,6 +18,7 @@ pub mod parked;
 mod plan;
 mod problem;
 pub mod reports;
+mod seat_kind;
 pub mod systems;
 pub mod theatres;
 pub mod tills;
@@ -31,10 +32,10 @@ pub use bookings::{
 pub use cancelling::{CancelRequest, LatePaymentHandling, RefundView, StepView};
 pub use holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};
 pub use plan::{
-    AreaView, CategoryView, OVERVIEW_ABOVE_SEATS, PlaceLine, PlanView, RowView, SEAT_PITCH, SeatKind, SeatLine,
-    SectionView,
+    AreaView, CategoryView, OVERVIEW_ABOVE_SEATS, PlaceLine, PlanView, RowView, SEAT_PITCH, SeatLine, SectionView,
 };
 pub use problem::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
+pub use seat_kind::{KindTexts, SeatKind, SeatRules};
 
 /// Header of every API answer with the lock store's clock at the time of sending, milliseconds since 1970. A client
 /// counts down from `expires_at_ms` minus this value, because its own clock may be wrong.

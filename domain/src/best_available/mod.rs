@@ -156,7 +156,7 @@ impl FreeSeats {
             for seat in seats {
                 let kind = seat_kind(layout, seat);
                 // A taken seat counts as well: it is still half of a sofa.
-                half = (kind == SeatKind::Couple).then(|| SofaHalf::after(half));
+                half = kind.rules().is_paired.then(|| SofaHalf::after(half));
                 let free = state(seat) == SeatState::Available;
                 let place =
                     layout.place(seat).filter(|(_, own)| free && matches_request(wish, kind, *own)).map(|(at, own)| {
@@ -300,11 +300,10 @@ fn seat_kind(layout: &Layout, seat: SeatIndex) -> SeatKind {
 
 /// True if a seat of this kind and category matches the request.
 fn matches_request(wish: SeatRequest, kind: SeatKind, own: u8) -> bool {
-    match (wish.category, kind) {
-        (Some(category), _) => own == category,
-        (None, SeatKind::Wheelchair | SeatKind::Companion) => false,
-        (None, SeatKind::Couple) => wish.count.is_multiple_of(2),
-        (None, SeatKind::Standard | SeatKind::Recliner) => true,
+    let rules = kind.rules();
+    match wish.category {
+        Some(category) => own == category,
+        None => rules.is_offered_unasked && (!rules.is_paired || wish.count.is_multiple_of(2)),
     }
 }
 

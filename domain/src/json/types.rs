@@ -93,9 +93,14 @@ macro_rules! words {
         }
     };
 }
-words!(SeatKind: "standard" Standard, "recliner" Recliner, "couple" Couple, "wheelchair" Wheelchair, "companion" Companion);
 words!(Adjacency: "row" Row, "rows" Rows, "apart" Apart);
 words!(SeatState: "AVAILABLE" Available, "LOCKED" Locked, "BOOKED" Booked, "BLOCKED" Blocked);
+
+impl FromJson for SeatKind {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Self::of_name(json.text()?)
+    }
+}
 
 impl FromJson for Currency {
     fn from_json(json: &Json<'_>) -> Option<Self> {
@@ -187,8 +192,7 @@ mod tests {
     }
 
     fn kind() -> impl Strategy<Value = SeatKind> {
-        use SeatKind::{Companion, Couple, Recliner, Standard, Wheelchair};
-        Union::new([Standard, Recliner, Couple, Wheelchair, Companion].map(Just))
+        prop::sample::select(&SeatKind::ALL)
     }
 
     fn category() -> impl Strategy<Value = CategoryView> {

@@ -63,6 +63,8 @@ async fn theatres(State(state): State<CatalogueState>, ApiPath(id): ApiPath<Stri
 }
 
 /// Shows of a theatre on a day, from now on.
+///
+/// Shows of a theatre, `?date=YYYY-MM-DD` in its time zone.
 #[utoipa::path(
     get, path = "/theatres/{id}/shows", tag = "catalogue",
     params(("id" = String, Path, description = "Slug of the theatre"), DayQuery),
@@ -93,6 +95,8 @@ async fn theatre_shows(
 }
 
 /// Shows to come, by film, city, date, theatre, language, format or text.
+///
+/// Search: `?movie=&city=&date=&theatre=&language=&format=&q=`; `q` ignores accents and case.
 #[utoipa::path(
     get, path = "/shows", tag = "catalogue", params(ShowQuery),
     responses(
@@ -108,6 +112,8 @@ async fn shows(State(state): State<CatalogueState>, ApiQuery(query): ApiQuery<Sh
 }
 
 /// One show.
+///
+/// A show; `status` says whether its seats can be taken.
 #[utoipa::path(
     get, path = "/shows/{id}", tag = "catalogue", params(("id" = Uuid, Path, description = "The show")),
     responses(
@@ -138,6 +144,9 @@ struct SectionQuery {
 }
 
 /// The room of a show with its prices.
+///
+/// The layout of a show with its prices; `?section=N` for one section of a large layout. `ETag`; caches revalidate
+/// before each use.
 #[utoipa::path(
     get, path = "/shows/{id}/plan", tag = "catalogue",
     params(("id" = Uuid, Path, description = "The show"), SectionQuery),
@@ -166,6 +175,8 @@ struct RoomQuery {
 }
 
 /// The position of every seat, for painting a large room at once: bytes, see docs/api.md.
+///
+/// The positions of all seats, as bytes. `ETag`; immutable with the plan's `?room=`.
 #[utoipa::path(
     get, path = "/shows/{id}/dots", tag = "catalogue",
     params(("id" = Uuid, Path, description = "The show"), RoomQuery),

@@ -5,8 +5,10 @@
 //! nothing ([`probe_forever`]). `bookings::asking` decides at which gateway a booking is charged, and when it may change
 //! (docs/decisions/0008).
 
+mod adapters;
 mod settings;
 
+pub use adapters::{ADAPTERS, Adapter, secrets};
 pub use settings::wrong_settings;
 
 use std::fmt;

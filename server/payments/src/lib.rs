@@ -1,11 +1,11 @@
-//! Payments: the [`Gateway`] trait, its adapters ([`simulator`], [`stripe`]), the choice between them ([`Gateways`]), and
+//! Payments: the [`Gateway`] trait, its [`ADAPTERS`], the choice between them ([`Gateways`]), and
 //! signed webhooks.
 //!
 //! The crate calls gateways and decides nothing: the booking machine interprets payments, and `bookings` records the gateway
 //! of each booking. It has no tables and no Redis keys, and may use `platform` and `http`.
 //!
-//! A new gateway implements [`Gateway`], passes the tests in `contract`, and gets its settings in [`settings`](PaymentSettings)
-//! and a branch in `gateways/settings.rs`.
+//! A new gateway is a module with a [`Gateway`], its settings and an [`Adapter`], which [`ADAPTERS`] lists; it passes the tests in
+//! `contract`.
 
 mod calls;
 #[cfg(test)]
@@ -14,8 +14,8 @@ pub mod gateway;
 mod gateways;
 mod settings;
 pub mod signature;
-pub mod simulator;
-pub mod stripe;
+mod simulator;
+mod stripe;
 
 use domain::money::Money;
 use domain::time::Timestamp;
@@ -26,10 +26,8 @@ pub use gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerEntry, LedgerPage, PaymentIds, PaymentStatus,
     RefundAnswer, VoidAnswer, WebhookRefused, Window, refund_key,
 };
-pub use gateways::{Gateways, GuardedGateway, probe_forever, wrong_settings};
+pub use gateways::{ADAPTERS, Adapter, Gateways, GuardedGateway, probe_forever, secrets, wrong_settings};
 pub use settings::PaymentSettings;
-pub use simulator::SimulatorGateway;
-pub use stripe::StripeGateway;
 
 /// A gateway's webhook event with a verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]

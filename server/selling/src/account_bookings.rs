@@ -31,6 +31,9 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 }
 
 /// Your bookings, newest first: signed in, or as a guest with a verified address.
+///
+/// Your bookings, newest first, 20 at a time; next page with `?after=` and the response's `next`; `came_back` marks
+/// a refund that failed and waits for a person.
 #[utoipa::path(get, path = "/users/me/bookings", tag = "accounts", params(PageQuery),
     responses((status = 200, body = BookingPage), (status = 400, body = ProblemView, description = "malformed"),
         (status = 401, body = ProblemView, description = "not_signed_in")))]

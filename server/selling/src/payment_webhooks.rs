@@ -40,6 +40,8 @@ struct WebhookAnswer {
 }
 
 /// A gateway reports a payment
+///
+/// For gateways, see [Webhooks](#webhooks).
 #[utoipa::path(
     post,
     path = "/webhooks/payments/{gateway}",

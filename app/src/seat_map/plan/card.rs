@@ -1,6 +1,6 @@
 //! The card of one seat: its place, kind and price, and the view of the screen from it.
 
-use domain::api::{PlanView, SeatKind};
+use domain::api::PlanView;
 use domain::seats::SeatIndex;
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
@@ -87,14 +87,11 @@ fn markup(room: &RoomPlan, seat: &Seat<'_>) -> String {
 
 fn what_of(seat: &Seat<'_>) -> String {
     let category = &seat.category.label;
-    let key = match seat.category.kind {
-        SeatKind::Standard => return category.clone(),
-        SeatKind::Recliner => "map.card_recliner",
-        SeatKind::Couple => "map.card_couple",
-        SeatKind::Wheelchair => "map.card_wheelchair",
-        SeatKind::Companion => "map.card_companion",
-    };
-    say!(key, category = category)
+    seat.category
+        .kind
+        .texts()
+        .for_buyers
+        .map_or_else(|| category.clone(), |texts| say!(texts.on_card, category = category))
 }
 
 fn view_in_words(sight: &ViewFromSeat, focus: &str) -> String {

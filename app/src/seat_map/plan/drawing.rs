@@ -49,7 +49,7 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
                      transform=\"translate({x} {y})\"><rect class=\"seat-target\" x=\"-10\" y=\"-10\" width=\"20\" height=\"20\" rx=\"6\"/><use/>"
                     ),
                 );
-                if has_mark(facts.category.kind) {
+                if facts.category.kind.rules().has_mark {
                     push(&mut out, format_args!("<use class=\"seat-mark\" href=\"#mark-{category}\"/>"));
                 }
                 out.push_str("</g>");
@@ -58,12 +58,6 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
         out.push_str("</g>");
     }
     out
-}
-
-/// Returns true if seats of this kind carry their category's mark. Other kinds have a shape of their own.
-#[must_use]
-pub fn has_mark(kind: SeatKind) -> bool {
-    !matches!(kind, SeatKind::Wheelchair | SeatKind::Companion)
 }
 
 /// Sets a seat's appearance on screen and for screen readers. `words` is the fixed part of its name.

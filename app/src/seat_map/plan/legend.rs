@@ -8,7 +8,6 @@ use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use super::drawing::has_mark;
 use super::glyphs::glyph;
 use crate::language::{current, money};
 use crate::say;
@@ -71,7 +70,7 @@ fn entry(session: MapSession, place: u8, category: &CategoryView) -> impl IntoVi
 }
 
 fn drawing(look: SeatAppearance, kind: SeatKind, category: Option<u8>) -> impl IntoView {
-    let mark = category.filter(|_| has_mark(kind)).map(|category| format!("#mark-{}", category % 8));
+    let mark = category.filter(|_| kind.rules().has_mark).map(|category| format!("#mark-{}", category % 8));
     view! {
         <svg class="legend-drawing" viewBox="-11 -11 22 22" width="24" height="24" aria-hidden="true" focusable="false">
             <use href=glyph(look, kind)></use>

@@ -34,6 +34,8 @@ pub fn routes() -> OpenApiRouter<AdmissionState> {
 
 /// Join the waiting room of a show; with a ticket that was called, enter it.
 ///
+/// Join the waiting room of a show; with a called queue ticket, enter.
+///
 /// Joining takes one number and creates no row: the ticket in the response is the only record. Send it with later
 /// requests, as the cookie or as `Queue-Ticket`; a visitor who asks again without it gets the same, whatever the key.
 /// Nothing is stored under the key, and a repeat returns the present state of the room.
@@ -122,6 +124,8 @@ async fn look(
 
 /// Leave the waiting room finally: people behind you move up, and your ticket becomes invalid. It takes no key: a
 /// ticket is given back once, and a repeat, with or without it, gets the same response.
+///
+/// Leave the waiting room permanently; 204 also without a place, 404 for an invalid `Queue-Ticket`.
 #[utoipa::path(delete, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
     responses((status = 204, description = "You have no place in it by what you brought"),
@@ -146,7 +150,10 @@ async fn leave(
     Ok(response)
 }
 
-/// Switch the waiting room of a show on, change it, or switch it off. For managers and organisers.
+/// Switch the waiting room of a show on, change it, or switch it off.
+///
+/// Switch the waiting room of a show on or change it, `{"on": true, "opens_at": …, "per_second": 50, "reason": …}`,
+/// or off, `{"on": false, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/shows/{show}/waiting-room", tag = "staff",
     request_body = WaitingRoomRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),

@@ -24,6 +24,14 @@ macro_rules! on_every_gateway {
     };
 }
 
+#[test]
+fn every_adapter_has_a_module_of_these_tests() {
+    for adapter in &crate::ADAPTERS {
+        let module = format!("        mod {} {{", adapter.name);
+        assert!(include_str!("mod.rs").contains(&module), "on_every_gateway! lacks {}", adapter.name);
+    }
+}
+
 /// Tests for Stripe only: it forgets keys, and a refund can be pending for days.
 mod stripe_alone {
     use super::{ContractSetup, Protocol, refunds};

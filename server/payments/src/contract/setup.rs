@@ -14,7 +14,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::{CallDeadlines, Charge, Gateway, PaymentEvent, PaymentIds, PaymentStatus, SimulatorGateway, StripeGateway};
+use crate::simulator::SimulatorGateway;
+use crate::stripe::StripeGateway;
+use crate::{CallDeadlines, Charge, Gateway, PaymentEvent, PaymentIds, PaymentStatus};
 use platform::{clock, ids};
 
 pub(super) const API_KEY: &str = "key of the tests";

@@ -5,9 +5,12 @@
 
 mod webhook;
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use async_trait::async_trait;
 use axum::http::HeaderMap;
+use clap::Args;
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
@@ -21,10 +24,38 @@ use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES,
     PaymentIds, PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, path_of, pay_key,
 };
-use crate::PaymentSettings;
+use crate::Adapter;
 
 /// Its name, also in the address of its webhooks.
-pub const NAME: &str = "simulator";
+const NAME: &str = "simulator";
+
+/// Settings of the payment simulator.
+#[derive(Clone, Debug, Args)]
+pub struct SimulatorSettings {
+    /// Address of the payment simulator.
+    #[arg(long, env = "SIMULATOR_URL")]
+    simulator_url: Option<String>,
+    /// Our key there.
+    #[arg(long, env = "SIMULATOR_API_KEY", hide_env_values = true)]
+    simulator_api_key: Option<String>,
+    /// Its webhook secret; two, separated by a comma, while one is being replaced.
+    #[arg(long, env = "SIMULATOR_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
+    simulator_webhook_secret: Vec<String>,
+}
+
+/// Its entry among the gateways.
+pub(crate) const ADAPTER: Adapter = Adapter {
+    name: NAME,
+    signature_header: webhook::HEADER,
+    address: |settings| ("SIMULATOR_URL", settings.simulator.simulator_url.as_deref()),
+    secrets: |settings| {
+        let key = settings.simulator.simulator_api_key.iter().cloned().collect();
+        let webhooks = settings.simulator.simulator_webhook_secret.clone();
+        vec![("SIMULATOR_API_KEY", key), ("SIMULATOR_WEBHOOK_SECRET", webhooks)]
+    },
+    open: |settings, public_url| Ok(Arc::new(SimulatorGateway::from_settings(&settings.simulator, public_url)?)),
+    moves_no_money: |_| Some(("PAYMENT_GATEWAYS", "names the payment simulator, where no money moves".to_owned())),
+};
 
 /// The client. One per process: it keeps connections open.
 #[derive(Clone)]
@@ -97,7 +128,7 @@ impl SimulatorGateway {
     ///
     /// # Errors
     /// When one of them is missing or cannot be used.
-    pub fn from_settings(settings: &PaymentSettings, public_url: &str) -> anyhow::Result<Self> {
+    fn from_settings(settings: &SimulatorSettings, public_url: &str) -> anyhow::Result<Self> {
         anyhow::ensure!(
             settings.simulator_webhook_secret.iter().any(|secret| !secret.is_empty()),
             "SIMULATOR_WEBHOOK_SECRET is empty: no webhook could be believed"

@@ -10,7 +10,7 @@ use super::NAME;
 use crate::{PaymentEvent, PaymentEventKind, WebhookRefused, signature};
 
 /// Name of the signature's header.
-const HEADER: &str = "payment-signature";
+pub(super) const HEADER: &str = "payment-signature";
 
 /// The part of the event that we use.
 #[derive(Deserialize)]

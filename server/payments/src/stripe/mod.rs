@@ -13,9 +13,12 @@ mod objects;
 mod refunds;
 mod webhook;
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use async_trait::async_trait;
 use axum::http::HeaderMap;
+use clap::Args;
 use domain::money::Money;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
@@ -28,12 +31,14 @@ use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerPage, PaymentIds, PaymentStatus, RefundAnswer,
     VoidAnswer, WebhookRefused, Window, path_of, pay_key,
 };
-use crate::PaymentSettings;
+use crate::Adapter;
 use objects::{CheckoutSession, ErrorBody, PaymentIntent, PaymentMethod, SearchResult, minor_units};
 use platform::ids;
 
 /// Its name, also in the address of its webhooks.
-pub const NAME: &str = "stripe";
+const NAME: &str = "stripe";
+/// Stripe's own host.
+const HOST: &str = "api.stripe.com";
 /// Version of Stripe's API that we use, independent of the account's default.
 const API_VERSION: &str = "2024-06-20";
 /// A Checkout Session stays open for half an hour at least, and is closed by us when the booking's time is
@@ -53,6 +58,38 @@ const BY_TOKEN: &str = "token";
 const ON_PAGE: &str = "page";
 const BARRED: &str = "barred";
 
+/// Settings of Stripe.
+#[derive(Clone, Debug, Args)]
+pub struct StripeSettings {
+    /// Address of Stripe.
+    #[arg(long, env = "STRIPE_URL", default_value = "https://api.stripe.com")]
+    stripe_url: String,
+    /// Our secret key there, `sk_…` or `rk_…`.
+    #[arg(long, env = "STRIPE_SECRET_KEY", hide_env_values = true)]
+    stripe_secret_key: Option<String>,
+    /// The secret of our webhook endpoint there, `whsec_…`; two, separated by a comma, while one is being
+    /// replaced.
+    #[arg(long, env = "STRIPE_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
+    stripe_webhook_secret: Vec<String>,
+}
+
+/// Its entry among the gateways.
+pub(crate) const ADAPTER: Adapter = Adapter {
+    name: NAME,
+    signature_header: webhook::HEADER,
+    address: |settings| ("STRIPE_URL", Some(settings.stripe.stripe_url.as_str())),
+    secrets: |settings| {
+        let key = settings.stripe.stripe_secret_key.iter().cloned().collect();
+        vec![("STRIPE_SECRET_KEY", key), ("STRIPE_WEBHOOK_SECRET", settings.stripe.stripe_webhook_secret.clone())]
+    },
+    open: |settings, _| Ok(Arc::new(StripeGateway::from_settings(&settings.stripe)?)),
+    moves_no_money: |settings| {
+        let url = Url::parse(&settings.stripe.stripe_url);
+        let is_stripes = url.is_ok_and(|url| url.scheme() == "https" && url.host_str() == Some(HOST));
+        (!is_stripes).then(|| ("STRIPE_URL", format!("is not at {HOST}")))
+    },
+};
+
 /// The client. One per process: it keeps connections open.
 #[derive(Clone)]
 pub struct StripeGateway {
@@ -70,7 +107,7 @@ impl StripeGateway {
     ///
     /// # Errors
     /// When one of them is missing or cannot be used.
-    pub fn from_settings(settings: &PaymentSettings) -> anyhow::Result<Self> {
+    fn from_settings(settings: &StripeSettings) -> anyhow::Result<Self> {
         anyhow::ensure!(
             settings.stripe_webhook_secret.iter().any(|secret| !secret.is_empty()),
             "STRIPE_WEBHOOK_SECRET is empty: no webhook could be believed"

@@ -15,7 +15,7 @@ use crate::gateway::refund_of_key;
 use crate::{GatewayError, PaymentEvent, PaymentEventKind, WebhookRefused, signature};
 
 /// Name of the signature's header.
-const HEADER: &str = "stripe-signature";
+pub(super) const HEADER: &str = "stripe-signature";
 
 /// `StripeEvent`.
 #[derive(Deserialize)]

@@ -18,6 +18,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// The state of your request: 202 while it is running, then its own answer.
+///
+/// The state of your request with that key (check out, pay; percent-encoded): 202 with `Retry-After` while it runs,
+/// then its response with its status. A failure is kept for five minutes. 404: unknown; send the request again with
+/// the same key.
 #[utoipa::path(get, path = "/requests/{key}", tag = "requests",
     params(("key" = String, Path, description = "The Idempotency-Key it was sent with, percent-encoded")),
     responses((status = 200, description = "Its answer"), (status = 201, description = "Its answer"),

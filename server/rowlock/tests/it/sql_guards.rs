@@ -1,6 +1,13 @@
 //! Rules of the code that Postgres enforces as well.
 
+use std::collections::BTreeSet;
+
+use domain::api::door::Outcome;
 use domain::booking::{ALL_STATES, may_move};
+use domain::fairness::{Kind, Subject};
+use domain::pricing::Format;
+use domain::roles::Role;
+use domain::till::{Entry, Means};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use uuid::Uuid;
@@ -25,6 +32,35 @@ async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQuer
     .bind(state)
     .execute(pg)
     .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_lists_exactly_the_values_of_its_enum() {
+    let world = World::start(0, &[]).await;
+    for (table, column, values) in [
+        ("bookings", "state", ALL_STATES.map(|state| state.as_str()).to_vec()),
+        ("staff_grants", "role", Role::ALL.map(Role::as_str).to_vec()),
+        ("shows", "format", Format::ALL.map(Format::as_str).to_vec()),
+        ("till_rows", "kind", Entry::ALL.map(Entry::as_str).to_vec()),
+        ("till_rows", "means", Means::ALL.map(Means::as_str).to_vec()),
+        ("door_scans", "outcome", Outcome::ALL.map(Outcome::as_str).to_vec()),
+        ("unusual_flags", "kind", Kind::ALL.map(Kind::as_str).to_vec()),
+        ("unusual_flags", "subject", Subject::ALL.map(Subject::as_str).to_vec()),
+    ] {
+        let checks: Vec<String> = sqlx::query_scalar(
+            "SELECT pg_get_constraintdef(listed.oid) FROM pg_constraint listed
+             JOIN pg_attribute named ON named.attrelid = listed.conrelid AND listed.conkey = ARRAY[named.attnum]
+             WHERE listed.conrelid = $1::text::regclass AND named.attname = $2 AND listed.contype = 'c'",
+        )
+        .bind(table)
+        .bind(column)
+        .fetch_all(&world.pg)
+        .await
+        .expect("constraints can be read");
+        let listed: BTreeSet<&str> = checks.iter().flat_map(|check| check.split('\'').skip(1).step_by(2)).collect();
+        assert_eq!(listed, values.into_iter().collect(), "{table}.{column}");
+    }
+    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

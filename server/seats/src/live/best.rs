@@ -33,6 +33,8 @@ struct BestQuery {
 }
 
 /// The best seats that are free just now, together where that can be. Nothing is held by asking.
+///
+/// Best available: `?count=3&category=gold&most=3` adjacent seats, best first; holds nothing.
 #[utoipa::path(get, path = "/shows/{show}/best", tag = "live",
     params(("show" = Uuid, Path), ("count" = usize, Query, description = "How many seats, 1 to 10"),
         ("category" = Option<String>, Query, description = "Name of a category, `gold`: only its seats"),

@@ -68,6 +68,8 @@ impl SeatsView {
 }
 
 /// The states of all seats, for programs that do not want a socket. `ETag` is the version.
+///
+/// The state of every seat, a digit each, and the places left in areas. Never cached; `ETag` is the version.
 #[utoipa::path(get, path = "/shows/{show}/seats", tag = "live", params(("show" = Uuid, Path)),
     responses((status = 200, body = SeatsView), (status = 304), (status = 404)))]
 async fn seats(
@@ -104,7 +106,7 @@ struct LiveQuery {
     sections: Option<String>,
 }
 
-/// Every change as it happens, as binary frames (docs/api.md). WebSocket.
+/// Every change as it happens, as binary frames over a WebSocket, see *The live map*.
 #[utoipa::path(get, path = "/shows/{show}/live", tag = "live",
     params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
         ("sections" = Option<String>, Query, description = "Numbers of sections, `2,5`: only their changes")),

@@ -41,6 +41,9 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 }
 
 /// Check out: a live hold becomes a booking; with `pay` it is paid for in the same step.
+///
+/// Check out: a hold becomes a booking; with `pay`, also pay. `holder` names the friend it is for: tickets carry
+/// that name and are mailed to the friend, refunds go to the `buyer`.
 #[utoipa::path(post, path = "/bookings", tag = "bookings", request_body = BookingRequest,
     params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 201, body = BookingView),
@@ -93,6 +96,8 @@ async fn read(
 }
 
 /// Pay: with a token at once, or on the gateway's page.
+///
+/// Pay: with `payment_token` directly, without one at `pay_url`.
 #[utoipa::path(post, path = "/bookings/{booking}/confirm", tag = "bookings", request_body = ConfirmRequest,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),
@@ -126,6 +131,8 @@ async fn pay(
 }
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
+///
+/// Cancel all of it, or the seats of `{"seats": [46]}`.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),
@@ -158,6 +165,8 @@ async fn undo(
 }
 
 /// Your show was moved to another screen: take the other seats, or have all of your money back.
+///
+/// `{"take": true}`: accept the seats offered after a relocation; `false`: a full refund.
 #[utoipa::path(post, path = "/bookings/{booking}/seat-offer", tag = "bookings", request_body = SeatOfferAnswer,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),

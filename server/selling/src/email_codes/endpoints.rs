@@ -22,6 +22,8 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 }
 
 /// Have a code mailed to your address, where a show requires one before checkout.
+///
+/// Request a code by mail, if the show requires one before checkout: `{"email": …, "language": "de"}`.
 #[utoipa::path(post, path = "/shows/{show}/email-code", tag = "bookings", request_body = EmailCodeRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = EmailCodeView, description = "It is being sent; an earlier code no longer works"), KeyReused,
@@ -44,6 +46,8 @@ async fn ask(
 }
 
 /// Enter the code. From then on, and for an hour, you may check out with that address.
+///
+/// The body is `{"email": …, "code": "012345"}`.
 #[utoipa::path(post, path = "/shows/{show}/email-code/proof", tag = "bookings", request_body = EmailProofRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = EmailProofView),

@@ -33,6 +33,9 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 }
 
 /// Take seats, or places in an area: all or none.
+///
+/// Hold 1 to 10 seats, `{"seats": [46, 47]}`, places in an area without numbered seats, `{"area": 0, "quantity":
+/// 2}`, or both; all or none.
 #[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
         ("Puzzle-Solution" = Option<String>, Header, description = "Where a puzzle was asked for")),
@@ -122,6 +125,8 @@ async fn once(
 }
 
 /// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
+///
+/// Your hold, or 204 without one; restores the expiry that a closed tab shortened.
 #[utoipa::path(get, path = "/shows/{show}/hold", tag = "holds", params(("show" = Uuid, Path)),
     responses((status = 200, body = HoldView), (status = 204, description = "You hold nothing"),
         (status = 404, body = ProblemView, description = "No such show")))]
@@ -143,6 +148,9 @@ async fn mine(
 }
 
 /// Add seats and places and release others, in one step. Never moves the expiry.
+///
+/// Add and release seats in one step; places with `add_places` and `remove_places`, each `[{"area": 0, "quantity":
+/// 1}]`. The expiry stays. 204 when nothing is left.
 #[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = HoldView), (status = 204, description = "Nothing is left: the hold is over"),
@@ -193,6 +201,8 @@ async fn change(
 }
 
 /// Hold your seats a little longer, within the show's limit.
+///
+/// Extend a hold, up to `latest_ms`; not in a flash sale, and less after expired holds, see *Fairness*.
 #[utoipa::path(post, path = "/shows/{show}/holds/{hold}/extend", tag = "holds",
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = HoldView), KeyReused,
@@ -223,6 +233,8 @@ async fn extend(
 
 /// Release a hold. Its seats are free for others at once. No key is needed: a repeat finds the hold gone, and gets
 /// the same answer.
+///
+/// Release a hold; 204 also without such a hold.
 #[utoipa::path(delete, path = "/shows/{show}/holds/{hold}", tag = "holds",
     params(("show" = Uuid, Path), ("hold" = Uuid, Path)),
     responses((status = 204, description = "You do not have it any more, or never had: another's is left alone"),

@@ -47,6 +47,8 @@ async fn wait(
 }
 
 /// Your place in line, and the offer held for you.
+///
+/// Your place in the waiting list, and your offer; 204 when you are not in it.
 #[utoipa::path(get, path = "/shows/{show}/waiting-list", tag = "waiting list", params(("show" = Uuid, Path)),
     responses((status = 200, body = WaitingView), (status = 204, description = "You are not in line"),
         (status = 404, body = ProblemView, description = "No such show")))]

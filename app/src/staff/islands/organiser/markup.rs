@@ -47,7 +47,7 @@ pub(super) fn row(row: &DraftRow, scale: f64, looks: &[SeatLook]) -> String {
         out.push_str("</text>");
     }
     for (number, ((seat, [x, y]), look)) in row.seats.iter().zip(&points).zip(looks).enumerate() {
-        let round = if matches!(look.kind, SeatKind::Standard | SeatKind::Recliner) { 5 } else { 1 };
+        let round = if look.kind.is_interchangeable() { 5 } else { 1 };
         push(
             &mut out,
             format_args!(

@@ -31,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         .merge(files)
 }
 
-/// The screens of your theatre. For organisers and managers.
+/// The screens of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/screens", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<ScreenView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -43,7 +43,9 @@ async fn list(
     screens::list(&state, &theatre).await.map(Json)
 }
 
-/// Create a screen with an imported layout. For organisers and managers.
+/// Create a screen with an imported layout.
+///
+/// Add a screen with an imported layout: `{"name": …, "layout": …, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens", tag = "organiser", request_body = ScreenRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ScreenView), NotStaff, KeyReused,
@@ -63,7 +65,10 @@ async fn create(
     Ok(screens::create(&state, &action, &request).await?.into_response())
 }
 
-/// Give a screen another layout. Planned shows keep theirs. For organisers and managers.
+/// Give a screen another layout. Planned shows keep theirs.
+///
+/// Use another layout for shows planned from now on, `{"layout": …, "reason": …}`; planned shows keep theirs.
+/// `house_seats_gone` names house seats that it lacks.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/layout", tag = "organiser", request_body = PublishRequest,
     params(("theatre" = String, Path), ("screen" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = ScreenView), NotStaff, KeyReused,
@@ -85,7 +90,7 @@ async fn publish(
 }
 
 /// Import a layout: the public seating-plan JSON, or our own layout file. The answer lists all errors of the file; a
-/// refused file is not stored. For organisers and managers.
+/// refused file is not stored.
 #[utoipa::path(post, path = "/theatres/{theatre}/layouts", tag = "organiser", request_body = LayoutImport,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = LayoutView), NotStaff, OtherTheatre, KeyReused,
@@ -118,7 +123,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// A layout that was imported in the theatre, or that one of its screens has. For organisers and managers.
+/// A layout that was imported in the theatre, or that one of its screens has.
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path)),
     responses((status = 200, body = LayoutView), NotStaff, OtherTheatre))]
@@ -131,7 +136,9 @@ async fn layout(
     Ok(Json(layouts::room(&state, &theatre, layout).await?.view))
 }
 
-/// Export a layout as a file. For organisers and managers.
+/// Export a layout as a file.
+///
+/// The layout as a file: `?form=seating_plan` (the public JSON) or `own` (as imported).
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}/file", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path), FileQuery),
     responses((status = 200, description = "The file, JSON"), NotStaff, OtherTheatre))]

@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new().routes(routes!(list, keep))
 }
 
-/// Seats the house keeps in every show planned on this screen. For organisers and managers.
+/// Seats the house keeps in every show planned on this screen.
 #[utoipa::path(get, path = "/theatres/{theatre}/screens/{screen}/house-seats", tag = "organiser",
     params(("theatre" = String, Path), ("screen" = String, Path)),
     responses((status = 200, body = ScreenHouseSeats), NotStaff,
@@ -34,8 +34,10 @@ async fn list(
     standing::list(&state, &theatre, &screen).await.map(Json)
 }
 
-/// Keep seats for the house in every show planned on this screen from now on, or put them back. For organisers and
-/// managers.
+/// Keep seats for the house in every show planned on this screen from now on, or put them back.
+///
+/// Block or unblock seats in shows planned from now on, `{"layout": …, "seats": ["A1"], "kept": true, "reason":
+/// "Press"}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/house-seats", tag = "organiser", request_body = ScreenHouseSeatsRequest,
     params(("theatre" = String, Path), ("screen" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = ScreenHouseSeats), NotStaff, KeyReused,
