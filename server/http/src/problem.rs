@@ -278,7 +278,7 @@ impl From<sqlx::Error> for Problem {
     }
 }
 
-/// The name under which `migrations/0100` refuses a total that is not the sum of a booking's lines.
+/// The name under which `migrations/0006_selling.sql` refuses a total that is not the sum of a booking's lines.
 const TOTAL_IS_OF_LINES: &str = "booking_total_is_of_lines";
 
 /// Serialisation failure, deadlock, lock time-out, cancelled, shut down, starting, too many connections

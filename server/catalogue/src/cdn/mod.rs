@@ -1,7 +1,7 @@
 //! Purges changed pages from a CDN, so that it serves a stale page for a moment only.
 //!
 //! A public answer has tags of the things it depends on ([`http::cache_tags`]). A change of a theatre, a film, a show or a
-//! city makes the database write the tags to purge, in the same transaction (`migrations/0072`); the relay on every replica
+//! city makes the database write the tags to purge, in the same transaction (`migrations/0003_catalogue.sql`); the relay on every replica
 //! sends them to the CDN. Off until `CDN_PURGE_URL` is set.
 //!
 //! Each tag is purged twice. A page that a CDN fetches just after the first purge may still be stale: read from a lagging

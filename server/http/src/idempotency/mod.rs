@@ -47,7 +47,7 @@ const PENDING_LIFE_MS: i64 = 5 * MINUTE_MS;
 /// Time for which an answer is stored under its key.
 const COMPLETED_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
 /// Time after its claim in which a key, pending or answered, has usually expired. An answer does not change it, so rows
-/// are found in order of time; their own expiry decides whether they are deleted (migration 90).
+/// are found in order of time; their own expiry decides whether they are deleted (decision 60).
 const KEPT_MS: i64 = PENDING_LIFE_MS + COMPLETED_LIFE_MS;
 
 /// The idempotency keys of a replica: its cache, its running work and its link to Redis.

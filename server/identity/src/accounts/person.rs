@@ -38,7 +38,7 @@ pub fn normalise_address(email: &str) -> String {
 }
 
 /// Returns the mailbox of an address for seat limits: [`normalise_address`], without a tag after a plus. Equals `mailbox` in SQL
-/// (`migrations/0120`).
+/// (`migrations/0004_identity.sql`).
 #[must_use]
 pub fn mailbox(email: &str) -> String {
     let email = normalise_address(email);

@@ -2,7 +2,7 @@
 //!
 //! First the show is locked against writers of its bookings, and marked, in one transaction with the row that keeps
 //! the progress. The lock waits for bookings that are being written, whose foreign key has the show locked; later
-//! ones wait for the mark, and a trigger refuses them (`migrations/0008`, `0093`). Replicas read the mark within a
+//! ones wait for the mark, and triggers refuse them (`migrations/0006_selling.sql`). Replicas read the mark within a
 //! second. Batches start after the mark was committed, so they see every booking that was submitted before; a booking
 //! that is being paid just then is locked, skipped, and found by the next batch. A batch reports that none is left
 //! only while it has the show's lock once more: where sales never pause, the mark is set without it. A payment that
