@@ -273,7 +273,7 @@ async fn leave(
     }
     let show = state.catalogue.find_show(show).await?;
     let grace_ms = state.selling_settings.leave_grace_ms;
-    with_map(&state, &show, || state.locks.leave(show.id, hold, &visitor.owner, grace_ms)).await?;
+    with_map(&state, &show, || state.locks.shorten_hold(show.id, hold, &visitor.owner, grace_ms)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -115,7 +115,7 @@ fn call() -> impl Strategy<Value = StoreCall> {
 
 fn lock() -> impl Strategy<Value = StoreCall> {
     let attempt = (of(), some_lot(), any::<bool>()).prop_map(|(of, selection, takes_kept)| {
-        let asked = RequestIdentity { id: of.hold(), digest: digest(&format!("{lot:?} {takes_kept}")) };
+        let asked = RequestIdentity { id: of.hold(), digest: digest(&format!("{selection:?} {takes_kept}")) };
         LockAttempt { asked, owner: of.owner().into(), selection, takes_kept }
     });
     (any::<bool>(), vec(attempt, 1..5)).prop_map(|(flash, attempts)| StoreCall::Lock { flash, attempts })

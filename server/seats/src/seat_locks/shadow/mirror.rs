@@ -18,7 +18,7 @@ use super::tally::{DivergenceCounter, DivergenceKind};
 
 /// An item of a queue.
 pub(super) enum Job {
-    MirroredCall {
+    Call {
         show: Uuid,
         /// True if no other call of the show overlapped with it.
         is_ordered: bool,
