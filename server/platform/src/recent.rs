@@ -1,5 +1,7 @@
 //! A small cache of records that this replica wrote or read a moment ago. A cached record may be stale: use it only where
 //! the write that depends on it checks the current state, or where the result is right for a stale record too.
+//!
+//! It evicts the oldest at once. The crate `moka` evicts by use, some time after a write.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,7 @@
 //! A show as an entry for the buyer's calendar, in iCalendar (RFC 5545).
+//!
+//! Written by hand: the crate `icalendar` (0.17) keeps control characters in texts, sorts the properties, and folds lines by
+//! an index that counts bytes in one place and characters in another.
 
 use std::fmt::Write;
 

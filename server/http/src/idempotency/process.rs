@@ -1,7 +1,8 @@
 //! The first layer: completed answers of this process, found without asking any store.
 //!
 //! It contains only answers: no running and no failed requests. Evicted answers are still in Redis or Postgres, so the oldest
-//! are evicted first: a retry comes soon after its request or not at all.
+//! are evicted first: a retry comes soon after its request or not at all. The crate `moka` finds an entry by one key only;
+//! here an answer has a key and up to four fingerprints, which leave the cache with it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
