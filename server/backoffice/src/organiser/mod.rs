@@ -99,7 +99,8 @@ impl<'a> OrganiserAction<'a> {
 impl StartedAction<'_> {
     /// Records the audit entry and the answer, and commits.
     async fn finish(mut self, name: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
-        let entry = AuditEntry::by(self.action.staff.session.account, name, subject, self.reason).at(self.action.theatre);
+        let entry =
+            AuditEntry::by(self.action.staff.session.account, name, subject, self.reason).at(self.action.theatre);
         audit::record(&mut self.tx, &entry, self.now).await?;
         self.action.intent.commit(self.tx, answer, self.now).await
     }

@@ -6,7 +6,7 @@
 
 use domain::roles::Role;
 
-use super::budget::{CHOOSING, BROWSING, NEVER, OPENING, REPORT, RouteTerms};
+use super::budget::{BROWSING, CHOOSING, NEVER, OPENING, REPORT, RouteTerms};
 
 /// Whom an address is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,6 @@ mod layer;
 mod metrics;
 mod slots;
 
-pub use class::{CHOOSING, RequestClass, BROWSING, NEVER, OPENING, REPORT, RouteTerms};
+pub use class::{BROWSING, CHOOSING, NEVER, OPENING, REPORT, RequestClass, RouteTerms};
 pub use layer::BudgetLayer;
 pub use metrics::register as register_metrics;
