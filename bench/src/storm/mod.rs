@@ -11,7 +11,7 @@ use crate::arrivals::{Spacing, schedule};
 use crate::checker;
 use crate::http::{self, LoadLimits};
 use crate::report::{Bound, Report, ReportRow};
-use crate::world::{BenchServer, RunPaths, Show, World};
+use crate::world::{BenchServer, RunPaths, World};
 
 mod visitors;
 

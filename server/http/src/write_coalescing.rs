@@ -212,7 +212,7 @@ mod tests {
         let mut connection = wire(1_000);
         let _ = write(&mut connection, b"answer");
         for poll in 1..=MAX_FLUSH_POLLS {
-            assert!(connection.inner.writes.is_empty(), "before look {look}");
+            assert!(connection.inner.writes.is_empty(), "before poll {poll}");
             assert!(flush(&mut connection));
         }
         assert_eq!((connection.inner.writes.len(), connection.inner.flushes), (1, 1));

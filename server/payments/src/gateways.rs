@@ -313,7 +313,7 @@ impl Gateways {
     /// # Errors
     /// 503 `gateway_unavailable` with `Retry-After`.
     pub fn require_available(&self) -> Result<(), Problem> {
-        if self.gateways.iter().any(GuardedGateway::is_open) {
+        if self.gateways.iter().any(GuardedGateway::is_available) {
             return Ok(());
         }
         let rest = self.gateways.iter().map(GuardedGateway::time_until_probe).min().unwrap_or_default();

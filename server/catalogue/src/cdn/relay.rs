@@ -72,7 +72,7 @@ async fn send_purges(state: &CatalogueState, purges: &[DuePurge]) {
             if parked.is_empty() {
                 tracing::warn!(%cause, tags = tags.len(), "CDN purge failed; retrying");
             } else {
-                cdn_purged(CdnPurge::ParkedPurge, parked.len());
+                cdn_purged(CdnPurge::Parked, parked.len());
                 tracing::error!(%cause, tags = parked.len(), "CDN purge failed; parked for an operator");
             }
             sql::postpone(&state.pg, purges, &later).await

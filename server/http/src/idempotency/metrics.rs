@@ -13,7 +13,7 @@ const REPLAY_DURATION: &str = "rowlock_idempotent_replay_duration_seconds";
 
 /// Describes the metrics and sets them to zero.
 pub fn register() {
-    describe_counter!(IDEMPOTENCY, Unit::IdempotencyCount, "Requests with a key, by who answered them.");
+    describe_counter!(IDEMPOTENCY, Unit::Count, "Requests with a key, by who answered them.");
     describe_histogram!(REPLAY_DURATION, Unit::Seconds, "How long answers took that this process knew already.");
     for count in COUNTS {
         counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(0);

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use crate::{Gateway, PaymentSettings, simulator, stripe};
 
+/// A setting with secrets, and the secrets.
+pub type SecretSetting = (&'static str, Vec<String>);
+
 /// A gateway that can be configured.
 pub struct Adapter {
     /// Its name in settings, rows, logs and webhook addresses.
@@ -13,7 +16,7 @@ pub struct Adapter {
     /// The setting with its address, and the address.
     pub(crate) address: fn(&PaymentSettings) -> (&'static str, Option<&str>),
     /// The settings with its secrets, all of them required, and the secrets.
-    pub(crate) secrets: fn(&PaymentSettings) -> Vec<(&'static str, Vec<String>)>,
+    pub(crate) secrets: fn(&PaymentSettings) -> Vec<SecretSetting>,
     /// Opens it. The second argument is the server's public URL.
     pub(crate) open: fn(&PaymentSettings, &str) -> anyhow::Result<Arc<dyn Gateway>>,
     /// The setting by which no money moves, and the reason to be read after its name; `None` if money moves.
@@ -37,6 +40,6 @@ impl Adapter {
 
 /// The settings with secrets of gateways, configured or not, and the secrets.
 #[must_use]
-pub fn secrets(settings: &PaymentSettings) -> Vec<(&'static str, Vec<String>)> {
+pub fn secrets(settings: &PaymentSettings) -> Vec<SecretSetting> {
     ADAPTERS.iter().flat_map(|adapter| (adapter.secrets)(settings)).collect()
 }

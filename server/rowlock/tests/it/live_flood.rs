@@ -52,7 +52,7 @@ async fn enlarge_room(world: &World) {
 }
 
 /// Waits for the frame with a change of this seat.
-async fn wait_for_change(socket: &mut Socket, seat: u32) {
+async fn wait_for_change(socket: &mut LiveSocket, seat: u32) {
     loop {
         let message = socket.next().await.expect("the connection is open").expect("a good message");
         let Message::Binary(bytes) = message else { continue };

@@ -94,12 +94,11 @@ fn solve_refusal(refusal: &Value) -> String {
 
 /// Tries to hold seats without a solution. Returns the refusal with its puzzle.
 async fn expect_puzzle(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
-    let refusal = expect_problem(
+    expect_problem(
         try_with_solution(visitor, seats, key, None).await,
         StatusCode::PRECONDITION_REQUIRED,
         "puzzle_wanted",
-    );
-    refusal
+    )
 }
 
 /// Puzzles with this outcome at the first server.

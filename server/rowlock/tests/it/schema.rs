@@ -129,7 +129,8 @@ async fn schema_of_a_later_version_serves_and_is_not_migrated() {
                  VALUES (9999, 'of a later version', true, '\\x00', 0)";
     sqlx::query(later).execute(&world.pg).await.expect("a later version has migrated the schema");
     assert!(is_schema_up_to_date(&world.pg).await.expect("the database answers"));
-    let ready = reqwest::get(format!("{}/readyz", world.servers[0].url)).await.expect("a response");
+    let ready =
+        world.visitor().client.get(format!("{}/readyz", world.servers[0].url)).send().await.expect("a response");
     assert!(ready.status().is_success(), "{ready:?}");
     let (good, report) = check(&world, &["--public-url", &world.servers[0].url]).await;
     assert!(good && report.to_string().contains("has 1 migrations this program does not know"), "{report:#}");

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use domain::api::door::Outcome;
 use domain::booking::{ALL_STATES, may_move};
-use domain::fairness::{Kind, Subject};
+use domain::fairness::{UnusualKind, UnusualSubject};
 use domain::pricing::Format;
 use domain::roles::Role;
-use domain::till::{Entry, Means};
+use domain::till::{Means, TillEntryKind};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use uuid::Uuid;
@@ -41,11 +41,11 @@ async fn a_check_lists_exactly_the_values_of_its_enum() {
         ("bookings", "state", ALL_STATES.map(|state| state.as_str()).to_vec()),
         ("staff_grants", "role", Role::ALL.map(Role::as_str).to_vec()),
         ("shows", "format", Format::ALL.map(Format::as_str).to_vec()),
-        ("till_rows", "kind", Entry::ALL.map(Entry::as_str).to_vec()),
+        ("till_rows", "kind", TillEntryKind::ALL.map(TillEntryKind::as_str).to_vec()),
         ("till_rows", "means", Means::ALL.map(Means::as_str).to_vec()),
         ("door_scans", "outcome", Outcome::ALL.map(Outcome::as_str).to_vec()),
-        ("unusual_flags", "kind", Kind::ALL.map(Kind::as_str).to_vec()),
-        ("unusual_flags", "subject", Subject::ALL.map(Subject::as_str).to_vec()),
+        ("unusual_flags", "kind", UnusualKind::ALL.map(UnusualKind::as_str).to_vec()),
+        ("unusual_flags", "subject", UnusualSubject::ALL.map(UnusualSubject::as_str).to_vec()),
     ] {
         let checks: Vec<String> = sqlx::query_scalar(
             "SELECT pg_get_constraintdef(listed.oid) FROM pg_constraint listed

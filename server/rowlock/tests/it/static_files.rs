@@ -114,9 +114,7 @@ async fn get_file(world: &World, server: usize, path: &str, headers: &[(&'static
 
 async fn page(world: &World, server: usize) -> String {
     let path = format!("/shows/{}", world.show);
-    let html =
-        expect_answer(world.visitor_at(server).raw(Method::GET, &path, Value::Null, "a page").await, StatusCode::OK);
-    html
+    expect_answer(world.visitor_at(server).raw(Method::GET, &path, Value::Null, "a page").await, StatusCode::OK)
 }
 
 #[tokio::test(flavor = "multi_thread")]

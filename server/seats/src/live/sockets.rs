@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use http::concurrency::{Concurrency, Slot};
+use http::concurrency::{Concurrency, ConcurrencySlot};
 use http::{ClientAddress, Code, Problem};
 
 /// Maximum of open sockets on one replica.
@@ -34,7 +34,7 @@ pub(super) struct Sockets {
 
 /// The slot of one socket, released on drop.
 pub(super) struct SocketSlot {
-    _counted: Option<[Slot; 3]>,
+    _counted: Option<[ConcurrencySlot; 3]>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -71,7 +71,7 @@ impl Sockets {
         (self.per_address * ADDRESSES_PER_NETWORK).min(MAX_PER_NETWORK).max(self.per_address)
     }
 
-    fn count_for(&self, address: &ClientAddress, visitor: &str) -> Result<[Slot; 3], Problem> {
+    fn count_for(&self, address: &ClientAddress, visitor: &str) -> Result<[ConcurrencySlot; 3], Problem> {
         let too_many = |detail| Problem::new(Code::TooManyAttempts, detail).with_retry_after(RETRY_AFTER);
         let in_network = || too_many("Very many live maps are open in your network already.");
         let of_network = self.of_networks.take(&address.network(), self.most_of_network()).ok_or_else(in_network)?;

@@ -75,7 +75,7 @@ impl LockQueue {
 
     fn enqueue(&self, state: &SeatsState, waiting: QueuedAttempt) -> Result<(), Problem> {
         let show = waiting.show.id;
-        let mut queues = self.lock();
+        let mut queues = self.lock_queues();
         if let Some(queue) = queues.get_mut(&show) {
             if queue.len() >= MAX_WAITING {
                 let detail = "Very many people want these seats right now. Please try again in a moment.";
@@ -91,7 +91,7 @@ impl LockQueue {
 
     /// Takes the attempts of the next call. Without any, removes the queue.
     fn next(&self, show: Uuid) -> Vec<QueuedAttempt> {
-        let mut queues = self.lock();
+        let mut queues = self.lock_queues();
         let Some(queue) = queues.get_mut(&show) else { return Vec::new() };
         let mut batch = Vec::with_capacity(queue.len().min(MAX_PER_CALL));
         while batch.len() < MAX_PER_CALL
@@ -109,7 +109,7 @@ impl LockQueue {
     }
 
     // Held for queue operations only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<QueuedAttempt>>> {
+    fn lock_queues(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<QueuedAttempt>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -132,7 +132,7 @@ struct QueueGuard<'a> {
 impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         if let Some(show) = self.show {
-            self.queue.lock().remove(&show);
+            self.queue.lock_queues().remove(&show);
         }
     }
 }

@@ -106,8 +106,8 @@ macro_rules! entries {
 mod offers;
 
 pub(super) use offers::{
-    back_in_line, count_offers, given_back, hand_over, note_lapsed, note_mailed, note_renewed, note_taken, offered,
-    offering, plan_offer, postpone_mail, take_mail,
+    back_in_line, close_released_offer, count_offers, hand_over, note_lapsed, note_mailed, note_renewed, note_taken,
+    offered, offering, plan_offer, postpone_mail, take_mail,
 };
 
 /// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.

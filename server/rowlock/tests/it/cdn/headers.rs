@@ -41,7 +41,7 @@ fn header(headers: &HeaderMap, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_sends_the_cache_headers_of_its_class() {
     let world = World::start(1, &[]).await;
-    let api = TABLE.iter().filter(|(method, ..)| *method == "GET").map(|(_, route, _)| *route);
+    let api = TABLE.iter().filter(|(method, ..)| *method == "GET").map(|(_, route, ..)| *route);
     let (mut kept, mut private) = (0, 0);
     for route in api.chain(ADDRESSES).chain(["/api/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
         let (status, headers) = fetch(&world, &address(route, &world)).await;

@@ -64,9 +64,7 @@ impl Device {
     }
 
     pub async fn list(&self) -> Value {
-        let list =
-            expect_answer(self.browser.get(&self.path(&format!("/list?device={}", self.id))).await, StatusCode::OK);
-        list
+        expect_answer(self.browser.get(&self.path(&format!("/list?device={}", self.id))).await, StatusCode::OK)
     }
 
     /// Settles offline scans of a list. Each has an id, a code, and its age in milliseconds.

@@ -247,7 +247,7 @@ async fn serve(all: &[(String, String)], database_url: &str) -> (AppState, Strin
     let state = start::assemble(config).await.expect("a server is assembled");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let limits = web::connections::Limits::of(&state.config);
+    let limits = web::connections::ConnectionLimits::of(&state.config);
     tokio::spawn(web::connections::serve(listener, web::router::build(state.clone()), limits, state.stop.clone()));
     (state, url)
 }

@@ -171,7 +171,7 @@ impl ShowSeats {
 
     pub(super) fn hold_of(&mut self, owner: &str) -> Option<StoredHold> {
         let id = self.owner_record(owner).hold?;
-        let mut hold = self.hold_of(id, owner)?.clone();
+        let mut hold = self.owned_hold(id, owner)?.clone();
         hold.expires = hold.original;
         let held = hold.held(id);
         self.write_hold(id, hold);
@@ -195,7 +195,7 @@ impl ShowSeats {
 
     /// The hold if it belongs to this owner and no payment is in progress.
     fn editable_hold(&self, id: Uuid, owner: &str) -> Result<Hold, Refusal> {
-        let hold = self.hold_of(id, owner).ok_or(Refusal::Gone)?;
+        let hold = self.owned_hold(id, owner).ok_or(Refusal::Gone)?;
         if hold.paying { Err(Refusal::Paying) } else { Ok(hold.clone()) }
     }
 }

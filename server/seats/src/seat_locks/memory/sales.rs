@@ -31,7 +31,7 @@ impl ShowSeats {
 
     pub(super) fn renew(&mut self, party: &FencedSelection, renewal: &Renewal) -> Result<StoredHold, Refusal> {
         let Renewal { hold: id, owner, until, ends_payment, per_person } = renewal;
-        if let Some(renewed) = self.hold_of(*id, owner) {
+        if let Some(renewed) = self.owned_hold(*id, owner) {
             return Ok(renewed.held(*id));
         }
         let mut hold = self.hold_of_party(party).ok_or(Refusal::Gone)?;
@@ -60,7 +60,7 @@ impl ShowSeats {
     }
 
     fn hold_of_party(&self, sale: &FencedSelection) -> Option<Hold> {
-        self.hold_of(sale.hold, &sale.owner).filter(|hold| hold.fence == sale.fence).cloned()
+        self.owned_hold(sale.hold, &sale.owner).filter(|hold| hold.fence == sale.fence).cloned()
     }
 
     pub(super) fn book(&mut self, sale: &FencedSelection) {

@@ -202,7 +202,7 @@ impl ShowSeats {
     }
 
     /// The hold if it belongs to this owner and has not expired. A due hold counts as expired even before it is freed.
-    pub(super) fn hold_of(&self, id: Uuid, owner: &str) -> Option<&Hold> {
+    pub(super) fn owned_hold(&self, id: Uuid, owner: &str) -> Option<&Hold> {
         self.hold(id).filter(|hold| hold.owner == owner && hold.expires > self.now)
     }
 
