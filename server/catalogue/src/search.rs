@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_day_is_four_digits_two_and_two() {
-        for good in ["2026-11-21", "0001-01-01", "9999-12-31"] {
-            assert_eq!(day(good).map(|day| day.to_string()).as_deref(), Some(good));
+        for valid in ["2026-11-21", "0001-01-01", "9999-12-31"] {
+            assert_eq!(day(valid).map(|day| day.to_string()).as_deref(), Some(valid));
         }
         for bad in [
             "-9999-01-1",

@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn an_origin_is_a_scheme_and_a_host() {
-        for good in ["http://127.0.0.1:3000", "https://cinema.example", "https://cinema.example/"] {
-            assert_eq!(check_origin(good), Ok(()), "{good}");
+        for valid in ["http://127.0.0.1:3000", "https://cinema.example", "https://cinema.example/"] {
+            assert_eq!(check_origin(valid), Ok(()), "{valid}");
         }
         for bad in ["cinema.example", "ftp://cinema.example", "https://cinema.example/tickets", "https://", ""] {
             assert!(check_origin(bad).is_err(), "{bad}");
