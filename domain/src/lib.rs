@@ -15,6 +15,7 @@
 //! | [`puzzle`], [`fairness`] | proof of work, rate limits, detection of unusual behaviour |
 //! | [`door`] | ticket codes, admission, settlement of offline scans |
 //! | [`roles`], [`person`], [`hidden_characters`], [`csv`], [`time`] | permissions, checks of names, safe CSV, instants |
+//! | [`VariantName`] | names of enum variants in SQL, JSON, metrics and addresses |
 
 pub mod api;
 pub mod best_available;

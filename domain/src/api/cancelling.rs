@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 
 /// Handling of a payment that arrives after its booking has expired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = IfLate))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
-pub enum IfLate {
+pub enum LatePaymentHandling {
     /// Refund it at once.
     Refund,
     /// Take the same seats if they are still free, otherwise refund.
@@ -24,10 +24,10 @@ pub enum IfLate {
     SameOrBetter,
 }
 
-impl IfLate {
+impl LatePaymentHandling {
     /// True for the default choice.
     #[must_use]
-    pub fn is_usual(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }

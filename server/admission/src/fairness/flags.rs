@@ -11,7 +11,7 @@ use catalogue::Show;
 use http::Problem;
 use http::idempotency::{Answer, Intent};
 use identity::accounts::{Staff, reason_of};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339};
 
 /// Maximum of flags listed for a theatre.
@@ -26,7 +26,7 @@ const SHOWN_DIGITS: usize = 8;
 pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
     let mut views = Vec::new();
     for flag in sql::of_theatre(&state.pg, theatre, MAX_LISTED).await? {
-        let show = match state.catalogue.known_show(flag.show_id).await {
+        let show = match state.catalogue.find_show(flag.show_id).await {
             Ok(show) => show,
             // Deleted from the programme since, or sold in another region.
             Err(problem) if is_show_unavailable(&problem) => continue,
@@ -79,7 +79,8 @@ pub async fn dismiss(
     let by = (staff.session.account, reason);
     let is_change = sql::dismiss(&mut tx, theatre, id, by, now).await?.ok_or_else(|| Problem::not_found("flag"))?;
     if is_change {
-        let entry = Entry::by(staff.session.account, "unusual_dismissed", format!("flag {id}"), reason).at(theatre);
+        let entry =
+            AuditEntry::by(staff.session.account, "unusual_dismissed", format!("flag {id}"), reason).at(theatre);
         audit::record(&mut tx, &entry, now).await?;
     }
     let answer = Answer::no_content();

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::VariantName;
-use domain::till::{Entry, Means};
+use domain::till::{Means, TillEntryKind};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -193,7 +193,7 @@ pub(super) async fn close_till(
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewLine<'a> {
     pub(super) till: Uuid,
-    pub(super) entry: Entry,
+    pub(super) entry: TillEntryKind,
     pub(super) means: Means,
     /// Money in; negative: money out.
     pub(super) amount_minor: i64,

@@ -20,7 +20,8 @@ pub enum CatalogueRead {
     /// The primary: the configured standby is not one of it.
     Unfit,
     /// The primary: the standby did not answer lately.
-    Resting,
+    #[strum(serialize = "resting")]
+    CircuitOpen,
     /// The primary, after the standby gave no usable answer.
     Failed,
     /// The primary, after the standby knew of no such thing.

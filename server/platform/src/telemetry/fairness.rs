@@ -1,7 +1,7 @@
 //! Refusals of tries for seats, changes of holds and checkouts that came too often, and unusual behaviour.
 
 use domain::VariantName;
-use domain::fairness::Kind;
+use domain::fairness::UnusualKind;
 use metrics::{Unit, counter, describe_counter};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -46,7 +46,7 @@ pub(super) fn begin_at_zero() {
     for limit in HoldLimit::VARIANTS {
         counter!(LIMITED, "limit" => limit.as_str()).increment(0);
     }
-    for kind in Kind::VARIANTS {
+    for kind in UnusualKind::VARIANTS {
         counter!(UNUSUAL, "kind" => kind.as_str()).increment(0);
     }
 }
@@ -57,6 +57,6 @@ pub fn hold_limited(limit: HoldLimit) {
 }
 
 /// Counts something unusual that was written down.
-pub fn unusual(kind: Kind) {
+pub fn unusual(kind: UnusualKind) {
     counter!(UNUSUAL, "kind" => kind.as_str()).increment(1);
 }

@@ -14,7 +14,7 @@ const DURATION: &str = "rowlock_gateway_call_duration_seconds";
 /// A kind of call to a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
-pub enum Question {
+pub enum GatewayOperation {
     /// Whose instrument a token is.
     Instrument,
     /// For the money of a booking.
@@ -38,7 +38,8 @@ pub enum GatewayOutcome {
     /// A definite no.
     Refused,
     /// Not called, or the connection was refused: breaker open, no listener, all connections busy.
-    NotTaken,
+    #[strum(serialize = "not_taken")]
+    NotSent,
     /// No usable answer.
     Unreachable,
 }
@@ -54,7 +55,7 @@ pub(super) fn describe() {
 
 /// Registers the series of a gateway as zero before its first call.
 pub fn expect_gateway(gateway: &'static str) {
-    for question in Question::VARIANTS {
+    for question in GatewayOperation::VARIANTS {
         for outcome in GatewayOutcome::VARIANTS {
             counter!(CALLS, "gateway" => gateway, "question" => question.as_str(), "outcome" => outcome.as_str())
                 .increment(0);
@@ -64,7 +65,7 @@ pub fn expect_gateway(gateway: &'static str) {
 }
 
 /// Counts a question to a gateway.
-pub fn gateway_asked(gateway: &'static str, question: Question, outcome: GatewayOutcome, took: Duration) {
+pub fn gateway_call(gateway: &'static str, question: GatewayOperation, outcome: GatewayOutcome, took: Duration) {
     counter!(CALLS, "gateway" => gateway, "question" => question.as_str(), "outcome" => outcome.as_str()).increment(1);
     histogram!(DURATION, "gateway" => gateway, "question" => question.as_str()).record(took);
 }

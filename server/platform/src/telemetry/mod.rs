@@ -32,7 +32,7 @@ use strum::{IntoStaticStr, VariantArray};
 pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::cdn::{CdnPurge, cdn_purged};
 pub use self::fairness::{HoldLimit, hold_limited, unusual};
-pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
+pub use self::gateways::{GatewayOperation, GatewayOutcome, expect_gateway, gateway_call};
 pub use self::puzzles::{PuzzleOutcome, puzzle};
 pub use self::requests::count_request;
 pub use self::routes::{RouteName, Routes};
@@ -196,7 +196,7 @@ pub fn rescued() {
 }
 
 /// Counts a transaction that is done again.
-pub fn gave_way() {
+pub fn serialization_retry() {
     counter!(SERIALIZATION_RETRIES).increment(1);
 }
 
@@ -205,7 +205,8 @@ pub fn gave_way() {
 #[strum(serialize_all = "snake_case")]
 pub enum RedisError {
     /// Not called: the breaker is open.
-    Resting,
+    #[strum(serialize = "resting")]
+    CircuitOpen,
     /// No answer, after every try.
     Unavailable,
     /// It understood and would not.
@@ -219,7 +220,7 @@ pub fn redis_answered() {
 
 /// Counts a call to Redis that failed.
 pub fn redis_failed(error: RedisError) {
-    if error != RedisError::Resting {
+    if error != RedisError::CircuitOpen {
         counter!(REDIS_CALLS).increment(1);
     }
     counter!(REDIS_ERRORS, "kind" => error.as_str()).increment(1);

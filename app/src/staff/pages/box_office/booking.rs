@@ -60,7 +60,7 @@ pub struct CounterBookingPage {
 
 impl Page for CounterBookingPage {
     fn head(&self) -> Head {
-        Head { title: self.booking.reference.clone(), private: true, ..Head::default() }
+        Head { title: self.booking.reference.clone(), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -288,7 +288,7 @@ pub struct PrintPage {
 
 impl Page for PrintPage {
     fn head(&self) -> Head {
-        Head { title: self.reference.clone(), private: true, ..Head::default() }
+        Head { title: self.reference.clone(), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
