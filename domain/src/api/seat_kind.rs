@@ -1,7 +1,7 @@
 //! Seat kinds with everything that depends on the kind: rules, texts and symbol.
 //!
 //! The rest of the code asks the methods below and names no kind, so a new kind is a new variant here and its messages.
-//! The rules, texts and symbol are three matches, because a page loads them in three chunks.
+//! Rules, texts, symbol and shapes are four matches, because a page loads them in different chunks.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};

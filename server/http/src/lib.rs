@@ -5,10 +5,16 @@
 //! - [`ClientAddress`], [`visitor`], [`own_origin`]: the client's address, the visitor cookie, the same-origin check.
 //! - [`caching`], [`cache_tags`], [`default_headers`], [`page_locale`]: response headers, and the language of a page.
 //! - [`idempotency`]: one answer per key. Table `idempotency_keys`, Redis keys `{keys:N}:*` and `replica:*`.
-//! - [`replay_cache`]: replays a stored answer before routing.
+//! - [`replay_cache`], [`write_coalescing`]: replays of a stored answer before routing, many answers in one write.
+//! - [`concurrency`], [`site`]: slots per address and visitor, the site's own origin.
 //!
 //! The crate may use `platform` and crates of the workspace without state (`domain`, `app`); it knows no show and no booking.
-//! A new problem code is a row in `problem/codes.rs`; a new cacheable route is a row in [`caching`].
+//!
+//! Invariants: the row in Postgres decides about a key, and an answer is stored in the transaction of its effect; every error
+//! is a [`Problem`]; every route has a caching class.
+//!
+//! To add a problem code: a row in `problem/codes.rs`. A cacheable route: a row in [`caching`]. An extractor: `extract.rs`.
+//! A refusal that many endpoints document: [`shared_refusals`].
 
 pub mod cache_tags;
 pub mod caching;

@@ -2,7 +2,7 @@
 //! and a bounded queue.
 //!
 //! Charges go only to gateways with a closed breaker; a gateway with an open breaker is probed with a call that charges
-//! nothing ([`probe_forever`]). `bookings::asking` decides at which gateway a booking is charged, and when it may change
+//! nothing ([`probe_forever`]). `bookings::money::gateway_calls` decides at which gateway a booking is charged, and when it may change
 //! (docs/decisions/0008).
 
 mod adapters;
@@ -52,7 +52,7 @@ const MAX_WAITING: usize = 1_024;
 const LINE_DEADLINE: Duration = Duration::from_secs(2);
 /// Interval of the checks for gateways to probe.
 const PROBE_EVERY: Duration = Duration::from_millis(250);
-/// Deadline of the fingerprint call: shorter than all checks before a charge together (`bookings::checks`), so that a timeout
+/// Deadline of the fingerprint call: shorter than all checks before a charge together (`bookings::checkout::checks`), so that a timeout
 /// counts as a failure for the breaker.
 const INSTRUMENT_DEADLINE: Duration = Duration::from_secs(3);
 

@@ -11,6 +11,8 @@
 //! - [`payment_webhooks`]: the endpoint for webhooks of gateways.
 //! - [`account_bookings`]: the bookings of an account.
 //!
+//! It may use every crate from `platform` to `admission`, and `domain`. docs/tables.md lists its tables.
+//!
 //! **What may I change?** Everything but these invariants:
 //!
 //! - A live claim authorises a charge, a hold never does: claims are committed before the gateway is called.
@@ -31,7 +33,7 @@
 //! | a gateway | the `payments` crate; nothing here depends on its name |
 //! | a mail about a booking | `bookings/mails` |
 //! | a difference in the ledgers | `bookings/ledger/compare.rs` |
-//! | an endpoint | the module's `endpoints.rs` |
+//! | an endpoint | the module's `endpoints.rs`; `account_bookings.rs` and `payment_webhooks.rs` hold their own |
 
 pub mod account_bookings;
 pub mod bookings;

@@ -7,7 +7,7 @@ use crate::seat_map::notices::notice::Notice;
 /// Failed attempts in a row after which the page shows that it is offline.
 pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// A connection silent for longer than this, milliseconds, is dead: the server sends two heartbeats in that time
-/// (`BEAT` in `server/seats/src/live/socket.rs`).
+/// (`HEARTBEAT_PERIOD` in `server/seats/src/live/socket.rs`).
 const LONGEST_SILENCE_MS: f64 = 60_000.0;
 
 /// The state of a session's live connection.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
-use crate::seats::DEFAULT_HOLD_MS;
+use crate::seats::{DEFAULT_HOLD_MS, MAX_SEATS_PER_PERSON};
 use crate::time::SECOND_MS;
 
 #[cfg(feature = "openapi")]
@@ -57,7 +57,7 @@ impl Default for TermsOfSale {
             sales_from: None,
             hold_seconds: (DEFAULT_HOLD_MS / SECOND_MS) as u32,
             flash_sale: false,
-            per_person: 10,
+            per_person: MAX_SEATS_PER_PERSON as u32,
             email_code: false,
             per_instrument: None,
         }

@@ -23,7 +23,7 @@ use catalogue::Show;
 use platform::ids;
 
 /// Period of heartbeats. The ping keeps proxies open and finds dead peers. The empty delta lets a page find a dead
-/// connection: a page waits for two of them (`app/src/seat_map/live/connection.rs`).
+/// connection: a page waits for two of them (`app/src/seat_map/live/connection_state.rs`).
 const HEARTBEAT_PERIOD: Duration = Duration::from_secs(25);
 /// Heartbeats without any message or pong after which a peer counts as gone.
 const MAX_SILENT_HEARTBEATS: u8 = 3;

@@ -346,6 +346,7 @@ local function note_lapses(people)
   redis.call('PEXPIRE', lapses, int(LAPSES_COUNT))
 end
 
+-- All due holds are freed before the script itself runs; `finish` announces their seats together with its own changes.
 if not missing and not regressed then
   local people = {}
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', int(now), 'LIMIT', '0', MAX_DUE_PER_CALL)) do
