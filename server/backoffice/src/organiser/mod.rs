@@ -41,6 +41,7 @@ use domain::time::Timestamp;
 use sqlx::{Postgres, Transaction};
 
 use crate::BackofficeState;
+use crate::staff_request::StaffOrder;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::Staff;
@@ -65,6 +66,12 @@ pub struct Act<'a> {
     pub intent: &'a Intent,
     /// The reason as entered, not validated.
     pub reason: &'a str,
+}
+
+impl<R, P, B> StaffOrder<R, P, B> {
+    fn act<'a>(&'a self, reason: &'a str) -> Act<'a> {
+        Act { staff: &self.from.staff, theatre: &self.from.theatre, intent: &self.intent, reason }
+    }
 }
 
 /// A running action: its transaction, with the idempotency key claimed in it.

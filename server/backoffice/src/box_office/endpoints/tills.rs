@@ -8,18 +8,24 @@ use domain::api::ProblemView;
 use domain::api::box_office::{
     CashUp, CashUpFor, DayClose, DayView, DropRequest, ManagerView, OpenTill, PinRequest, TillView,
 };
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{COUNTER, MANAGER, at, intent};
 use crate::BackofficeState;
 use crate::box_office::tills;
+use crate::staff_request::{BoxOffice, Managers, StaffOrder, StaffRequest};
+use http::ApiJson;
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
 use http::refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath};
-use identity::accounts::{self, Staff};
+use identity::accounts;
+
+#[derive(Deserialize)]
+struct OfTill {
+    till: Uuid,
+}
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new()
@@ -36,12 +42,8 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 /// Your open till with its ledger.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
     responses((status = 200, body = TillView), (status = 204, description = "None is open"), NotStaff, OtherTheatre))]
-async fn mine(
-    State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-) -> ApiResult<Response> {
-    Ok(match tills::mine(&state, at(&staff, &theatre, COUNTER)?).await? {
+async fn mine(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice>) -> ApiResult<Response> {
+    Ok(match tills::mine(&state, from.counter()).await? {
         Some(till) => Json(till).into_response(),
         None => StatusCode::NO_CONTENT.into_response(),
     })
@@ -53,16 +55,8 @@ async fn mine(
     responses((status = 201, body = TillView), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 409, body = ProblemView, description = "till_open")))]
-async fn open(
-    State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<OpenTill>,
-) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, "till", &request);
-    tills::open(&state, counter, request, &intent).await
+async fn open(State(state): State<BackofficeState>, order: StaffOrder<BoxOffice, (), OpenTill>) -> ApiResult<Answer> {
+    tills::open(&state, order.from.counter(), order.body, &order.intent).await
 }
 
 /// Bring cash from your till to the safe.
@@ -73,14 +67,9 @@ async fn open(
         (status = 409, body = ProblemView, description = "till_closed, till_short")))]
 async fn drop_cash(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<DropRequest>,
+    order: StaffOrder<BoxOffice, (), DropRequest>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, "till/drops", &request);
-    tills::drop_cash(&state, counter, &request, &intent).await
+    tills::drop_cash(&state, order.from.counter(), &order.body, &order.intent).await
 }
 
 /// Count your till and close it. A difference needs a reason.
@@ -89,16 +78,8 @@ async fn drop_cash(
     responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 409, body = ProblemView, description = "till_closed, till_differs")))]
-async fn cash_up(
-    State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<CashUp>,
-) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, "till/cash-up", &request);
-    tills::cash_up(&state, counter, &request, &intent).await
+async fn cash_up(State(state): State<BackofficeState>, order: StaffOrder<BoxOffice, (), CashUp>) -> ApiResult<Answer> {
+    tills::cash_up(&state, order.from.counter(), &order.body, &order.intent).await
 }
 
 /// Count and close the till of a colleague who left without counting it. For managers.
@@ -111,14 +92,9 @@ async fn cash_up(
         (status = 409, body = ProblemView, description = "wrong_state")))]
 async fn cash_up_for(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, till)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<CashUpFor>,
+    order: StaffOrder<Managers, OfTill, CashUpFor>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, MANAGER)?;
-    let intent = intent(counter, key, &format!("tills/{till}/cash-up"), &request);
-    tills::cash_up_for(&state, counter, till, &request, &intent).await
+    tills::cash_up_for(&state, order.from.counter(), order.from.path.till, &order.body, &order.intent).await
 }
 
 /// Tills since the last day was closed. For managers.
@@ -127,10 +103,9 @@ async fn cash_up_for(
     responses((status = 200, body = Vec<TillView>), NotStaff, OtherTheatre))]
 async fn of_the_day(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Managers>,
 ) -> ApiResult<Json<Vec<TillView>>> {
-    tills::of_the_day(&state, at(&staff, &theatre, MANAGER)?).await.map(Json)
+    tills::of_the_day(&state, from.counter()).await.map(Json)
 }
 
 /// Close the day: all tills must be counted; their sums are added up. For managers.
@@ -141,14 +116,9 @@ async fn of_the_day(
         (status = 409, body = ProblemView, description = "till_open, till_closed")))]
 async fn close_day(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<DayClose>,
+    order: StaffOrder<Managers, (), DayClose>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, MANAGER)?;
-    let intent = intent(counter, key, "day-close", &request);
-    tills::close_day(&state, counter, &request, &intent).await
+    tills::close_day(&state, order.from.counter(), &order.body, &order.intent).await
 }
 
 /// Managers who can approve a refund.
@@ -157,11 +127,9 @@ async fn close_day(
     responses((status = 200, body = Vec<ManagerView>), NotStaff, OtherTheatre))]
 async fn managers(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<BoxOffice>,
 ) -> ApiResult<Json<Vec<ManagerView>>> {
-    at(&staff, &theatre, COUNTER)?;
-    Ok(Json(accounts::managers_with_pin(&state, &theatre).await?))
+    Ok(Json(accounts::managers_with_pin(&state, &from.theatre).await?))
 }
 
 /// Set your own PIN. For managers.
@@ -174,12 +142,10 @@ async fn managers(
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn set_pin(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Managers>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<PinRequest>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, MANAGER)?;
-    let intent = intent(counter, key, "pin", &accounts::PinIntent::of(&state, &request));
-    accounts::set_pin(&state, &staff, &theatre, &request, &intent).await
+    let intent = from.intent(key, &accounts::PinIntent::of(&state, &request));
+    accounts::set_pin(&state, &from.staff, &from.theatre, &request, &intent).await
 }

@@ -2,19 +2,23 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api::organiser::{StandingRequest, StandingSeats};
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::BackofficeState;
-use crate::organiser::{Act, ROLES, standing};
-use http::idempotency::{IdempotencyKey, Intent};
+use crate::organiser::standing;
+use crate::staff_request::{Organisers, StaffOrder, StaffRequest};
+use http::idempotency::Answer;
 use http::problem::ApiResult;
 use http::refusals::{KeyReused, NotStaff};
-use http::{ApiJson, ApiPath};
-use identity::accounts::Staff;
+
+#[derive(Deserialize)]
+struct OfScreen {
+    screen: String,
+}
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new().routes(routes!(list, keep))
@@ -27,11 +31,9 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         (status = 404, body = ProblemView, description = "No such screen; also for another theatre's staff")))]
 async fn list(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, screen)): ApiPath<(String, String)>,
+    from: StaffRequest<Organisers, OfScreen>,
 ) -> ApiResult<Json<StandingSeats>> {
-    staff.at(&theatre, ROLES)?;
-    standing::list(&state, &theatre, &screen).await.map(Json)
+    standing::list(&state, &from.theatre, &from.path.screen).await.map(Json)
 }
 
 /// Keep seats for the house in every show planned on this screen from now on, or put them back. For organisers and
@@ -44,14 +46,7 @@ async fn list(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn keep(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, screen)): ApiPath<(String, String)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<StandingRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let path = format!("POST /theatres/{theatre}/screens/{screen}/house-seats");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(standing::keep(&state, &act, &screen, &request).await?.into_response())
+    order: StaffOrder<Organisers, OfScreen, StandingRequest>,
+) -> ApiResult<Answer> {
+    standing::keep(&state, &order.act(&order.body.reason), &order.from.path.screen, &order.body).await
 }

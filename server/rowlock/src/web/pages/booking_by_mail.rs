@@ -1,7 +1,6 @@
 //! Pages of bookings that open without the buyer's cookie: the signed address, "Find my booking", and cancelling.
 
 use app::pages::booking_by_mail::{CancelByMail, FindBooking, MailedBooking};
-use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::response::Response;
@@ -9,9 +8,9 @@ use axum::routing::{get, post};
 use domain::booking::BookingState;
 use serde::Deserialize;
 
-use super::PageError;
-use super::accounts::{FormResult, once_more, private, see};
-use super::booking::{facts, passing_or_fault};
+use super::accounts::{FormResult, once_more};
+use super::booking::facts;
+use super::{Page, PageError, private, see};
 use crate::AppState;
 use http::{ClientAddress, reader};
 use selling::bookings::{self, OpenedByMail};
@@ -23,13 +22,14 @@ type Key = Result<Path<String>, PathRejection>;
 type PageResult = Result<Response, PageError>;
 
 /// The pages.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/bookings/find", get(ask).post(find))
-        .route("/bookings/by-mail/{key}", get(opened))
-        .route("/bookings/by-mail/{key}/cancel", post(ask_to_cancel))
-        .route("/bookings/cancel/{key}", get(look).post(cancel))
-        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+pub(super) fn pages() -> impl Iterator<Item = Page> {
+    let pages = [
+        ("/bookings/find", get(ask).post(find)),
+        ("/bookings/by-mail/{key}", get(opened)),
+        ("/bookings/by-mail/{key}/cancel", post(ask_to_cancel)),
+        ("/bookings/cancel/{key}", get(look).post(cancel)),
+    ];
+    pages.into_iter().map(|(address, handlers)| (address, handlers.layer(DefaultBodyLimit::max(MAX_FORM_BYTES))))
 }
 
 async fn ask() -> Response {
@@ -54,7 +54,7 @@ async fn find(State(state): State<AppState>, address: ClientAddress, form: FormR
 
 async fn opened(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_by_mail(&state, &key).await?;
     Ok(private(page(opened, &key)))
 }
 
@@ -73,7 +73,7 @@ fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookin
 async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
     let asked = bookings::ask_to_cancel(&state, &key, reader::language()).await;
-    let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_by_mail(&state, &key).await?;
     let page = page(opened, &key);
     Ok(match asked {
         Ok(email) => private(MailedBooking { is_mailed_to: Some(email), ..page }),
@@ -83,7 +83,7 @@ async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
 
 async fn look(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_to_cancel(&state, &key).await?;
     Ok(private(question(opened, &key)))
 }
 
@@ -94,7 +94,7 @@ fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelBy
 
 async fn cancel(State(state): State<AppState>, key: Key) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_to_cancel(&state, &key).await?;
     Ok(match bookings::cancel_by_mail(&state, &key).await {
         Ok(page) => see(&format!("/bookings/by-mail/{page}")),
         Err(problem) => {

@@ -4,7 +4,6 @@
 use app::Place;
 use app::pages::show::Show as ShowPage;
 use app::pages::waiting_room::InFront;
-use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -15,8 +14,7 @@ use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
-use super::booking::passing_or_fault;
-use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
+use super::{PRIVATE_CACHE, Page, PageError, html, in_words, start_in_words};
 use crate::AppState;
 use admission::waiting_room::{self, Brought, Whereabouts};
 use http::reader;
@@ -29,8 +27,8 @@ const LOOK_AGAIN_S: u64 = 4;
 const SPREAD_S: u64 = 8;
 
 /// The page.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(bring_ticket))
+pub(super) fn pages() -> [Page; 2] {
+    [("/shows/{id}", get(show)), ("/shows/{id}/place/{ticket}", get(bring_ticket))]
 }
 
 async fn show(
@@ -46,7 +44,7 @@ async fn show(
     }
     let now = state.clock.now();
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
-    let buyer = accounts::named(&state, visitor.account).await.map_err(passing_or_fault)?;
+    let buyer = accounts::named(&state, visitor.account).await?;
     let page = ShowPage {
         id,
         buyer,

@@ -8,8 +8,7 @@ use axum::response::{IntoResponse, Response};
 use domain::api::accounts::{LinkToken, Password, PasswordChange, ProofRequest};
 use serde::Deserialize;
 
-use super::super::PageError;
-use super::super::booking::passing_or_fault;
+use super::super::{PageError, Turned, signed_in};
 use super::{Ask, FormResult, key_of, new_key, once_more, private, see, see_with};
 use crate::AppState;
 use http::idempotency::Intent;
@@ -18,26 +17,14 @@ use identity::accounts::{self, Session, SignedIn};
 use selling::belongings;
 
 type Asked = Result<Query<Ask>, QueryRejection>;
-type PageResult = Result<Response, PageError>;
+type PageResult = Result<Response, Turned>;
 /// The signed-in account, or the problem.
 type Who = Result<SignedIn, Problem>;
 
-/// Redirects to the sign-in page and back; internal errors have their own page.
-fn sign_in_first(problem: Problem, next: &str) -> PageResult {
-    match problem.code() {
-        Code::NotSignedIn | Code::TokenInvalid => {
-            Ok(see(&format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str())))
-        }
-        _ => Err(passing_or_fault(problem)),
-    }
-}
-
 pub(super) async fn account(State(state): State<AppState>, who: Who, asked: Asked) -> PageResult {
     let Query(asked) = asked?;
-    match who {
-        Ok(SignedIn(session)) => page(&state, &session, &asked.after, asked.notice(), None).await,
-        Err(problem) => sign_in_first(problem, "/account"),
-    }
+    let SignedIn(session) = signed_in(who, "/account")?;
+    page(&state, &session, &asked.after, asked.notice(), None).await
 }
 
 async fn page(
@@ -52,7 +39,7 @@ async fn page(
     let bookings = belongings::page(state, session.account, Some(after)).await;
     let bookings = bookings.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
-        _ => passing_or_fault(problem),
+        _ => problem.into(),
     })?;
     Ok(private(Account { account, bookings, notice, trouble, key: new_key() }))
 }
@@ -69,10 +56,7 @@ pub(super) async fn password(
     address: ClientAddress,
     form: FormResult<PasswordForm>,
 ) -> PageResult {
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => return sign_in_first(problem, "/account"),
-    };
+    let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let request = PasswordChange { current: form.current, new: form.new };
     match accounts::change_password(&state, &session, &address, &request).await {
@@ -96,10 +80,7 @@ pub(super) async fn send_link(
     address: ClientAddress,
     form: FormResult<KeyForm>,
 ) -> PageResult {
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => return sign_in_first(problem, "/account"),
-    };
+    let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let sent = async {
         let intent = Intent::new(&session.owner, key_of(&form.key)?, "form /account/email-link", &());
@@ -116,19 +97,14 @@ pub(super) async fn send_link(
 
 pub(super) async fn confirm(State(state): State<AppState>, who: Who, asked: Asked) -> PageResult {
     let Query(asked) = asked?;
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => {
-            // Only well-formed tokens are passed on.
-            let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
-            return sign_in_first(problem, &format!("/confirm-email?token={token}"));
-        }
-    };
+    // Only well-formed tokens are passed on.
+    let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
+    let SignedIn(session) = signed_in(who, &format!("/confirm-email?token={token}"))?;
     confirm_page(&state, &session, asked.token, None).await
 }
 
 async fn confirm_page(state: &AppState, session: &Session, token: String, trouble: Option<String>) -> PageResult {
-    let named = accounts::named(state, Some(session.account)).await.map_err(passing_or_fault)?;
+    let named = accounts::named(state, Some(session.account)).await?;
     let (_, email) = named.ok_or(PageError::NotFound)?;
     Ok(private(ConfirmEmail { token, email, trouble, key: new_key() }))
 }
@@ -145,10 +121,7 @@ pub(super) async fn prove(
     address: ClientAddress,
     form: FormResult<ProofForm>,
 ) -> PageResult {
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => return sign_in_first(problem, "/account"),
-    };
+    let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let request = ProofRequest { token: form.token };
     let proven = async {
@@ -169,18 +142,15 @@ pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -
         Ok(session) => session,
         // A token that opens nothing is no session to end.
         Err(problem) if problem.code() == Code::TokenInvalid => None,
-        Err(problem) => return Err(passing_or_fault(problem)),
+        Err(problem) => return Err(problem.into()),
     };
-    let gone = accounts::end_session(&state, session.as_ref()).await.map_err(passing_or_fault)?;
+    let gone = accounts::end_session(&state, session.as_ref()).await?;
     Ok(with(gone, see("/")))
 }
 
 pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: Who) -> PageResult {
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => return sign_in_first(problem, "/account"),
-    };
-    let gone = accounts::end_all(&state, &session).await.map_err(passing_or_fault)?;
+    let SignedIn(session) = signed_in(who, "/account")?;
+    let gone = accounts::end_all(&state, &session).await?;
     Ok(with(gone, see_with("/login", Notice::SignedOutEverywhere)))
 }
 

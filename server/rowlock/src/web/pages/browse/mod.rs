@@ -1,6 +1,5 @@
 //! Front page, city, theatre, film, search. The same for everyone: they set no cookie.
 
-use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
@@ -13,7 +12,7 @@ use app::pages::listing::FilmCard;
 use app::pages::theatre::Theatre;
 use app::{Place, say};
 
-use super::{PageError, for_all};
+use super::{Page, PageError, for_all};
 use crate::AppState;
 use catalogue::ListedShow;
 use catalogue::{FilmTonight, ShowSearch, read_date, today_in};
@@ -29,13 +28,14 @@ mod search;
 pub(super) use listing::days;
 
 /// Pages one browses by.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/", get(home))
-        .route("/cities/{id}", get(city))
-        .route("/theatres/{id}", get(theatre))
-        .route("/films/{id}", get(film::film))
-        .route("/search", get(search::search))
+pub(super) fn pages() -> [Page; 5] {
+    [
+        ("/", get(home)),
+        ("/cities/{id}", get(city)),
+        ("/theatres/{id}", get(theatre)),
+        ("/films/{id}", get(film::film)),
+        ("/search", get(search::search)),
+    ]
 }
 
 type PageResult = Result<Response, PageError>;

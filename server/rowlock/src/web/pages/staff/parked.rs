@@ -1,125 +1,49 @@
 //! The page of what waits for a manager, and its forms. They do what the API does, through the same service.
 
-use app::language::Hindrance;
-use app::staff::pages::parked::{ParkedForm, ParkedPage};
-use app::staff::pages::{Field, Section};
-use axum::Router;
-use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use app::staff::pages::parked::ParkedPage;
+use app::staff::pages::{Form, REASON};
 use domain::api::systems::ReasonRequest;
 use serde::Deserialize;
 
-use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
-use crate::AppState;
-use crate::web::pages::booking::passing_or_fault;
-use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
-use platform::ids;
+use super::super::PageError;
+use super::visit::{PageResult, Sent, StaffVisit, marked};
+use super::{on_its_clocks, zone_of};
+use http::{Code, reader};
 use selling::bookings::{self, Decision};
 
-/// Largest form, bytes.
-const MAX_FORM_BYTES: usize = 8 * 1024;
-
-pub(super) fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/staff/{theatre}/parked", get(look))
-        .route("/staff/{theatre}/parked/{parked}/{decision}", post(decide))
-        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+pub(super) async fn look(visit: StaffVisit) -> PageResult {
+    page(visit, Form::default()).await
 }
 
-type PageResult = Result<Response, Turned>;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ask {
-    done: bool,
-}
-
-async fn look(
-    State(state): State<AppState>,
-    who: Who,
-    theatre: Result<Path<String>, PathRejection>,
-    asked: Result<Query<Ask>, QueryRejection>,
-) -> PageResult {
-    let Path(theatre) = theatre?;
-    page(&state, who, &theatre, asked.map(|Query(asked)| asked.done), None).await
-}
-
-/// The page; with the refused input and the reason, if there is one.
-async fn page(
-    state: &AppState,
-    who: Who,
-    theatre: &str,
-    done: Result<bool, QueryRejection>,
-    refused: Option<(ParkedForm, Problem)>,
-) -> PageResult {
-    // Permission is checked before any data of the theatre, or the query, is read.
-    let (_, desk) = desk(state, who, theatre, Section::Parked).await?;
-    let (done, zone) = (done?, zone_of(state, theatre).await?);
-    let mut parked = bookings::parked_at(state, theatre).await.map_err(passing_or_fault)?;
+async fn page(visit: StaffVisit, refused: Form) -> PageResult {
+    let zone = zone_of(&visit.state, &visit.desk.theatre).await?;
+    let mut parked = bookings::parked_at(&visit.state, &visit.desk.theatre).await?;
     parked.iter_mut().for_each(|one| one.since = on_its_clocks(&one.since, zone));
-    let (mut status, mut form, mut trouble) = (StatusCode::OK, None, None);
-    if let Some((typed, problem)) = refused {
-        status = problem.code().describe().0;
-        trouble = Some(if typed.reason.is_refused() { marked() } else { in_words(&problem) });
-        form = Some(typed);
-    }
-    let page = ParkedPage { desk, parked, refused: form, done, trouble, intent: ids::new_id().to_string() };
-    Ok((status, html(page, PRIVATE_CACHE)).into_response())
-}
-
-/// The problem is beside its field.
-fn marked() -> Hindrance {
-    app::say!(in reader::language(), "field.refused").into()
-}
-
-fn in_words(problem: &Problem) -> Hindrance {
-    match problem.code() {
-        Code::NotFound => app::say!(in reader::language(), "parked.gone").into(),
-        _ => hindrance(problem),
-    }
+    Ok(visit.show(|desk| ParkedPage { desk, parked, refused }))
 }
 
 #[derive(Deserialize)]
-struct ReasonForm {
-    key: String,
-    reason: String,
+pub(super) struct OfParked {
+    parked: i64,
+    decision: String,
 }
 
-async fn decide(
-    State(state): State<AppState>,
-    who: Who,
-    named: Result<Path<(String, i64, String)>, PathRejection>,
-    sent: Result<Form<ReasonForm>, FormRejection>,
-) -> PageResult {
-    let Path((theatre, id, name)) = named?;
-    let (staff, _) = desk(&state, who, &theatre, Section::Parked).await?;
+pub(super) async fn decide(visit: StaffVisit<OfParked>, sent: Result<Sent, PageError>) -> PageResult {
+    let (visit, OfParked { parked, decision: name }) = visit.split();
     let decision = Decision::parse(&name).ok_or(PageError::NotFound)?;
-    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(describe_rejection(&rejection.body_text())))?;
-    let request = ReasonRequest { reason: sent.reason };
+    let Sent(form) = sent?;
+    let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
-        let path = format!("form /staff/{theatre}/parked/{id}/{name}");
-        let intent = Intent::new(&staff.session.owner, IdempotencyKey::of_form(&sent.key)?, &path, &request);
-        bookings::decide_parked(&state, &staff, (&theatre, id, decision), &request, &intent).await
+        let intent = visit.intent(&form, &request)?;
+        let entry = (visit.desk.theatre.as_str(), parked, decision);
+        bookings::decide_parked(&visit.state, &visit.staff, entry, &request, &intent).await
     };
-    match done.await {
-        Ok(_) => Ok(see(&format!("{}?done=true", Section::Parked.href(&theatre)))),
-        Err(problem) if matches!(problem.code(), Code::Internal | Code::DatabaseUnavailable) => {
-            Err(passing_or_fault(problem).into())
-        }
-        Err(problem) => {
-            let typed = ParkedForm { id, decision: name, reason: Field::reason(request.reason) };
-            page(&state, Ok(staff.clone()), &theatre, Ok(false), Some((typed, problem))).await
-        }
-    }
-}
-
-fn see(path: &str) -> Response {
-    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/staff"));
-    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
-    (StatusCode::SEE_OTHER, headers).into_response()
+    let Err(problem) = done.await else { return Ok(visit.see("parked?done=true")) };
+    let form = form.named(format!("{name}-{parked}")).with_checked_reason();
+    let visit = match problem.code() {
+        _ if form.is_refused() => visit.refuse_in_words(&problem, marked())?,
+        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in reader::language(), "parked.gone"))?,
+        _ => visit.refuse(&problem)?,
+    };
+    page(visit, form).await
 }
