@@ -15,6 +15,7 @@
 //! | [`puzzle`], [`fairness`] | proof of work, rate limits, detection of unusual behaviour |
 //! | [`door`] | ticket codes, admission, settlement of offline scans |
 //! | [`roles`], [`person`], [`hidden_characters`], [`csv`], [`time`] | permissions, checks of names, safe CSV, instants |
+//! | [`VariantName`] | names of enum variants in SQL, JSON, metrics and addresses |
 
 pub mod api;
 pub mod best_available;
@@ -35,6 +36,9 @@ pub mod roles;
 pub mod seats;
 pub mod till;
 pub mod time;
+mod variant_name;
 pub mod waiting_list;
 pub mod waiting_room;
 pub mod wire;
+
+pub use variant_name::VariantName;

@@ -3,6 +3,7 @@
 //! Customers have no role. A role applies to one theatre. Resources of other theatres do not exist for its holder.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
@@ -11,6 +12,8 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// Sells, exchanges and refunds tickets at the counter, and admits at the door.
     BoxOffice,
@@ -20,78 +23,58 @@ pub enum Role {
     Organiser,
 }
 
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 3] = [Self::BoxOffice, Self::Manager, Self::Organiser];
-
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BoxOffice => "box_office",
-            Self::Manager => "manager",
-            Self::Organiser => "organiser",
-        }
-    }
-
-    /// Parses a name written by [`Role::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
-    }
-}
-
 /// Result of a permission check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Permission {
     /// Permitted.
-    May,
+    Granted,
     /// The person has another role in the theatre.
-    OtherRole,
+    WrongRole,
     /// The person has no role in the theatre. The resource is reported as missing.
-    Stranger,
+    NotStaff,
 }
 
 /// Checks whether the roles `held` in a theatre include one of `wanted`. A manager has the permissions of the box
 /// office as well.
 #[must_use]
-pub fn standing(held: &[Role], wanted: &[Role]) -> Standing {
+pub fn check_permission(held: &[Role], wanted: &[Role]) -> Permission {
     let may = |role: &Role| wanted.contains(role) || (*role == Role::Manager && wanted.contains(&Role::BoxOffice));
     match held {
-        [] => Standing::Stranger,
-        held if held.iter().any(may) => Standing::May,
-        _ => Standing::OtherRole,
+        [] => Permission::NotStaff,
+        held if held.iter().any(may) => Permission::Granted,
+        _ => Permission::WrongRole,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VariantName;
 
     #[test]
     fn role_names_parse_back_and_other_texts_are_refused() {
-        for role in Role::ALL {
-            assert_eq!(Role::parse(role.as_str()), Some(role));
-            let json = serde_json::to_string(&role).expect("a role is JSON");
+        for role in Role::VARIANTS {
+            assert_eq!(role.as_str().parse(), Ok(*role));
+            let json = serde_json::to_string(role).expect("a role is JSON");
             assert_eq!(json, format!("\"{}\"", role.as_str()));
         }
-        assert_eq!(Role::parse("customer"), None);
+        assert_eq!("customer".parse::<Role>().ok(), None);
     }
 
     #[test]
     fn permission_table_of_every_pair_of_roles() {
-        use Standing::{May, OtherRole, Stranger};
+        use Permission::{Granted, NotStaff, WrongRole};
         let table = [
-            (Role::BoxOffice, [May, OtherRole, OtherRole]),
-            (Role::Manager, [May, May, OtherRole]),
-            (Role::Organiser, [OtherRole, OtherRole, May]),
+            (Role::BoxOffice, [Granted, WrongRole, WrongRole]),
+            (Role::Manager, [Granted, Granted, WrongRole]),
+            (Role::Organiser, [WrongRole, WrongRole, Granted]),
         ];
         for (held, answers) in table {
-            for (wanted, answer) in Role::ALL.into_iter().zip(answers) {
-                assert_eq!(standing(&[held], &[wanted]), answer, "{held:?} wants what {wanted:?} may");
-                assert_eq!(standing(&[], &[wanted]), Stranger);
+            for (&wanted, answer) in Role::VARIANTS.iter().zip(answers) {
+                assert_eq!(check_permission(&[held], &[wanted]), answer, "{held:?} wants what {wanted:?} may");
+                assert_eq!(check_permission(&[], &[wanted]), NotStaff);
             }
         }
-        assert_eq!(standing(&[Role::BoxOffice, Role::Organiser], &[Role::Organiser]), May);
+        assert_eq!(check_permission(&[Role::BoxOffice, Role::Organiser], &[Role::Organiser]), Granted);
     }
 }

@@ -1,9 +1,10 @@
 //! JSON of bookings and of paying for them.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
-use crate::api::cancelling::{IfLate, RefundView, StepView};
+use crate::api::cancelling::{LatePaymentHandling, RefundView, StepView};
 use crate::api::moving::SeatOffer;
 use crate::api::{PlaceLine, SeatLine};
 use crate::money::Money;
@@ -37,18 +38,18 @@ pub struct BookingRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Person>,
     /// Handling of a payment that arrives after the deadline.
-    #[serde(default, skip_serializing_if = "IfLate::is_usual")]
-    pub if_late: IfLate,
+    #[serde(default, skip_serializing_if = "LatePaymentHandling::is_default")]
+    pub if_late: LatePaymentHandling,
     /// Payment in the same request. If absent, `POST /bookings/{id}/confirm` pays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pay: Option<PayAtOnce>,
+    pub pay: Option<CheckoutPayment>,
 }
 
 /// Payment details in a checkout request. They replace a call to `POST /bookings/{id}/confirm`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = PayAtOnce))]
 #[serde(deny_unknown_fields)]
-pub struct PayAtOnce {
+pub struct CheckoutPayment {
     /// Total shown to the buyer, in minor units of the show's currency. A different total is refused.
     pub total_minor: i64,
     /// As in [`ConfirmRequest`].
@@ -67,10 +68,11 @@ pub struct ConfirmRequest {
     pub payment_token: Option<String>,
 }
 
-/// States of a booking. JSON and SQL use the same names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// States of a booking, in the order it passes through them. JSON and SQL use the same names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum BookingState {
     /// Stored; its seats are not confirmed as held yet.
     Created,
@@ -89,9 +91,10 @@ pub enum BookingState {
 }
 
 /// State of a booking's money, for the status page: paid, issuing, refunding, refunded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum MoneyState {
     /// No charge was requested.
     None,

@@ -1,6 +1,7 @@
 //! JSON of cancellations, refunds and late payments.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use crate::money::Money;
 use crate::seats::SeatIndex;
@@ -9,10 +10,11 @@ use crate::seats::SeatIndex;
 use utoipa::ToSchema;
 
 /// Handling of a payment that arrives after its booking has expired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = IfLate))]
 #[serde(rename_all = "snake_case")]
-pub enum IfLate {
+#[strum(serialize_all = "snake_case")]
+pub enum LatePaymentHandling {
     /// Refund it at once.
     Refund,
     /// Take the same seats if they are still free, otherwise refund.
@@ -22,27 +24,11 @@ pub enum IfLate {
     SameOrBetter,
 }
 
-impl IfLate {
-    /// Name in SQL and JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Refund => "refund",
-            Self::SameSeats => "same_seats",
-            Self::SameOrBetter => "same_or_better",
-        }
-    }
-
+impl LatePaymentHandling {
     /// True for the default choice.
     #[must_use]
-    pub fn is_usual(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         *self == Self::default()
-    }
-
-    /// Parses a name written by [`IfLate::as_str`]; `None` for any other text.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Refund, Self::SameSeats, Self::SameOrBetter].into_iter().find(|choice| choice.as_str() == name)
     }
 }
 

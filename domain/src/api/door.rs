@@ -1,6 +1,7 @@
 //! JSON of the door: scans and their outcomes, offline lists and their settlement.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
 #[cfg(feature = "openapi")]
@@ -30,9 +31,10 @@ pub struct ScanRequest {
 }
 
 /// Outcome of scanning a ticket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The holder may enter.
     Admitted,
@@ -48,39 +50,6 @@ pub enum Outcome {
     Forged,
     /// Found at settlement: the ticket was admitted offline and should not have been.
     Conflict,
-}
-
-impl Outcome {
-    /// All outcomes.
-    pub const ALL: [Self; 7] = [
-        Self::Admitted,
-        Self::AlreadyUsed,
-        Self::OtherShow,
-        Self::NotValid,
-        Self::Unknown,
-        Self::Forged,
-        Self::Conflict,
-    ];
-
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admitted => "admitted",
-            Self::AlreadyUsed => "already_used",
-            Self::OtherShow => "other_show",
-            Self::NotValid => "not_valid",
-            Self::Unknown => "unknown",
-            Self::Forged => "forged",
-            Self::Conflict => "conflict",
-        }
-    }
-
-    /// Parses a name written by [`Outcome::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
-    }
 }
 
 /// Reason why a ticket is no longer valid.
@@ -329,14 +298,15 @@ pub struct UndoRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VariantName;
 
     #[test]
     fn outcome_names_parse_back_and_equal_their_json() {
-        for outcome in Outcome::ALL {
-            assert_eq!(Outcome::parse(outcome.as_str()), Some(outcome));
+        for &outcome in Outcome::VARIANTS {
+            assert_eq!(outcome.as_str().parse(), Ok(outcome));
             assert_eq!(serde_json::to_string(&outcome).expect("JSON"), format!("\"{}\"", outcome.as_str()));
         }
-        assert_eq!(Outcome::parse("maybe"), None);
+        assert!("maybe".parse::<Outcome>().is_err());
     }
 
     #[test]

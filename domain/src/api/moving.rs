@@ -1,6 +1,7 @@
 //! JSON of moving a show to another screen, for its organiser and for buyers with a seat offer.
 
 use serde::{Deserialize, Serialize};
+use strum::EnumString;
 
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
@@ -76,9 +77,10 @@ pub struct MovePreview {
 }
 
 /// State of a move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum MoveState {
     /// New payments are refused; open payments end.
     Closing,
@@ -88,20 +90,6 @@ pub enum MoveState {
     Done,
     /// The move was cancelled before bookings moved.
     Dropped,
-}
-
-impl MoveState {
-    /// Parses the name used in SQL and JSON.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "closing" => Some(Self::Closing),
-            "carried" => Some(Self::Carried),
-            "done" => Some(Self::Done),
-            "dropped" => Some(Self::Dropped),
-            _ => None,
-        }
-    }
 }
 
 /// The last move of a show.

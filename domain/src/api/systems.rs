@@ -3,6 +3,7 @@
 //! A secret appears only in the answer that creates it.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
 use crate::api::Person;
@@ -88,54 +89,50 @@ pub struct ReasonRequest {
 }
 
 /// Kinds of webhook events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub enum WebhookEvent {
     /// A booking was paid and its tickets were issued.
     #[serde(rename = "booking.confirmed")]
+    #[strum(serialize = "booking.confirmed")]
     BookingConfirmed,
     /// A confirmed booking was cancelled, in whole or in part.
     #[serde(rename = "booking.cancelled")]
+    #[strum(serialize = "booking.cancelled")]
     BookingCancelled,
     /// A refund reached its payer.
     #[serde(rename = "booking.refunded")]
+    #[strum(serialize = "booking.refunded")]
     BookingRefunded,
     /// A show was cancelled.
     #[serde(rename = "show.cancelled")]
+    #[strum(serialize = "show.cancelled")]
     ShowCancelled,
     /// A show was moved to another screen.
     #[serde(rename = "show.moved")]
+    #[strum(serialize = "show.moved")]
     ShowMoved,
 }
 
-impl WebhookEvent {
-    /// All events.
-    pub const ALL: [Self; 5] =
-        [Self::BookingConfirmed, Self::BookingCancelled, Self::BookingRefunded, Self::ShowCancelled, Self::ShowMoved];
-
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BookingConfirmed => "booking.confirmed",
-            Self::BookingCancelled => "booking.cancelled",
-            Self::BookingRefunded => "booking.refunded",
-            Self::ShowCancelled => "show.cancelled",
-            Self::ShowMoved => "show.moved",
-        }
-    }
-
-    /// Parses a name written by [`WebhookEvent::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.as_str() == text)
-    }
-}
-
 /// State of a webhook endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum EndpointState {
     /// It receives events.
     On,
@@ -146,25 +143,6 @@ pub enum EndpointState {
     Failed,
     /// Removed.
     Removed,
-}
-
-impl EndpointState {
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-            Self::Failed => "failed",
-            Self::Removed => "removed",
-        }
-    }
-
-    /// Parses a name written by [`EndpointState::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::On, Self::Off, Self::Failed, Self::Removed].into_iter().find(|state| state.as_str() == text)
-    }
 }
 
 /// A webhook endpoint of another system.
@@ -227,9 +205,10 @@ pub struct EndpointChange {
 }
 
 /// State of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DeliveryState {
     /// Queued, or waiting for a retry.
     Waiting,
@@ -237,24 +216,6 @@ pub enum DeliveryState {
     Delivered,
     /// Given up after the last retry.
     Failed,
-}
-
-impl DeliveryState {
-    /// Name in JSON and SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Parses a name written by [`DeliveryState::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Waiting, Self::Delivered, Self::Failed].into_iter().find(|state| state.as_str() == text)
-    }
 }
 
 /// Delivery of a message to an endpoint.
@@ -356,23 +317,24 @@ pub struct TheatreBookingView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VariantName;
 
     #[test]
     fn event_and_state_names_parse_back_and_equal_their_json() {
-        for event in WebhookEvent::ALL {
-            assert_eq!(WebhookEvent::parse(event.as_str()), Some(event));
+        for &event in WebhookEvent::VARIANTS {
+            assert_eq!(event.as_str().parse(), Ok(event));
             assert_eq!(serde_json::to_string(&event).expect("JSON"), format!("\"{}\"", event.as_str()));
         }
         for state in ["on", "off", "failed", "removed"] {
-            let read = EndpointState::parse(state).expect("a state");
+            let read = state.parse::<EndpointState>().expect("a state");
             assert_eq!(serde_json::to_string(&read).expect("JSON"), format!("\"{state}\""));
         }
         for state in ["waiting", "delivered", "failed"] {
-            let read = DeliveryState::parse(state).expect("a state");
+            let read = state.parse::<DeliveryState>().expect("a state");
             assert_eq!(serde_json::to_string(&read).expect("JSON"), format!("\"{state}\""));
         }
         assert_eq!(
-            (WebhookEvent::parse("all"), EndpointState::parse(""), DeliveryState::parse("On")),
+            ("all".parse::<WebhookEvent>().ok(), "".parse::<EndpointState>().ok(), "On".parse::<DeliveryState>().ok()),
             (None, None, None)
         );
     }

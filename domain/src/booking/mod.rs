@@ -11,6 +11,8 @@
 //! loads a [`Booking`], steps it, and writes the result with the previous state and version in the `WHERE` clause. The
 //! database guards the same table in SQL, and a test of the server compares `migrations/` with [`may_move`].
 
+use strum::IntoStaticStr;
+
 mod step;
 #[cfg(test)]
 mod tests;
@@ -44,8 +46,9 @@ pub struct Booking {
 }
 
 /// An event in the life of a booking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum BookingEvent {
     /// The lock store confirmed the hold.
     HoldTaken,
     /// The buyer paid while the hold was active. The hold now lasts until `until`.
@@ -123,35 +126,6 @@ pub enum Event {
     },
 }
 
-impl Event {
-    /// Stable name of the event in the event log.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::HoldTaken => "hold_taken",
-            Self::PaymentSubmitted { .. } => "payment_submitted",
-            Self::PaymentSucceeded { .. } => "payment_succeeded",
-            Self::PaymentFailed => "payment_failed",
-            Self::PaymentVoided => "payment_voided",
-            Self::SeatsSold => "seats_sold",
-            Self::SeatsLost => "seats_lost",
-            Self::CancelledByBuyer { .. } => "cancelled_by_buyer",
-            Self::CancelledByStaff => "cancelled_by_staff",
-            Self::PartCancelledByBuyer { .. } => "part_cancelled_by_buyer",
-            Self::PartCancelledByStaff { .. } => "part_cancelled_by_staff",
-            Self::TimedOut => "timed_out",
-            Self::RefundSettled => "refund_settled",
-            Self::PaymentMovedIn { .. } => "payment_moved_in",
-            Self::TakenAtCounter { .. } => "taken_at_counter",
-            Self::Exchanged => "exchanged",
-            Self::DifferenceReturned { .. } => "difference_returned",
-            Self::Relocated => "relocated",
-            Self::LateMoneyMoved => "late_money_moved",
-            Self::LateMoneyReturned { .. } => "late_money_returned",
-        }
-    }
-}
-
 /// Work that follows from a step. It is stored in the transaction of the step and executed afterwards, at least once,
 /// so every effect is idempotent. The effects of one booking are executed in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +171,7 @@ pub enum Effect {
 
 /// Reason why an event did not change a booking. Callers distinguish a final booking from a lost race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum StepError {
     /// The same event was processed before; nothing is left to do.
     #[error("already done")]
     AlreadyDone,
@@ -227,66 +201,11 @@ pub const fn buyer_cancels_until(show_starts_at: Timestamp) -> Timestamp {
     show_starts_at.plus_ms(-BUYER_CANCELS_UNTIL_MS)
 }
 
-/// All states, in the order a booking passes through them.
-pub const ALL_STATES: [BookingState; 7] = [
-    BookingState::Created,
-    BookingState::SeatsLocked,
-    BookingState::PaymentPending,
-    BookingState::PaymentSucceeded,
-    BookingState::Confirmed,
-    BookingState::Cancelled,
-    BookingState::Expired,
-];
-
 impl BookingState {
     /// True if no transition leaves this state.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Cancelled | Self::Expired)
-    }
-
-    /// Name in SQL and JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "CREATED",
-            Self::SeatsLocked => "SEATS_LOCKED",
-            Self::PaymentPending => "PAYMENT_PENDING",
-            Self::PaymentSucceeded => "PAYMENT_SUCCEEDED",
-            Self::Confirmed => "CONFIRMED",
-            Self::Cancelled => "CANCELLED",
-            Self::Expired => "EXPIRED",
-        }
-    }
-
-    /// Parses a name written by [`BookingState::as_str`]; `None` for any other text.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        ALL_STATES.into_iter().find(|state| state.as_str() == name)
-    }
-}
-
-impl MoneyState {
-    /// Name in SQL and JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "NONE",
-            Self::Pending => "PENDING",
-            Self::Paid => "PAID",
-            Self::Failed => "FAILED",
-            Self::Refunding => "REFUNDING",
-            Self::Refunded => "REFUNDED",
-            Self::Moved => "MOVED",
-        }
-    }
-
-    /// Parses a name written by [`MoneyState::as_str`]; `None` for any other text.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::None, Self::Pending, Self::Paid, Self::Failed, Self::Refunding, Self::Refunded, Self::Moved]
-            .into_iter()
-            .find(|state| state.as_str() == name)
     }
 }
 

@@ -14,7 +14,7 @@
 //! the demo loader alone write theatres, screens, layouts, films and shows. Each action of staff is recorded with
 //! `identity::audit`.
 //!
-//! To add an endpoint: write the handler in the module's `endpoints`, which takes a `StaffRequest` or a `StaffOrder` of its
+//! To add an endpoint: write the handler in the module's `endpoints`, which takes a `StaffRequest` or a `StaffMutation` of its
 //! roles (`staff_request`), the rule beside it, and the query in its `sql`;
 //! then add the route to the module's `routes`. To add a setting of webhooks: [`WebhookSettings`]. To add a report
 //! table: `reports::tables`.

@@ -40,7 +40,7 @@ impl Roles for BoxOffice {
 
 /// The path of a show.
 #[derive(Deserialize)]
-pub(crate) struct OfShow {
+pub(crate) struct ShowPath {
     pub show: Uuid,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct StaffRequest<R, P = ()> {
 }
 
 #[derive(Deserialize)]
-struct AtTheatre {
+struct TheatrePath {
     theatre: String,
 }
 
@@ -66,7 +66,7 @@ impl<R: Roles, P: DeserializeOwned + Send> FromRequestParts<BackofficeState> for
 
     async fn from_request_parts(parts: &mut Parts, state: &BackofficeState) -> Result<Self, Problem> {
         let staff = Staff::from_request_parts(parts, state).await?;
-        let ApiPath(AtTheatre { theatre }) = ApiPath::from_request_parts(parts, state).await?;
+        let ApiPath(TheatrePath { theatre }) = ApiPath::from_request_parts(parts, state).await?;
         let ApiPath(path) = ApiPath::<P>::from_request_parts(parts, state).await?;
         staff.at(&theatre, R::ROLES)?;
         let address = format!("{} {}", parts.method, parts.uri.path());
@@ -82,13 +82,13 @@ impl<R, P> StaffRequest<R, P> {
 }
 
 /// A request that changes something: its body `B`, and its intent, which binds the key to address and body.
-pub(crate) struct StaffOrder<R, P, B> {
+pub(crate) struct StaffMutation<R, P, B> {
     pub from: StaffRequest<R, P>,
     pub body: B,
     pub intent: Intent,
 }
 
-impl<R, P, B> FromRequest<BackofficeState> for StaffOrder<R, P, B>
+impl<R, P, B> FromRequest<BackofficeState> for StaffMutation<R, P, B>
 where
     R: Roles,
     P: DeserializeOwned + Send,

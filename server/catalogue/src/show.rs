@@ -176,7 +176,7 @@ impl Show {
             per_person: row.per_person.map_or(MAX_SEATS_PER_PERSON, |most| usize::from(most.unsigned_abs())),
             email_code: row.email_code,
             per_instrument: row.per_instrument.map(|most| usize::from(most.unsigned_abs())),
-            sales: Sales::parse(&row.sales).ok_or_else(|| wrong_row("shows", "sales", &row.id))?,
+            sales: row.sales.parse().map_err(|_| wrong_row("shows", "sales", &row.id))?,
             sales_from: row.sales_from.map(clock::from_utc),
             seat_count,
             called_off: AtomicBool::new(row.called_off),

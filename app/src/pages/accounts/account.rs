@@ -1,5 +1,6 @@
 //! The page of an account: bookings, sign-in and password.
 
+use domain::VariantName;
 use domain::api::accounts::{AccountView, BookingPage, BookingSummary};
 use domain::booking::{BookingState, MoneyState};
 use domain::roles::Role;
@@ -12,7 +13,7 @@ use crate::shell::{Head, Page};
 
 /// The page of an account.
 #[derive(Clone, Debug)]
-pub struct Account {
+pub struct AccountPage {
     /// The account.
     pub account: AccountView,
     /// A page of its bookings.
@@ -25,9 +26,9 @@ pub struct Account {
     pub key: String,
 }
 
-impl Page for Account {
+impl Page for AccountPage {
     fn head(&self) -> Head {
-        Head { title: say!("account.title"), private: true, ..Head::default() }
+        Head { title: say!("account.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

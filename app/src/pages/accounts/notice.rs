@@ -1,9 +1,12 @@
 //! Confirmations shown after a redirect. The address contains a name, never the text.
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use crate::say;
 
-/// A confirmed action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A confirmed action. Addresses contain its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Notice {
     /// A registration. The same whether or not the account existed.
     Registered,
@@ -16,35 +19,13 @@ pub enum Notice {
     /// The password was reset by mail.
     PasswordReset,
     /// All sessions were ended.
+    #[strum(serialize = "signed-out")]
     SignedOutEverywhere,
     /// The requested page needs a signed-in account.
     SignInFirst,
 }
 
 impl Notice {
-    /// All notices with their names in addresses.
-    pub const ALL: [(Self, &str); 7] = [
-        (Self::Registered, "registered"),
-        (Self::MailSent, "mail-sent"),
-        (Self::Proven, "proven"),
-        (Self::PasswordChanged, "password-changed"),
-        (Self::PasswordReset, "password-reset"),
-        (Self::SignedOutEverywhere, "signed-out"),
-        (Self::SignInFirst, "sign-in-first"),
-    ];
-
-    /// The notice of a name.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, name)| *name == text).map(|(notice, _)| notice)
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.into_iter().find(|(notice, _)| *notice == self).map_or("", |(_, name)| name)
-    }
-
     /// Its text.
     #[must_use]
     pub fn words(self) -> String {
@@ -63,12 +44,13 @@ impl Notice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::VariantName;
 
     #[test]
     fn notices_are_parsed_by_name_and_other_texts_are_rejected() {
-        for (notice, name) in Notice::ALL {
-            assert_eq!((Notice::parse(name), notice.as_str()), (Some(notice), name));
+        for &notice in Notice::VARIANTS {
+            assert_eq!(notice.as_str().parse(), Ok(notice));
         }
-        assert_eq!(Notice::parse("<script>"), None);
+        assert!("<script>".parse::<Notice>().is_err());
     }
 }

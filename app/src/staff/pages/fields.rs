@@ -115,9 +115,10 @@ impl Field {
         let Self { name, kind, is_required: required, is_marked, limits, .. } = self;
         let value = form.text(name);
         if kind == Kind::Tick {
+            let is_ticked = !value.is_empty();
             return view! {
                 <label class="organiser-tick organiser-wide" for=id.clone()>
-                    <input id=id name=name r#type="checkbox" value="true" checked=!value.is_empty() />
+                    <input id=id name=name r#type="checkbox" value="true" checked=is_ticked />
                     <span>{label}</span>
                 </label>
             }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use domain::api::systems::{MAX_REASON_CHARS, one_line};
 use domain::money::{Currency, Money};
-use domain::till::read_amount;
+use domain::till::parse_amount;
 
 use crate::say;
 
@@ -174,8 +174,8 @@ impl Refusal {
 /// An amount that may be negative, so that its error is the range.
 fn signed_amount(text: &str, currency: Currency) -> Option<i64> {
     match text.trim().strip_prefix('-') {
-        Some(positive) => read_amount(positive, currency.minor_digits()).map(|minor| -minor),
-        None => read_amount(text, currency.minor_digits()),
+        Some(positive) => parse_amount(positive, currency.minor_digits()).map(|minor| -minor),
+        None => parse_amount(text, currency.minor_digits()),
     }
 }
 
@@ -199,7 +199,7 @@ pub(super) fn decimal(minor: i64, currency: Currency) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Language, speaking};
+    use crate::language::{Language, with_language};
 
     fn currency(code: &str) -> Currency {
         Currency::parse(code).expect("a code")
@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn a_refusal_contains_formatted_money() {
         let [least, most] = [0, 100_000_000_000].map(|minor| Money::new(minor, currency("INR")));
-        let said = speaking(Language::English, || Refusal::AmountBeyond(least, most).words());
+        let said = with_language(Language::English, || Refusal::AmountBeyond(least, most).words());
         assert!(said.contains("₹0.00") && !said.contains("100000000000"), "{said}");
-        let said = speaking(Language::English, || Refusal::NoAmount(currency("INR")).words());
+        let said = with_language(Language::English, || Refusal::NoAmount(currency("INR")).words());
         assert!(said.contains("INR") && said.contains("12.50"), "{said}");
     }
 

@@ -19,7 +19,7 @@ pub use form::{Form, REASON, Refusal};
 pub use theatre::{NewTheatre, TheatrePage, theatre_change, theatre_request};
 
 use domain::layout::import::Finding;
-use domain::roles::{Role, Standing, standing};
+use domain::roles::{Permission, Role, check_permission};
 use leptos::prelude::*;
 
 use crate::language::Hindrance;
@@ -105,7 +105,7 @@ impl Section {
 
     /// The sections open to these roles.
     pub fn of(roles: &[Role]) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |section| standing(roles, section.roles()) == Standing::May)
+        Self::ALL.into_iter().filter(move |section| check_permission(roles, section.roles()) == Permission::Granted)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Other systems of a theatre: API keys, webhook endpoints and their deliveries. Plain forms with a reason each,
 //! without a script.
 
+use domain::VariantName;
 use domain::api::systems::{
     ApiKeyRequest, ApiKeyView, DeliveryState, DeliveryView, EndpointRequest, EndpointState, EndpointView,
     MAX_NAME_CHARS, MAX_URL_BYTES, WebhookEvent,
 };
 use leptos::prelude::*;
+use strum::VariantArray;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, form::REASON, frame};
@@ -44,7 +46,7 @@ pub fn key_request(form: &Form) -> ApiKeyRequest {
 /// The new endpoint of a sent form. Unknown events are left out.
 #[must_use]
 pub fn endpoint_request(form: &Form) -> EndpointRequest {
-    let events = form.all("events").filter_map(WebhookEvent::parse).collect();
+    let events = form.all("events").filter_map(|event| event.parse().ok()).collect();
     EndpointRequest { url: form.text("url"), events, reason: form.text(REASON) }
 }
 
@@ -68,7 +70,7 @@ pub enum Made {
 
 impl Page for Systems {
     fn head(&self) -> Head {
-        Head { title: say!("systems.title"), private: true, ..Head::default() }
+        Head { title: say!("systems.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -201,7 +203,7 @@ fn event_words(event: WebhookEvent) -> String {
 
 fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
     let form = context.form.only(NEW_WEBHOOK);
-    let events = WebhookEvent::ALL.map(|event| {
+    let events = WebhookEvent::VARIANTS.iter().map(|&event| {
         // All are ticked unless a refused form says otherwise.
         let is_ticked = !form.is(NEW_WEBHOOK) || form.all("events").any(|ticked| ticked == event.as_str());
         view! {
@@ -223,7 +225,7 @@ fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
             {WHY.with_id("webhook-reason".to_owned(), &form)}
             <fieldset class="systems-events">
                 <legend>{say!("systems.events")}</legend>
-                {events.into_iter().collect_view()}
+                {events.collect_view()}
             </fieldset>
             <button class="button" r#type="submit" data-testid="make-webhook">{say!("systems.make_webhook")}</button>
         </form>
@@ -336,9 +338,11 @@ mod tests {
 
     #[test]
     fn repeated_checkboxes_are_all_read_and_an_unknown_event_is_refused() {
-        let all = WebhookEvent::ALL.map(|event| ("events", event.as_str()));
+        let all = WebhookEvent::VARIANTS.iter().map(|event| ("events", event.as_str()));
         let fields = [("key", "k"), ("url", "https://a.example"), ("events", "everything")];
-        let request = endpoint_request(&Form::new(fields.into_iter().chain(all)));
-        assert_eq!((request.url.as_str(), request.events), ("https://a.example", WebhookEvent::ALL.to_vec()));
+        let form = Form::new(fields.into_iter().chain(all));
+        let request = endpoint_request(&form);
+        assert_eq!((form.get("key"), request.url.as_str()), ("k", "https://a.example"));
+        assert_eq!(request.events, WebhookEvent::VARIANTS.to_vec());
     }
 }

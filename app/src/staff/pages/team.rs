@@ -1,9 +1,11 @@
 //! The staff of a theatre, their roles, and the audit log. Plain forms with a reason each, without a script.
 
-use domain::api::accounts::{AuditView, GrantRequest, StaffView, THEATRE_ACTS};
+use domain::VariantName;
+use domain::api::accounts::{AuditView, GrantRequest, StaffView, THEATRE_ACTIONS};
 use domain::person::MAX_EMAIL_BYTES;
 use domain::roles::Role;
 use leptos::prelude::*;
+use strum::VariantArray;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, form::REASON, frame};
@@ -18,7 +20,7 @@ pub struct Team {
     pub desk: Desk,
     /// All staff, by name.
     pub people: Vec<StaffView>,
-    /// The refused form, named by [`form_name`].
+    /// The refused form, named as [`grant_request`] says.
     pub form: Form,
 }
 
@@ -34,15 +36,15 @@ fn take_form(email: &str, role: Role) -> String {
 /// The request of a sent form, and the form's name; `None` for a form that the page does not have.
 #[must_use]
 pub fn grant_request(form: &Form) -> Option<(GrantRequest, String)> {
-    let (email, role, granted) =
-        (form.text("email"), Role::parse(form.get("role"))?, form.get("granted").parse().ok()?);
+    let (email, role) = (form.text("email"), form.get("role").parse().ok()?);
+    let granted = form.get("granted").parse().ok()?;
     let name = if granted { NEWCOMER.to_owned() } else { take_form(&email, role) };
     Some((GrantRequest { email, role, granted, reason: form.text(REASON) }, name))
 }
 
 impl Page for Team {
     fn head(&self) -> Head {
-        Head { title: say!("team.title"), private: true, ..Head::default() }
+        Head { title: say!("team.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -122,8 +124,8 @@ fn revoke_form(
 }
 
 fn newcomer(base: &str, form: &Form, intent: &str) -> AnyView {
-    let chosen = Role::parse(form.get("role")).unwrap_or(Role::BoxOffice);
-    let options = Role::ALL.map(|role| {
+    let chosen = form.get("role").parse().unwrap_or(Role::BoxOffice);
+    let options = Role::VARIANTS.iter().map(|&role| {
         view! { <option value=role.as_str() selected=role == chosen>{role_words(role)}</option> }
     });
     view! {
@@ -163,7 +165,7 @@ pub struct Acts {
 
 impl Page for Acts {
     fn head(&self) -> Head {
-        Head { title: say!("acts.title"), private: true, ..Head::default() }
+        Head { title: say!("acts.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -236,7 +238,7 @@ fn subject(theatre: &str, line: &AuditView) -> AnyView {
         return ().into_any();
     }
     let words = line.subject_name.as_ref().unwrap_or(&line.subject);
-    match words.rsplit_once(" as ").and_then(|(who, role)| Some((who, Role::parse(role)?))) {
+    match words.rsplit_once(" as ").and_then(|(who, role)| Some((who, role.parse::<Role>().ok()?))) {
         Some((who, role)) => view! { <bdi>{who.to_owned()}</bdi>": "{role_words(role)} }.into_any(),
         None => view! { <bdi>{words.clone()}</bdi> }.into_any(),
     }
@@ -251,7 +253,7 @@ fn act_words(act: &str) -> AnyView {
 }
 
 /// All acts in a theatre, with the message of each.
-const ACTS: [(&str, &str); THEATRE_ACTS.len()] = [
+const ACTS: [(&str, &str); THEATRE_ACTIONS.len()] = [
     ("role_given", "acts.role_given"),
     ("role_taken", "acts.role_taken"),
     ("pin_set", "acts.pin_set"),
@@ -312,6 +314,6 @@ mod tests {
 
     #[test]
     fn every_audited_act_has_a_message() {
-        assert_eq!(ACTS.map(|(act, _)| act), THEATRE_ACTS);
+        assert_eq!(ACTS.map(|(act, _)| act), THEATRE_ACTIONS);
     }
 }

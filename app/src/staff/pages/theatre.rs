@@ -9,7 +9,7 @@ use super::form::REASON;
 use super::{Desk, Form, frame, trouble_view};
 use crate::language::Hindrance;
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 
 const NAME: Field = Field::text("name", "theatres.name").required().at_most(120);
 const ADDRESS: Field = Field::text("address", "theatres.address").required().at_most(2_000);
@@ -62,7 +62,7 @@ pub struct TheatrePage {
 
 impl Page for TheatrePage {
     fn head(&self) -> Head {
-        Head { title: say!("theatres.title"), private: true, half: Half::Staff, ..Head::default() }
+        Head { title: say!("theatres.title"), is_private: true, module: WasmModule::Staff, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
-use crate::seats::USUAL_HOLD_MS;
+use crate::seats::DEFAULT_HOLD_MS;
 use crate::time::SECOND_MS;
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
 /// Sales status of a show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Sales {
     /// Not published yet.
     Planned,
@@ -22,24 +24,6 @@ pub enum Sales {
     Open,
     /// Visible, but seats cannot be taken. Holds that exist can still be paid for.
     Paused,
-}
-
-impl Sales {
-    /// Name in SQL.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Open => "open",
-            Self::Paused => "paused",
-        }
-    }
-
-    /// Parses a name written by [`Sales::as_str`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Planned, Self::Open, Self::Paused].into_iter().find(|sales| sales.as_str() == text)
-    }
 }
 
 /// Terms of sale of a show.
@@ -71,7 +55,7 @@ impl Default for TermsOfSale {
         Self {
             sales: Sales::Open,
             sales_from: None,
-            hold_seconds: (USUAL_HOLD_MS / SECOND_MS) as u32,
+            hold_seconds: (DEFAULT_HOLD_MS / SECOND_MS) as u32,
             flash_sale: false,
             per_person: 10,
             email_code: false,

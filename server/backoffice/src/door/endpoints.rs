@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use super::{list, scan, settle, show_at, status, undo};
 use crate::BackofficeState;
-use crate::staff_request::{BoxOffice, OfShow, StaffOrder, StaffRequest};
+use crate::staff_request::{BoxOffice, ShowPath, StaffMutation, StaffRequest};
 use http::idempotency::Answer;
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiQuery, Code, Problem};
 
 /// The routes of the door, under `/api/v1`.
@@ -29,27 +29,30 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(undone))
 }
 
-/// Shows of your theatre whose doors are open, with the number of admissions. For the box office.
+/// Shows of your theatre whose doors are open, with the number of admissions.
 #[utoipa::path(get, path = "/theatres/{theatre}/door/shows", tag = "door", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<DoorShow>), NotStaff, OtherTheatre))]
 async fn shows(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice>) -> ApiResult<Json<Vec<DoorShow>>> {
     status::shows(&state, &from.theatre).await.map(Json)
 }
 
-/// The state of the door of a show: the number of admissions, and the conflicts. For the box office.
+/// The state of the door of a show: the number of admissions, and the conflicts.
 #[utoipa::path(get, path = "/theatres/{theatre}/door/shows/{show}", tag = "door",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
     responses((status = 200, body = DoorView), NotStaff,
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff")))]
 async fn standing(
     State(state): State<BackofficeState>,
-    from: StaffRequest<BoxOffice, OfShow>,
+    from: StaffRequest<BoxOffice, ShowPath>,
 ) -> ApiResult<Json<DoorView>> {
     let show = show_at(&state, &from.staff, &from.theatre, from.path.show).await?;
-    status::standing(&state, &show).await.map(Json)
+    status::show_status(&state, &show).await.map(Json)
 }
 
-/// Scan a ticket and admit its holder. The key is the scan's id, a UUID that the device makes. For the box office.
+/// Scan a ticket and admit its holder. The key is the scan's id, a UUID that the device makes.
+///
+/// Scan a ticket or a party's, `{"text": …, "device": {"id": …, "name": "Left door"}}`. The key is the scan's id, a
+/// UUID.
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/scans", tag = "door", request_body = ScanRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = Uuid, Header)),
     responses((status = 200, body = ScanAnswer, description = "Also without an admission: each ticket has its outcome"),
@@ -59,13 +62,15 @@ async fn standing(
         (status = 409, body = ProblemView, description = "door_closed, still_running")))]
 async fn look(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfShow, ScanRequest>,
+    mutation: StaffMutation<BoxOffice, ShowPath, ScanRequest>,
 ) -> ApiResult<Answer> {
-    let show = show_at(&state, &order.from.staff, &order.from.theatre, order.from.path.show).await?;
-    scan::scan(&state, &order.from.staff, &show, &order.body, &order.intent).await
+    let show = show_at(&state, &mutation.from.staff, &mutation.from.theatre, mutation.from.path.show).await?;
+    scan::scan(&state, &mutation.from.staff, &show, &mutation.body, &mutation.intent).await
 }
 
-/// The tickets of a show for a device that may lose its network: signed digests of their codes. For the box office.
+/// The tickets of a show for a device that may lose its network: signed digests of their codes.
+///
+/// The tickets as digests, sealed, for a `?device=` that may lose its network.
 #[utoipa::path(get, path = "/theatres/{theatre}/door/shows/{show}/list", tag = "door",
     params(("theatre" = String, Path), ("show" = Uuid, Path), ListQuery),
     responses((status = 200, body = DoorList), NotStaff,
@@ -74,7 +79,7 @@ async fn look(
         (status = 409, body = ProblemView, description = "door_closed")))]
 async fn listed(
     State(state): State<BackofficeState>,
-    from: StaffRequest<BoxOffice, OfShow>,
+    from: StaffRequest<BoxOffice, ShowPath>,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> ApiResult<Json<DoorList>> {
     let show = show_at(&state, &from.staff, &from.theatre, from.path.show).await?;
@@ -83,7 +88,9 @@ async fn listed(
     list::list(&state, &show, device).await.map(Json)
 }
 
-/// Settle admissions made without a network, 32 scans at a time. For the box office.
+/// Settle admissions made without a network, 32 scans at a time.
+///
+/// Report the scans made with a list, 32 at a time.
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/settlements", tag = "door",
     request_body = SettleRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -95,14 +102,15 @@ async fn listed(
         (status = 413, body = ProblemView, description = "too_large")))]
 async fn settled(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfShow, SettleRequest>,
+    mutation: StaffMutation<BoxOffice, ShowPath, SettleRequest>,
 ) -> ApiResult<Answer> {
-    let show = show_at(&state, &order.from.staff, &order.from.theatre, order.from.path.show).await?;
-    settle::settle(&state, &order.from.staff, &show, &order.body, &order.intent).await
+    let show = show_at(&state, &mutation.from.staff, &mutation.from.theatre, mutation.from.path.show).await?;
+    settle::settle(&state, &mutation.from.staff, &show, &mutation.body, &mutation.intent).await
 }
 
-/// Undo the admissions of a scan, or of one ticket of it, with a reason: the tickets are valid again. For the box
-/// office.
+/// Undo the admissions of a scan, or of one ticket of it, with a reason: the tickets are valid again.
+///
+/// `{"scan": …, "reason": …}`: undo the admissions of that scan; with `"ticket"`, a code, only that one.
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/undo", tag = "door", request_body = UndoRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
@@ -111,8 +119,8 @@ async fn settled(
         (status = 409, body = ProblemView, description = "not_admitted, still_running")))]
 async fn undone(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfShow, UndoRequest>,
+    mutation: StaffMutation<BoxOffice, ShowPath, UndoRequest>,
 ) -> ApiResult<Answer> {
-    let show = show_at(&state, &order.from.staff, &order.from.theatre, order.from.path.show).await?;
-    undo::undo(&state, &order.from.staff, &show, &order.body, &order.intent).await
+    let show = show_at(&state, &mutation.from.staff, &mutation.from.theatre, mutation.from.path.show).await?;
+    undo::undo(&state, &mutation.from.staff, &show, &mutation.body, &mutation.intent).await
 }

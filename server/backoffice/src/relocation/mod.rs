@@ -1,7 +1,7 @@
 //! Moves a show to another screen together with its bookings.
 //!
 //! An organiser's request marks the show, in one transaction with the row that holds the progress (`show_moves`). From
-//! then on no payment for the show begins: a trigger refuses those of replicas with stale data (`migrations/0063`).
+//! then on no payment for the show begins: a trigger refuses those of replicas with stale data (`refuse_called_off`).
 //! Holds are released, unpaid checkouts cancelled, and running payments get some time to end (`rounds`). Then one
 //! transaction renumbers every sold place for the new layout (`carry`), and the lock store rebuilds the map. After a
 //! crash the row stays open, and any replica continues (docs/decisions/0042).
@@ -21,7 +21,7 @@ mod sql;
 
 use std::collections::BTreeMap;
 
-use domain::api::moving::{MoveState, MoveView};
+use domain::api::moving::MoveView;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -34,7 +34,8 @@ use http::{Code, Problem};
 use platform::clock::from_utc;
 use platform::ids;
 
-/// Maximum number of moves per show: returned seats of earlier layouts are numbered by move (`migrations/0063`).
+/// Maximum number of moves per show: returned seats of earlier layouts are numbered by move. A check of
+/// `shows.times_moved` repeats it.
 pub const MAX_MOVES: i16 = 20;
 
 /// A requested move, validated: the screen is free, and every category has a price.
@@ -93,9 +94,8 @@ pub async fn last_move(
 ) -> Result<Option<MoveView>, Problem> {
     let Some(row) = sql::last(tx, show).await? else { return Ok(None) };
     let count = |number: i32| number.unsigned_abs();
-    let state = MoveState::parse(&row.state);
     Ok(Some(MoveView {
-        state: state.ok_or_else(|| Problem::internal(&format!("show_moves.state of show {show} is none")))?,
+        state: row.state.parse().map_err(|_| Problem::internal(&format!("show_moves.state of show {show} is none")))?,
         from: row.from_name,
         to: row.to_name,
         reason: row.reason,

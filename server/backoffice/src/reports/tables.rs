@@ -1,7 +1,9 @@
 //! Reports as CSV files, one table each (format: `domain::csv`).
 
+use domain::VariantName;
 use domain::api::reports::{FunnelReport, OccupancyReport, SoldLine, SoldShow, TakingsLine};
 use domain::csv::{self, Cell};
+use strum::{EnumString, IntoStaticStr};
 
 use super::range::Range;
 use super::{funnel, occupancy, sales, takings};
@@ -10,7 +12,8 @@ use catalogue::Show;
 use http::Problem;
 
 /// A table that can be exported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Table {
     Days,
     Channels,
@@ -23,36 +26,12 @@ pub(super) enum Table {
 }
 
 impl Table {
-    const ALL: [Self; 8] = [
-        Self::Days,
-        Self::Channels,
-        Self::Categories,
-        Self::Films,
-        Self::Shows,
-        Self::Funnel,
-        Self::Takings,
-        Self::Seats,
-    ];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Days => "days",
-            Self::Channels => "channels",
-            Self::Categories => "categories",
-            Self::Films => "films",
-            Self::Shows => "shows",
-            Self::Funnel => "funnel",
-            Self::Takings => "takings",
-            Self::Seats => "seats",
-        }
-    }
-
     /// Parses the name of a table.
     ///
     /// # Errors
     /// 404 for an unknown name.
     pub(super) fn parse(name: &str) -> Result<Self, Problem> {
-        Self::ALL.into_iter().find(|table| table.as_str() == name).ok_or_else(|| Problem::not_found("table"))
+        name.parse().map_err(|_| Problem::not_found("table"))
     }
 
     /// Returns the file name: only slugs and dates, so it is safe in a header.
@@ -80,7 +59,7 @@ pub(super) async fn file(
         Table::Seats => {
             let report = occupancy(state, theatre, range, screen).await?;
             let show = match report.show {
-                Some(show) => Some(state.catalogue.known_show(show).await?),
+                Some(show) => Some(state.catalogue.find_show(show).await?),
                 None => None,
             };
             Ok(of_seats(&report, show.as_deref()))

@@ -14,23 +14,23 @@ use uuid::Uuid;
 
 use super::{deliveries, endpoints, theatre_booking};
 use crate::BackofficeState;
-use crate::staff_request::{Managers, StaffOrder, StaffRequest};
+use crate::staff_request::{Managers, StaffMutation, StaffRequest};
 use http::ApiPath;
 use http::idempotency::Answer;
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
 use identity::api_keys::Caller;
 
 /// Roles that may read any booking of a theatre.
 const MANAGERS: &[Role] = &[Role::Manager];
 
 #[derive(Deserialize)]
-struct OfEndpoint {
+struct EndpointPath {
     endpoint: Uuid,
 }
 
 #[derive(Deserialize)]
-struct OfDelivery {
+struct DeliveryPath {
     endpoint: Uuid,
     delivery: i64,
 }
@@ -46,7 +46,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(read_booking))
 }
 
-/// The webhook endpoints of your theatre. For managers.
+/// The webhook endpoints of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<EndpointView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -56,7 +56,10 @@ async fn list(
     super::endpoints(&state, &from.theatre).await.map(Json)
 }
 
-/// Create an endpoint. Its secret is in this answer, and never shown again. For managers.
+/// Create an endpoint. Its secret is in this answer, and never shown again.
+///
+/// Add an endpoint, `{"url": "https://…", "events": […], "reason": …}`: only this response contains `secret`, see
+/// *Webhooks out*.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks", tag = "systems", request_body = EndpointRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = EndpointMade), NotStaff, OtherTheatre, KeyReused,
@@ -64,12 +67,14 @@ async fn list(
         (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running")))]
 async fn make(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Managers, (), EndpointRequest>,
+    mutation: StaffMutation<Managers, (), EndpointRequest>,
 ) -> ApiResult<Answer> {
-    endpoints::make(&state, &order.from.staff, &order.from.theatre, &order.body, &order.intent).await
+    endpoints::make(&state, &mutation.from.staff, &mutation.from.theatre, &mutation.body, &mutation.intent).await
 }
 
-/// Rotate the secret of an endpoint; for a day, messages carry a signature of the old one as well. For managers.
+/// Rotate the secret of an endpoint; for a day, messages carry a signature of the old one as well.
+///
+/// Replace the secret of an endpoint, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = EndpointMade), NotStaff, KeyReused,
@@ -78,19 +83,21 @@ async fn make(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn rotate(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Managers, OfEndpoint, ReasonRequest>,
+    mutation: StaffMutation<Managers, EndpointPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
     endpoints::rotate(
         &state,
-        &order.from.staff,
-        (&order.from.theatre, order.from.path.endpoint),
-        &order.body,
-        &order.intent,
+        &mutation.from.staff,
+        (&mutation.from.theatre, mutation.from.path.endpoint),
+        &mutation.body,
+        &mutation.intent,
     )
     .await
 }
 
-/// Switch an endpoint on or off, or remove it. For managers.
+/// Switch an endpoint on or off, or remove it.
+///
+/// Set its state, `{"state": "on" | "off" | "removed", "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/state", tag = "systems", request_body = EndpointChange,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
@@ -99,31 +106,33 @@ async fn rotate(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Managers, OfEndpoint, EndpointChange>,
+    mutation: StaffMutation<Managers, EndpointPath, EndpointChange>,
 ) -> ApiResult<Answer> {
     endpoints::change(
         &state,
-        &order.from.staff,
-        (&order.from.theatre, order.from.path.endpoint),
-        &order.body,
-        &order.intent,
+        &mutation.from.staff,
+        (&mutation.from.theatre, mutation.from.path.endpoint),
+        &mutation.body,
+        &mutation.intent,
     )
     .await
 }
 
-/// The latest 100 deliveries of an endpoint with their outcomes, the newest first. For managers.
+/// The latest 100 deliveries of an endpoint with their outcomes, the newest first.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries", tag = "systems",
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
     responses((status = 200, body = Vec<DeliveryView>), NotStaff,
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff")))]
 async fn list_deliveries(
     State(state): State<BackofficeState>,
-    from: StaffRequest<Managers, OfEndpoint>,
+    from: StaffRequest<Managers, EndpointPath>,
 ) -> ApiResult<Json<Vec<DeliveryView>>> {
     deliveries::list(&state, &from.theatre, from.path.endpoint).await.map(Json)
 }
 
-/// Send a message again. For managers.
+/// Send a message again.
+///
+/// Deliver a message again, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", tag = "systems",
     request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),
@@ -134,19 +143,19 @@ async fn list_deliveries(
         (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running")))]
 async fn replay(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Managers, OfDelivery, ReasonRequest>,
+    mutation: StaffMutation<Managers, DeliveryPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
     deliveries::replay(
         &state,
-        &order.from.staff,
-        (&order.from.theatre, order.from.path.endpoint, order.from.path.delivery),
-        &order.body,
-        &order.intent,
+        &mutation.from.staff,
+        (&mutation.from.theatre, mutation.from.path.endpoint, mutation.from.path.delivery),
+        &mutation.body,
+        &mutation.intent,
     )
     .await
 }
 
-/// A booking of your theatre. For managers, and for programs with a key; with the buyer only if the key allows it.
+/// A booking of your theatre. A program with a key sees the buyer only if the key allows it.
 #[utoipa::path(get, path = "/theatres/{theatre}/bookings/{booking}", tag = "systems",
     params(("theatre" = String, Path), ("booking" = Uuid, Path)),
     responses((status = 200, body = TheatreBookingView), NotStaffNorProgram,

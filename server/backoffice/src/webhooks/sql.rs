@@ -1,6 +1,7 @@
 //! Queries of `webhook_endpoints`, `webhook_messages` and `webhook_deliveries`.
 
 use chrono::{DateTime, Utc};
+use domain::VariantName;
 use domain::api::systems::{DeliveryState, DeliveryView, EndpointState, EndpointView, WebhookEvent};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
@@ -27,12 +28,12 @@ fn corrupt(table: &str, column: &str, value: &str) -> sqlx::Error {
 }
 
 fn event(text: &str) -> Result<WebhookEvent, sqlx::Error> {
-    WebhookEvent::parse(text).ok_or_else(|| corrupt("webhooks", "event", text))
+    text.parse().map_err(|_| corrupt("webhooks", "event", text))
 }
 
 impl EndpointRow {
     pub(super) fn state(&self) -> Result<EndpointState, sqlx::Error> {
-        EndpointState::parse(&self.state).ok_or_else(|| corrupt("webhook_endpoints", "state", &self.state))
+        self.state.parse().map_err(|_| corrupt("webhook_endpoints", "state", &self.state))
     }
 
     pub(super) fn view(self, now: Timestamp) -> Result<EndpointView, sqlx::Error> {
@@ -331,7 +332,7 @@ impl DeliveryRow {
     pub(super) fn view(self) -> Result<DeliveryView, sqlx::Error> {
         let text = |at: DateTime<Utc>| rfc3339(from_utc(at));
         let state =
-            DeliveryState::parse(&self.state).ok_or_else(|| corrupt("webhook_deliveries", "state", &self.state))?;
+            self.state.parse::<DeliveryState>().map_err(|_| corrupt("webhook_deliveries", "state", &self.state))?;
         Ok(DeliveryView {
             id: self.id,
             message: self.message_id,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::api::Person;
 use domain::api::systems::{BookedLine, RefundLine, TheatreBookingView};
-use domain::booking::{BookingState, MoneyState};
+use domain::booking::BookingState;
 use domain::money::{Currency, Money};
 use uuid::Uuid;
 
@@ -81,10 +81,10 @@ pub(super) async fn read(
     .await?;
     // Released first: loading the show may take another connection.
     drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let show = state.catalogue.find_show(row.show_id).await?;
     let corrupt = |column: &str| Problem::internal(&format!("bookings({id}).{column} cannot be"));
     let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
-    let booking_state = BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?;
+    let booking_state = row.state.parse::<BookingState>().map_err(|_| corrupt("state"))?;
     let is_undone = booking_state == BookingState::Cancelled;
     let line = |line: StoredLine| BookedLine {
         label: line.label,
@@ -106,7 +106,7 @@ pub(super) async fn read(
         film: show.film.clone(),
         starts_local: show.local_iso(show.starts_at),
         state: booking_state,
-        money: MoneyState::parse(&row.money).ok_or_else(|| corrupt("money"))?,
+        money: row.money.parse().map_err(|_| corrupt("money"))?,
         total: Money::new(row.total_minor, currency),
         lines: lines.into_iter().map(line).collect(),
         refunds: refunds.into_iter().map(refund).collect(),

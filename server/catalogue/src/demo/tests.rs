@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
+use domain::VariantName;
 use domain::api::SeatKind;
 use domain::pricing::Tariff;
 use domain::time::Timestamp;
+use strum::VariantArray;
 
 use super::chain::Chain;
 use super::timetable::{self, PlannedShow};
@@ -43,6 +45,16 @@ fn the_chain_has_three_zones_five_theatres_eleven_screens_and_the_documented_roo
     let has = |room: &str, kind| chain.rooms[room].layout.categories().iter().any(|category| category.kind == kind);
     assert!(has("layouts/boutique-60.json", SeatKind::Couple) && has("layouts/boutique-60.json", SeatKind::Recliner));
     assert!(has("layouts/imax-420.json", SeatKind::Wheelchair) && has("layouts/imax-420.json", SeatKind::Companion));
+}
+
+#[test]
+fn the_readme_names_every_seat_kind() {
+    let readme = include_str!("../../../../demo/README.md");
+    let (_, kinds) = readme.split_once("**Kinds**").expect("the list of kinds");
+    let kinds = kinds.split("\n\n").next().unwrap_or_default();
+    for name in SeatKind::VARIANTS.iter().map(SeatKind::as_str) {
+        assert!(kinds.contains(&format!("`{name}`")), "demo/README.md lacks {name}");
+    }
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use domain::VariantName;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
+use strum::VariantArray;
 
-use super::tally::{COUNTS, Tally};
+use super::counters::{IdempotencyCount, IdempotencyCounters};
 
 /// Requests with a key: outcome.
 const IDEMPOTENCY: &str = "rowlock_idempotency_total";
@@ -15,8 +17,8 @@ const REPLAY_DURATION: &str = "rowlock_idempotent_replay_duration_seconds";
 pub fn register() {
     describe_counter!(IDEMPOTENCY, Unit::Count, "Requests with a key, by who answered them.");
     describe_histogram!(REPLAY_DURATION, Unit::Seconds, "How long answers took that this process knew already.");
-    for count in COUNTS {
-        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(0);
+    for &count in IdempotencyCount::VARIANTS {
+        counter!(IDEMPOTENCY, "outcome" => count.as_str()).absolute(0);
     }
     let _registered = histogram!(REPLAY_DURATION);
 }
@@ -27,8 +29,8 @@ pub fn replayed(took: Duration) {
 }
 
 /// Takes over the counts of this process, on a scrape.
-pub fn refresh(tally: &Tally) {
-    for count in COUNTS {
-        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(tally.of(count));
+pub fn refresh(counters: &IdempotencyCounters) {
+    for &count in IdempotencyCount::VARIANTS {
+        counter!(IDEMPOTENCY, "outcome" => count.as_str()).absolute(counters.of(count));
     }
 }

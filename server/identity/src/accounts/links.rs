@@ -4,6 +4,7 @@ use domain::api::accounts::LinkToken;
 use domain::time::{MINUTE_MS, Timestamp};
 use sha2::{Digest, Sha256};
 use sqlx::PgPool;
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
 use super::sql;
@@ -14,7 +15,8 @@ use platform::ids;
 const TOKEN_LENGTH: usize = 64;
 
 /// The purpose of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum Purpose {
     /// A new password.
     Reset,
@@ -23,14 +25,6 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the name used in SQL.
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Reset => "reset",
-            Self::Prove => "prove",
-        }
-    }
-
     /// Returns the lifetime, milliseconds: an hour for a password, a day for a proof.
     pub(super) const fn life_ms(self) -> i64 {
         match self {

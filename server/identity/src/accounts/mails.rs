@@ -4,14 +4,16 @@
 //! customers.
 
 use axum::http::StatusCode;
+use domain::VariantName;
 use domain::api::accounts::NextStep;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
+use strum::{EnumString, IntoStaticStr};
 use tokio::time::timeout;
 
 use super::limits::MAIL_PERSON;
 use super::links::{self, Purpose};
-use super::person::known_as;
+use super::person::normalise_address;
 use super::sql;
 use super::sql::mails::MailRow;
 use crate::IdentityState;
@@ -26,7 +28,8 @@ const MAX_TRIES: i32 = 30;
 const PAUSE_MS: u64 = 60_000;
 
 /// The kind of a mail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum MailKind {
     /// A link for a new password.
     Reset,
@@ -36,20 +39,6 @@ pub(super) enum MailKind {
     RegisteredAgain,
     /// The password was changed.
     PasswordChanged,
-}
-
-impl MailKind {
-    const ALL: [Self; 4] = [Self::Reset, Self::Prove, Self::RegisteredAgain, Self::PasswordChanged];
-
-    /// Returns the name used in SQL.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Reset => "reset",
-            Self::Prove => "prove",
-            Self::RegisteredAgain => "registered_again",
-            Self::PasswordChanged => "password_changed",
-        }
-    }
 }
 
 /// Enqueues a mail in the caller's transaction. Call [`wake`] after the commit.
@@ -71,7 +60,7 @@ pub(super) async fn enqueue_requested(
     intent: &Intent,
     now: Timestamp,
 ) -> Result<Answer, Problem> {
-    state.rate_limits.take(&MAIL_PERSON, &known_as(email)).await?;
+    state.rate_limits.take(&MAIL_PERSON, &normalise_address(email)).await?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
@@ -130,9 +119,8 @@ async fn build_and_send(state: &IdentityState, row: &MailRow) -> Result<(), Stri
 
 /// Builds the mail; `None` when it has no recipient.
 async fn build_mail(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result<Option<AccountMail>, sqlx::Error> {
-    let kind = MailKind::ALL.into_iter().find(|kind| kind.as_str() == row.kind);
-    let kind =
-        kind.ok_or_else(|| sqlx::Error::Decode(format!("account_mails({}).kind is {:?}", row.id, row.kind).into()))?;
+    let corrupt = |_| sqlx::Error::Decode(format!("account_mails({}).kind is {:?}", row.id, row.kind).into());
+    let kind = row.kind.parse::<MailKind>().map_err(corrupt)?;
     let mut connection = state.pg.acquire().await?;
     let Some(account) = sql::by_email(&mut connection, &row.email).await? else { return Ok(None) };
     drop(connection);

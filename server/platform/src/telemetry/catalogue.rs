@@ -1,12 +1,15 @@
 //! Reads of public lists, by the database that answered.
 
+use domain::VariantName;
 use metrics::{Unit, counter, describe_counter};
+use strum::{IntoStaticStr, VariantArray};
 
 /// Reads of the catalogue that a standby may answer: outcome.
 const READS: &str = "rowlock_catalogue_reads_total";
 
 /// The database that answered a read that may go to the standby; for the primary, the reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum CatalogueRead {
     /// The standby.
     Standby,
@@ -17,28 +20,12 @@ pub enum CatalogueRead {
     /// The primary: the configured standby is not one of it.
     Unfit,
     /// The primary: the standby did not answer lately.
-    Resting,
+    #[strum(serialize = "resting")]
+    CircuitOpen,
     /// The primary, after the standby gave no usable answer.
     Failed,
     /// The primary, after the standby knew of no such thing.
     NotThere,
-}
-
-impl CatalogueRead {
-    const ALL: [Self; 7] =
-        [Self::Standby, Self::Primary, Self::Behind, Self::Unfit, Self::Resting, Self::Failed, Self::NotThere];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Standby => "standby",
-            Self::Primary => "primary",
-            Self::Behind => "behind",
-            Self::Unfit => "unfit",
-            Self::Resting => "resting",
-            Self::Failed => "failed",
-            Self::NotThere => "not_there",
-        }
-    }
 }
 
 pub(super) fn describe() {
@@ -50,12 +37,12 @@ pub(super) fn describe() {
 }
 
 pub(super) fn begin_at_zero() {
-    for outcome in CatalogueRead::ALL {
-        counter!(READS, "outcome" => outcome.label()).increment(0);
+    for outcome in CatalogueRead::VARIANTS {
+        counter!(READS, "outcome" => outcome.as_str()).increment(0);
     }
 }
 
 /// Counts a read that a standby may answer.
 pub fn catalogue_read(outcome: CatalogueRead) {
-    counter!(READS, "outcome" => outcome.label()).increment(1);
+    counter!(READS, "outcome" => outcome.as_str()).increment(1);
 }

@@ -1,12 +1,15 @@
 //! Purges of CDN tags.
 
+use domain::VariantName;
 use metrics::{Unit, counter, describe_counter};
+use strum::{IntoStaticStr, VariantArray};
 
 /// Tags sent to the CDN for purging: outcome.
 const PURGES: &str = "rowlock_cdn_purges_total";
 
 /// The outcome of purging a tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum CdnPurge {
     /// The CDN confirmed the purge.
     Accepted,
@@ -18,30 +21,17 @@ pub enum CdnPurge {
     Parked,
 }
 
-impl CdnPurge {
-    const ALL: [Self; 4] = [Self::Accepted, Self::Refused, Self::Unreachable, Self::Parked];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Refused => "refused",
-            Self::Unreachable => "unreachable",
-            Self::Parked => "parked",
-        }
-    }
-}
-
 pub(super) fn describe() {
     describe_counter!(PURGES, Unit::Count, "Tags sent to the CDN for purging, by its answer; parked: not retried.");
 }
 
 pub(super) fn begin_at_zero() {
-    for outcome in CdnPurge::ALL {
-        counter!(PURGES, "outcome" => outcome.label()).increment(0);
+    for outcome in CdnPurge::VARIANTS {
+        counter!(PURGES, "outcome" => outcome.as_str()).increment(0);
     }
 }
 
 /// Counts tags sent to the CDN.
 pub fn cdn_purged(outcome: CdnPurge, tags: usize) {
-    counter!(PURGES, "outcome" => outcome.label()).increment(tags as u64);
+    counter!(PURGES, "outcome" => outcome.as_str()).increment(tags as u64);
 }

@@ -1,7 +1,9 @@
 //! Refusals of tries for seats, changes of holds and checkouts that came too often, and unusual behaviour.
 
-use domain::fairness::Kind;
+use domain::VariantName;
+use domain::fairness::UnusualKind;
 use metrics::{Unit, counter, describe_counter};
+use strum::{IntoStaticStr, VariantArray};
 
 /// Requests about seats that came too soon: limit.
 const LIMITED: &str = "rowlock_hold_limits_total";
@@ -9,44 +11,26 @@ const LIMITED: &str = "rowlock_hold_limits_total";
 const UNUSUAL: &str = "rowlock_unusual_total";
 
 /// A limit on requests about seats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 pub enum HoldLimit {
     /// One visitor's.
+    #[strum(serialize = "hold-visitor")]
     Visitor,
     /// The limit of a client address.
+    #[strum(serialize = "hold-address")]
     Address,
     /// A visitor's changes of holds.
+    #[strum(serialize = "change-visitor")]
     ChangesOfVisitor,
     /// Those of an address.
+    #[strum(serialize = "change-address")]
     ChangesOfAddress,
     /// A visitor's checkouts.
+    #[strum(serialize = "checkout-visitor")]
     CheckoutsOfVisitor,
     /// Those of an address.
+    #[strum(serialize = "checkout-address")]
     CheckoutsOfAddress,
-}
-
-impl HoldLimit {
-    const ALL: [Self; 6] = [
-        Self::Visitor,
-        Self::Address,
-        Self::ChangesOfVisitor,
-        Self::ChangesOfAddress,
-        Self::CheckoutsOfVisitor,
-        Self::CheckoutsOfAddress,
-    ];
-
-    /// Its name, also shown to limited callers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Visitor => "hold-visitor",
-            Self::Address => "hold-address",
-            Self::ChangesOfVisitor => "change-visitor",
-            Self::ChangesOfAddress => "change-address",
-            Self::CheckoutsOfVisitor => "checkout-visitor",
-            Self::CheckoutsOfAddress => "checkout-address",
-        }
-    }
 }
 
 pub(super) fn describe() {
@@ -59,20 +43,20 @@ pub(super) fn describe() {
 }
 
 pub(super) fn begin_at_zero() {
-    for limit in HoldLimit::ALL {
-        counter!(LIMITED, "limit" => limit.name()).increment(0);
+    for limit in HoldLimit::VARIANTS {
+        counter!(LIMITED, "limit" => limit.as_str()).increment(0);
     }
-    for kind in Kind::ALL {
+    for kind in UnusualKind::VARIANTS {
         counter!(UNUSUAL, "kind" => kind.as_str()).increment(0);
     }
 }
 
 /// Counts a try for seats that came too soon.
 pub fn hold_limited(limit: HoldLimit) {
-    counter!(LIMITED, "limit" => limit.name()).increment(1);
+    counter!(LIMITED, "limit" => limit.as_str()).increment(1);
 }
 
 /// Counts something unusual that was written down.
-pub fn unusual(kind: Kind) {
+pub fn unusual(kind: UnusualKind) {
     counter!(UNUSUAL, "kind" => kind.as_str()).increment(1);
 }

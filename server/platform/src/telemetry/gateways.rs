@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use domain::VariantName;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
+use strum::{IntoStaticStr, VariantArray};
 
 /// Calls to a gateway: gateway, question, outcome.
 const CALLS: &str = "rowlock_gateway_calls_total";
@@ -10,8 +12,9 @@ const CALLS: &str = "rowlock_gateway_calls_total";
 const DURATION: &str = "rowlock_gateway_call_duration_seconds";
 
 /// A kind of call to a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub enum GatewayOperation {
     /// Whose instrument a token is.
     Instrument,
     /// For the money of a booking.
@@ -26,45 +29,19 @@ pub enum Question {
     Ledger,
 }
 
-impl Question {
-    const ALL: [Self; 6] = [Self::Instrument, Self::Charge, Self::Status, Self::Void, Self::Refund, Self::Ledger];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Instrument => "instrument",
-            Self::Charge => "charge",
-            Self::Status => "status",
-            Self::Void => "void",
-            Self::Refund => "refund",
-            Self::Ledger => "ledger",
-        }
-    }
-}
-
 /// The outcome of a call to a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum GatewayOutcome {
     /// There is an answer, a card that was declined included.
     Answered,
     /// A definite no.
     Refused,
     /// Not called, or the connection was refused: breaker open, no listener, all connections busy.
-    NotTaken,
+    #[strum(serialize = "not_taken")]
+    NotSent,
     /// No usable answer.
     Unreachable,
-}
-
-impl GatewayOutcome {
-    const ALL: [Self; 4] = [Self::Answered, Self::Refused, Self::NotTaken, Self::Unreachable];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Refused => "refused",
-            Self::NotTaken => "not_taken",
-            Self::Unreachable => "unreachable",
-        }
-    }
 }
 
 pub(super) fn describe() {
@@ -78,17 +55,17 @@ pub(super) fn describe() {
 
 /// Registers the series of a gateway as zero before its first call.
 pub fn expect_gateway(gateway: &'static str) {
-    for question in Question::ALL {
-        for outcome in GatewayOutcome::ALL {
-            counter!(CALLS, "gateway" => gateway, "question" => question.label(), "outcome" => outcome.label())
+    for question in GatewayOperation::VARIANTS {
+        for outcome in GatewayOutcome::VARIANTS {
+            counter!(CALLS, "gateway" => gateway, "question" => question.as_str(), "outcome" => outcome.as_str())
                 .increment(0);
         }
-        let _registered = histogram!(DURATION, "gateway" => gateway, "question" => question.label());
+        let _registered = histogram!(DURATION, "gateway" => gateway, "question" => question.as_str());
     }
 }
 
 /// Counts a question to a gateway.
-pub fn gateway_asked(gateway: &'static str, question: Question, outcome: GatewayOutcome, took: Duration) {
-    counter!(CALLS, "gateway" => gateway, "question" => question.label(), "outcome" => outcome.label()).increment(1);
-    histogram!(DURATION, "gateway" => gateway, "question" => question.label()).record(took);
+pub fn gateway_call(gateway: &'static str, question: GatewayOperation, outcome: GatewayOutcome, took: Duration) {
+    counter!(CALLS, "gateway" => gateway, "question" => question.as_str(), "outcome" => outcome.as_str()).increment(1);
+    histogram!(DURATION, "gateway" => gateway, "question" => question.as_str()).record(took);
 }

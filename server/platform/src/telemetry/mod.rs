@@ -24,13 +24,15 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Context;
+use domain::VariantName;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use strum::{IntoStaticStr, VariantArray};
 
 pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::cdn::{CdnPurge, cdn_purged};
 pub use self::fairness::{HoldLimit, hold_limited, unusual};
-pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
+pub use self::gateways::{GatewayOperation, GatewayOutcome, expect_gateway, gateway_call};
 pub use self::puzzles::{PuzzleOutcome, puzzle};
 pub use self::requests::count_request;
 pub use self::routes::{RouteName, Routes};
@@ -144,11 +146,11 @@ fn begin_at_zero() {
     puzzles::begin_at_zero();
     shadow::begin_at_zero();
     tickets::begin_at_zero();
-    for outcome in LockOutcome::ALL {
-        counter!(LOCK_ATTEMPTS, "outcome" => outcome.label()).increment(0);
+    for outcome in LockOutcome::VARIANTS {
+        counter!(LOCK_ATTEMPTS, "outcome" => outcome.as_str()).increment(0);
     }
-    for kind in RedisError::ALL {
-        counter!(REDIS_ERRORS, "kind" => kind.label()).increment(0);
+    for kind in RedisError::VARIANTS {
+        counter!(REDIS_ERRORS, "kind" => kind.as_str()).increment(0);
     }
     for name in [HOLDS_EXPIRED, RESCUED, SERIALIZATION_RETRIES, REDIS_CALLS] {
         counter!(name).increment(0);
@@ -159,7 +161,8 @@ fn begin_at_zero() {
 }
 
 /// The outcome of an attempt at a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum LockOutcome {
     /// The hold was granted.
     Acquired,
@@ -171,22 +174,9 @@ pub enum LockOutcome {
     Failed,
 }
 
-impl LockOutcome {
-    const ALL: [Self; 4] = [Self::Acquired, Self::Conflict, Self::Refused, Self::Failed];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Acquired => "acquired",
-            Self::Conflict => "conflict",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
-    }
-}
-
 /// Counts an attempt at a hold.
 pub fn lock_attempt(outcome: LockOutcome, took: Duration) {
-    counter!(LOCK_ATTEMPTS, "outcome" => outcome.label()).increment(1);
+    counter!(LOCK_ATTEMPTS, "outcome" => outcome.as_str()).increment(1);
     histogram!(LOCK_DURATION).record(took);
 }
 
@@ -206,31 +196,21 @@ pub fn rescued() {
 }
 
 /// Counts a transaction that is done again.
-pub fn gave_way() {
+pub fn serialization_retry() {
     counter!(SERIALIZATION_RETRIES).increment(1);
 }
 
 /// The kind of a failed call to Redis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum RedisError {
     /// Not called: the breaker is open.
-    Resting,
+    #[strum(serialize = "resting")]
+    CircuitOpen,
     /// No answer, after every try.
     Unavailable,
     /// It understood and would not.
     Refused,
-}
-
-impl RedisError {
-    const ALL: [Self; 3] = [Self::Resting, Self::Unavailable, Self::Refused];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Resting => "resting",
-            Self::Unavailable => "unavailable",
-            Self::Refused => "refused",
-        }
-    }
 }
 
 /// Counts a call to Redis that was answered.
@@ -240,8 +220,8 @@ pub fn redis_answered() {
 
 /// Counts a call to Redis that failed.
 pub fn redis_failed(error: RedisError) {
-    if error != RedisError::Resting {
+    if error != RedisError::CircuitOpen {
         counter!(REDIS_CALLS).increment(1);
     }
-    counter!(REDIS_ERRORS, "kind" => error.label()).increment(1);
+    counter!(REDIS_ERRORS, "kind" => error.as_str()).increment(1);
 }

@@ -1,12 +1,15 @@
 //! Proofs of work for holds: how many are required, and how they end.
 
+use domain::VariantName;
 use metrics::{Unit, counter, describe_counter};
+use strum::{IntoStaticStr, VariantArray};
 
 /// Requests for seats that needed a proof of work or sent one: outcome.
 const PUZZLES: &str = "rowlock_puzzles_total";
 
 /// The outcome of a puzzle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum PuzzleOutcome {
     /// A request for seats had no solution; the response required one.
     Asked,
@@ -18,19 +21,6 @@ pub enum PuzzleOutcome {
     Replayed,
 }
 
-impl PuzzleOutcome {
-    const ALL: [Self; 4] = [Self::Asked, Self::Solved, Self::Wrong, Self::Replayed];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Asked => "asked",
-            Self::Solved => "solved",
-            Self::Wrong => "wrong",
-            Self::Replayed => "replayed",
-        }
-    }
-}
-
 pub(super) fn describe() {
     describe_counter!(
         PUZZLES,
@@ -40,12 +30,12 @@ pub(super) fn describe() {
 }
 
 pub(super) fn begin_at_zero() {
-    for outcome in PuzzleOutcome::ALL {
-        counter!(PUZZLES, "outcome" => outcome.label()).increment(0);
+    for outcome in PuzzleOutcome::VARIANTS {
+        counter!(PUZZLES, "outcome" => outcome.as_str()).increment(0);
     }
 }
 
 /// Counts what became of a puzzle.
 pub fn puzzle(outcome: PuzzleOutcome) {
-    counter!(PUZZLES, "outcome" => outcome.label()).increment(1);
+    counter!(PUZZLES, "outcome" => outcome.as_str()).increment(1);
 }

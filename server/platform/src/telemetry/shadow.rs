@@ -1,12 +1,15 @@
 //! Calls to the second lock store, by the outcome of comparing its answers with the first.
 
+use domain::VariantName;
 use metrics::{Unit, counter, describe_counter};
+use strum::{IntoStaticStr, VariantArray};
 
 /// Calls to the lock store that were also sent to the second store: outcome.
 const SHADOW: &str = "rowlock_shadow_calls_total";
 
 /// An outcome of asking the second store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ShadowOutcome {
     /// Its answer was compared with the first store's.
     Compared,
@@ -22,22 +25,6 @@ pub enum ShadowOutcome {
     Unreachable,
 }
 
-impl ShadowOutcome {
-    const ALL: [Self; 6] =
-        [Self::Compared, Self::Differed, Self::Unordered, Self::UnknownHold, Self::Missed, Self::Unreachable];
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Compared => "compared",
-            Self::Differed => "differed",
-            Self::Unordered => "unordered",
-            Self::UnknownHold => "unknown_hold",
-            Self::Missed => "missed",
-            Self::Unreachable => "unreachable",
-        }
-    }
-}
-
 pub(super) fn describe() {
     describe_counter!(
         SHADOW,
@@ -48,12 +35,12 @@ pub(super) fn describe() {
 }
 
 pub(super) fn begin_at_zero() {
-    for outcome in ShadowOutcome::ALL {
-        counter!(SHADOW, "outcome" => outcome.label()).increment(0);
+    for outcome in ShadowOutcome::VARIANTS {
+        counter!(SHADOW, "outcome" => outcome.as_str()).increment(0);
     }
 }
 
 /// Counts an outcome of asking the second store.
 pub fn shadow_call(outcome: ShadowOutcome) {
-    counter!(SHADOW, "outcome" => outcome.label()).increment(1);
+    counter!(SHADOW, "outcome" => outcome.as_str()).increment(1);
 }

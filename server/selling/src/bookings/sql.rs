@@ -1,7 +1,8 @@
 //! Queries of `bookings`, `booking_seats`, `booking_events` and `payments`.
 
 use chrono::{DateTime, Utc};
-use domain::booking::{Booking, BookingState, MoneyState};
+use domain::VariantName;
+use domain::booking::{Booking, BookingState};
 use domain::money::{Currency, Money};
 use domain::seats::{Places, SeatIndex};
 use domain::time::Timestamp;
@@ -9,7 +10,7 @@ use sqlx::{Connection as _, PgConnection, Row};
 use uuid::Uuid;
 
 use platform::clock::{from_utc, to_utc};
-use seats::seat_locks::{Lot, Sale};
+use seats::seat_locks::{FencedSelection, Selection};
 
 /// A booking as stored.
 #[derive(Clone, Debug)]
@@ -43,12 +44,12 @@ pub struct BookingRow {
 impl BookingRow {
     /// Returns its seats and places in the lock store's form.
     #[must_use]
-    pub fn sale(&self) -> Sale {
-        Sale {
+    pub fn sale(&self) -> FencedSelection {
+        FencedSelection {
             hold: self.hold_id,
             owner: self.owner.clone(),
             fence: self.fence,
-            lot: Lot { seats: self.seats.clone(), places: self.places.clone() },
+            selection: Selection { seats: self.seats.clone(), places: self.places.clone() },
         }
     }
 }
@@ -74,8 +75,8 @@ impl sqlx::FromRow<'_, sqlx::postgres::PgRow> for BookingRow {
             fence: row.try_get("fence")?,
             version: row.try_get("version")?,
             machine: Booking {
-                state: BookingState::parse(&state).ok_or_else(|| corrupt("state", &state))?,
-                money: MoneyState::parse(&money).ok_or_else(|| corrupt("money", &money))?,
+                state: state.parse().map_err(|_| corrupt("state", &state))?,
+                money: money.parse().map_err(|_| corrupt("money", &money))?,
                 total: Money::new(row.try_get("total_minor")?, currency),
                 expires_at: from_utc(row.try_get::<DateTime<Utc>, _>("expires_at")?),
             },
@@ -339,7 +340,7 @@ pub(super) async fn insert_event(
     .bind(row.id)
     .bind(row.version)
     .bind(event)
-    .bind(from.map(BookingState::as_str))
+    .bind(from.map(|from| from.as_str()))
     .bind(row.machine.state.as_str())
     .bind(row.machine.money.as_str())
     .bind(actor)

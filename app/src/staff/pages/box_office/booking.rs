@@ -1,5 +1,6 @@
 //! A booking at the box office: its data, printed tickets, exchange and refund.
 
+use domain::VariantName;
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
 use domain::booking::{BookingState, MoneyState};
@@ -38,7 +39,7 @@ pub struct CounterBookingPage {
 
 impl Page for CounterBookingPage {
     fn head(&self) -> Head {
-        Head { title: self.booking.reference.clone(), private: true, ..Head::default() }
+        Head { title: self.booking.reference.clone(), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -264,7 +265,7 @@ pub struct PrintPage {
 
 impl Page for PrintPage {
     fn head(&self) -> Head {
-        Head { title: self.reference.clone(), private: true, ..Head::default() }
+        Head { title: self.reference.clone(), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::api::organiser::{StandingRequest, StandingSeat, StandingSeats};
+use domain::api::organiser::{ScreenHouseSeatView, ScreenHouseSeats, ScreenHouseSeatsRequest};
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
@@ -25,13 +25,13 @@ pub const FORGET: &str = "forget";
 ///
 /// # Errors
 /// It is not the page's form.
-pub fn standing_request(form: &Form) -> Result<StandingRequest, String> {
+pub fn standing_request(form: &Form) -> Result<ScreenHouseSeatsRequest, String> {
     let written = form.get("names").split(['\n', ',', ';']).map(str::trim).filter(|name| !name.is_empty());
     let seats: BTreeSet<&str> = form.all("seat").chain(written).collect();
     let (layout, kept) = (form.get("layout").parse(), form.get("kept").parse());
     let (Ok(layout), Ok(kept)) = (layout, kept) else { return Err("Send the form as it is.".to_owned()) };
     let seats = seats.into_iter().map(str::to_owned).collect();
-    Ok(StandingRequest { layout, seats, kept, reason: form.text(REASON) })
+    Ok(ScreenHouseSeatsRequest { layout, seats, kept, reason: form.text(REASON) })
 }
 
 /// The page of house seats.
@@ -40,7 +40,7 @@ pub struct HouseSeatsPage {
     /// Theatre, roles and section.
     pub desk: Desk,
     /// The stored house seats.
-    pub standing: StandingSeats,
+    pub standing: ScreenHouseSeats,
     /// The rows of the room; empty if it is too large.
     pub rows: Vec<HouseRow>,
     /// The refused form, named [`KEEP`] or [`FORGET`].
@@ -58,7 +58,7 @@ impl HouseSeatsPage {
 impl Page for HouseSeatsPage {
     fn head(&self) -> Head {
         let is_drawn = !self.rows.is_empty();
-        Head { live: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..head(self.title()) }
+        Head { has_island: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..head(self.title()) }
     }
 
     fn view(self) -> AnyView {
@@ -115,7 +115,7 @@ impl Page for HouseSeatsPage {
 }
 
 /// The house seats, grouped by reason and account.
-fn kept(seats: &[StandingSeat]) -> impl IntoView + use<> {
+fn kept(seats: &[ScreenHouseSeatView]) -> impl IntoView + use<> {
     let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for seat in seats {
         groups.entry((&seat.reason, &seat.by)).or_default().push(&seat.label);
@@ -136,7 +136,13 @@ fn kept(seats: &[StandingSeat]) -> impl IntoView + use<> {
 }
 
 /// House seats of a previous room that this room does not have, with a form to remove them.
-fn missing_seats(seats: &[StandingSeat], action: &str, key: &str, layout: &str, form: &Form) -> impl IntoView + use<> {
+fn missing_seats(
+    seats: &[ScreenHouseSeatView],
+    action: &str,
+    key: &str,
+    layout: &str,
+    form: &Form,
+) -> impl IntoView + use<> {
     let fields: Vec<_> = seats.iter().map(|seat| hidden("seat", &seat.label)).collect();
     let lines = seats.iter().map(|seat| {
         view! { <li><bdi>{seat.label.clone()}</bdi>": "<bdi>{seat.reason.clone()}</bdi></li> }

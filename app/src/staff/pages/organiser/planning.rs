@@ -1,8 +1,10 @@
 //! Planning weeks of shows by a pattern.
 
-use domain::api::organiser::{DayPattern, FilmChoice, InGap, ScreenView, ShowsRequest, TermsOfSale};
+use domain::VariantName;
+use domain::api::organiser::{DayPattern, FilmChoice, ScreenView, ShowsRequest, SkippedTimeHandling, TermsOfSale};
 use domain::pricing::{Format, Weekday};
 use leptos::prelude::*;
+use strum::VariantArray;
 
 use super::fields::{Field, choice, hidden};
 use super::form::REASON;
@@ -49,17 +51,17 @@ pub fn shows_request(form: &Form) -> Result<ShowsRequest, String> {
         let times = times.split([',', ' ', ';']).map(str::trim).filter(|time| !time.is_empty());
         Some(DayPattern { weekday, times: times.map(str::to_owned).collect() })
     });
-    let format = Format::ALL.into_iter().find(|format| format.as_str() == form.get("format"));
+    let format = form.get("format").parse::<Format>();
     Ok(ShowsRequest {
         screen: form.text("screen"),
         film: form.text("film"),
         language: form.text(LANGUAGE),
-        format: format.ok_or("Say how it is shown: 2D, 3D, IMAX or LIVE.")?,
+        format: format.map_err(|_| "Say how it is shown: 2D, 3D, IMAX or LIVE.")?,
         from: form.text(FROM),
         weeks: form.whole(WEEKS, "Weeks")?,
         pattern: pattern.collect(),
         cleaning_minutes: form.whole(CLEANING, "Minutes between two shows")?,
-        in_gap: if form.is_ticked(MOVES) { InGap::Move } else { InGap::Refuse },
+        in_gap: if form.is_ticked(MOVES) { SkippedTimeHandling::Move } else { SkippedTimeHandling::Refuse },
         terms: terms::read(form)?,
         reason: form.text(REASON),
     })
@@ -111,7 +113,8 @@ fn plan_form(desk: &Desk, screens: Vec<ScreenView>, films: Vec<FilmChoice>, form
         (film.id, words)
     });
     let films = films.collect();
-    let formats = Format::ALL.map(|format| (format.as_str().to_owned(), format.as_str().to_owned())).to_vec();
+    let formats =
+        Format::VARIANTS.iter().map(|format| (format.as_str().to_owned(), format.as_str().to_owned())).collect();
     let days = DAYS.into_iter().zip(1..).map(|((day, _), number)| {
         let name = Moment::parse(&format!("{SOME_MONDAY}{number}")).map(|moment| moment.weekday(language::current()));
         view! {

@@ -1,10 +1,12 @@
 //! The prices of a theatre. Each error is beside its field, in the currency of the input; API clients get the service's
 //! errors, in minor units.
 
+use domain::VariantName;
 use domain::api::organiser::TariffView;
 use domain::money::Currency;
 use domain::pricing::{Format, MATINEE_BEFORE_MINUTE, MAX_AMOUNT_MINOR, MAX_PERCENT};
 use leptos::prelude::*;
+use strum::VariantArray;
 
 use super::fields::{Field, amount_field, hidden};
 use super::form::decimal;
@@ -55,7 +57,7 @@ pub fn read_tariff(form: &mut Form, currency: Currency) -> TariffView {
     });
     let base = base.collect();
     let extra =
-        Format::ALL.into_iter().filter_map(|format| Some((format, price_in(form, &surcharge(format), currency)?)));
+        Format::VARIANTS.iter().filter_map(|&format| Some((format, price_in(form, &surcharge(format), currency)?)));
     let surcharge = extra.collect();
     let [weekend_percent, matinee_percent, prime_percent] =
         [WEEKEND, MATINEE, PRIME].map(|field| i64::from(form.whole_up_to(field, u32::from(MAX_PERCENT))));
@@ -99,10 +101,10 @@ impl Page for Prices {
             say!("organiser.prices_lead")
         };
         // A plain show rarely costs more than plain; where it does, saving the form must not lose it.
-        let formats = Format::ALL
-            .into_iter()
-            .filter(|format| *format != Format::TwoD || form.all(surcharge(*format)).count() > 0);
-        let surcharges = formats.map(|format| {
+        let formats = Format::VARIANTS
+            .iter()
+            .filter(|&&format| format != Format::TwoD || form.all(surcharge(format)).count() > 0);
+        let surcharges = formats.map(|&format| {
             let names = (format!("surcharge-{}", format.as_str()), surcharge(format));
             amount_field(&form, names, format.as_str().to_owned(), Some(currency), false)
         });

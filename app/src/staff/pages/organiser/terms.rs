@@ -1,5 +1,6 @@
 //! The terms of sale of a show, as the forms of planning and of a show have them.
 
+use domain::VariantName;
 use domain::api::organiser::{Sales, TermsOfSale};
 use domain::seats::FLASH_HOLD_MS;
 use domain::time::SECOND_MS;
@@ -36,7 +37,7 @@ pub(super) fn values(terms: TermsOfSale) -> Vec<(String, String)> {
 pub(super) fn read(form: &Form) -> Result<TermsOfSale, String> {
     let has_limit = form.filled(PER_INSTRUMENT).is_some();
     Ok(TermsOfSale {
-        sales: Sales::parse(form.get(SALES)).ok_or("Say whether it is on sale.")?,
+        sales: form.get(SALES).parse().map_err(|_| "Say whether it is on sale.")?,
         sales_from: form.filled(SALES_FROM),
         hold_seconds: form.whole(HOLD_SECONDS, "Seats are held for")?,
         flash_sale: form.is_ticked(FLASH),

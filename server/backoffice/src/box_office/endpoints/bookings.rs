@@ -13,14 +13,14 @@ use uuid::Uuid;
 
 use crate::BackofficeState;
 use crate::box_office::{exchange, find, take_back, tickets};
-use crate::staff_request::{BoxOffice, StaffOrder, StaffRequest};
+use crate::staff_request::{BoxOffice, StaffMutation, StaffRequest};
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff};
+use http::shared_refusals::{KeyReused, NotStaff};
 use http::{ApiJson, ApiQuery, Code, Problem};
 
 #[derive(Deserialize)]
-struct OfBooking {
+struct BookingPath {
     booking: Uuid,
 }
 
@@ -38,6 +38,10 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 /// Find a booking by its reference, as people read it aloud; or with `q` by a part of the customer's name or e-mail
 /// address: the newest first, at most 20, of shows of the last 60 days and of the future. The audit list records the
 /// search.
+///
+/// A booking by `?reference=K7QM-2XPA`; or by `?q=ann`, a part of a name or an e-mail address (2 to 100
+/// characters), a list of `{"booking": …, "name": …, "email": …}`, newest first, 20 at most, of shows of the last
+/// 60 days and to come; the audit log records the search with their references.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings", tag = "box office",
     params(("theatre" = String, Path), BookingQuery),
     responses((status = 200, body = FoundAtCounter), NotStaff,
@@ -50,7 +54,7 @@ async fn find_booking(
 ) -> ApiResult<Json<FoundAtCounter>> {
     match (query.reference.trim(), query.q.trim()) {
         ("", "") => Err(Problem::new(Code::Malformed, "Which booking? Name its reference, or whose it is.")),
-        ("", asked) => find::by_person(&state, from.counter(), asked).await.map(FoundAtCounter::Of).map(Json),
+        ("", asked) => find::by_person(&state, from.counter(), asked).await.map(FoundAtCounter::Many).map(Json),
         (reference, "") => {
             let found = find::by_reference(&state, from.counter(), reference).await?;
             Ok(Json(FoundAtCounter::One(Box::new(found))))
@@ -66,7 +70,7 @@ async fn find_booking(
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn by_id(
     State(state): State<BackofficeState>,
-    from: StaffRequest<BoxOffice, OfBooking>,
+    from: StaffRequest<BoxOffice, BookingPath>,
 ) -> ApiResult<Json<CounterBooking>> {
     find::by_id(&state, from.counter(), from.path.booking).await.map(Json)
 }
@@ -80,7 +84,7 @@ async fn by_id(
         (status = 409, body = ProblemView, description = "wrong_state")))]
 async fn print(
     State(state): State<BackofficeState>,
-    from: StaffRequest<BoxOffice, OfBooking>,
+    from: StaffRequest<BoxOffice, BookingPath>,
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
     let intent = from.intent(key, &());
@@ -89,6 +93,8 @@ async fn print(
 
 /// Refund a booking, or some of its seats, in full. A manager approves the refund with their PIN. Payments at the
 /// counter are refunded from your till, gateway payments through the gateway.
+///
+/// Refund a booking, or the seats of `"seats"`, with a manager's PIN.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/refund", tag = "box office",
     request_body = RefundRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -100,7 +106,7 @@ async fn print(
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn refund(
     State(state): State<BackofficeState>,
-    from: StaffRequest<BoxOffice, OfBooking>,
+    from: StaffRequest<BoxOffice, BookingPath>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<RefundRequest>,
 ) -> ApiResult<Answer> {
@@ -111,6 +117,8 @@ async fn refund(
 }
 
 /// Undo your own sale of the last five minutes, out of the same till.
+///
+/// Undo your own sale of the last five minutes, unless one of its tickets was admitted, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/undo", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -120,12 +128,14 @@ async fn refund(
         (status = 409, body = ProblemView, description = "undo_too_late, till_closed, wrong_state")))]
 async fn undo(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfBooking, Reason>,
+    mutation: StaffMutation<BoxOffice, BookingPath, Reason>,
 ) -> ApiResult<Answer> {
-    take_back::undo(&state, order.from.counter(), order.from.path.booking, &order.body, &order.intent).await
+    take_back::undo(&state, mutation.from.counter(), mutation.from.path.booking, &mutation.body, &mutation.intent).await
 }
 
 /// Pay out the refund that waits at the counter, for a counter booking whose show was called off.
+///
+/// Pay out the money that waits at the counter, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/pay-out", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -135,15 +145,19 @@ async fn undo(
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short")))]
 async fn pay_out(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfBooking, Reason>,
+    mutation: StaffMutation<BoxOffice, BookingPath, Reason>,
 ) -> ApiResult<Answer> {
-    take_back::pay_out(&state, order.from.counter(), order.from.path.booking, &order.body, &order.intent).await
+    take_back::pay_out(&state, mutation.from.counter(), mutation.from.path.booking, &mutation.body, &mutation.intent)
+        .await
 }
 
 /// Exchange a sold booking for other seats, which you hold, in the same show or another. The old seats are returned,
 /// and the difference in price goes into your till, or out of it with a manager's PIN. A booking that was paid online
 /// must get seats that cost the same or less; the gateway refunds the difference. Refused after a ticket of the booking
 /// was used, or while a refund of it is pending.
+///
+/// Exchange a booking for other seats, `{"show": …, "hold": …, "total_minor": 2500, "from_total_minor": 1250,
+/// "reason": …}`, of the same show or another; the difference goes into your till, or back with a manager's PIN.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/exchange", tag = "box office",
     request_body = ExchangeRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -156,7 +170,7 @@ async fn pay_out(
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn swap(
     State(state): State<BackofficeState>,
-    from: StaffRequest<BoxOffice, OfBooking>,
+    from: StaffRequest<BoxOffice, BookingPath>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ExchangeRequest>,
 ) -> ApiResult<Answer> {

@@ -6,7 +6,7 @@ mod tills;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use super::Counter;
+use super::CounterStaff;
 use crate::BackofficeState;
 use crate::staff_request::StaffRequest;
 
@@ -17,7 +17,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
 
 impl<R, P> StaffRequest<R, P> {
     /// The caller at the counter of the theatre.
-    fn counter(&self) -> Counter<'_> {
-        Counter { staff: &self.staff, theatre: &self.theatre }
+    fn counter(&self) -> CounterStaff<'_> {
+        CounterStaff { staff: &self.staff, theatre: &self.theatre }
     }
 }

@@ -15,21 +15,21 @@ use uuid::Uuid;
 
 use crate::BackofficeState;
 use crate::box_office::{caller_holds, guest_seats, holders, house_seats, sell, shows};
-use crate::staff_request::{BoxOffice, OfShow, StaffOrder, StaffRequest};
+use crate::staff_request::{BoxOffice, ShowPath, StaffMutation, StaffRequest};
 use catalogue::read_date;
 use http::idempotency::Answer;
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiQuery, Code, Problem};
 
 #[derive(Deserialize)]
-struct OfSeat {
+struct SeatPath {
     show: Uuid,
     seat: SeatIndex,
 }
 
 #[derive(Deserialize)]
-struct OfHold {
+struct HoldPath {
     show: Uuid,
     hold: Uuid,
 }
@@ -46,6 +46,8 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 }
 
 /// List the shows of a day with their current occupancy.
+///
+/// The shows of a day, `?date=YYYY-MM-DD`, and their current sales.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows", tag = "box office",
     params(("theatre" = String, Path), DayQuery),
     responses((status = 200, body = Vec<CounterShow>), NotStaff, OtherTheatre,
@@ -71,9 +73,9 @@ async fn today(
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn sales(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfShow, SaleRequest>,
+    mutation: StaffMutation<BoxOffice, ShowPath, SaleRequest>,
 ) -> ApiResult<Answer> {
-    sell::sell(&state, order.from.counter(), order.from.path.show, &order.body, &order.intent).await
+    sell::sell(&state, mutation.from.counter(), mutation.from.path.show, &mutation.body, &mutation.intent).await
 }
 
 /// Find the holder of a seat: the hold, the booking, or the reason why the house keeps it.
@@ -84,12 +86,14 @@ async fn sales(
         (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
 async fn holder(
     State(state): State<BackofficeState>,
-    from: StaffRequest<BoxOffice, OfSeat>,
+    from: StaffRequest<BoxOffice, SeatPath>,
 ) -> ApiResult<Json<SeatHolder>> {
     holders::of_seat(&state, from.counter(), from.path.show, from.path.seat).await.map(Json)
 }
 
 /// Keep seats off sale, or put them back.
+///
+/// Block seats or put them on sale, `{"seats": [46], "kept": true, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats", tag = "box office",
     request_body = HouseSeats,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -100,12 +104,14 @@ async fn holder(
         (status = 423, body = ProblemView, description = "seats_locked")))]
 async fn house(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfShow, HouseSeats>,
+    mutation: StaffMutation<BoxOffice, ShowPath, HouseSeats>,
 ) -> ApiResult<Answer> {
-    house_seats::keep(&state, order.from.counter(), order.from.path.show, &order.body, &order.intent).await
+    house_seats::keep(&state, mutation.from.counter(), mutation.from.path.show, &mutation.body, &mutation.intent).await
 }
 
 /// Hold house seats for a guest: they are never on sale in between.
+///
+/// Hold house seats for a guest, `{"seats": [46], "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats/hold", tag = "box office",
     request_body = GuestSeats,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -118,9 +124,9 @@ async fn house(
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn take_for_guest(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfShow, GuestSeats>,
+    mutation: StaffMutation<BoxOffice, ShowPath, GuestSeats>,
 ) -> ApiResult<Answer> {
-    guest_seats::take(&state, order.from.counter(), order.from.path.show, &order.body, &order.intent).await
+    guest_seats::take(&state, mutation.from.counter(), mutation.from.path.show, &mutation.body, &mutation.intent).await
 }
 
 /// List the seats held for callers in a show.
@@ -130,12 +136,14 @@ async fn take_for_guest(
         (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
 async fn callers(
     State(state): State<BackofficeState>,
-    from: StaffRequest<BoxOffice, OfShow>,
+    from: StaffRequest<BoxOffice, ShowPath>,
 ) -> ApiResult<Json<Vec<CallerHoldView>>> {
     caller_holds::list(&state, from.counter(), from.path.show).await.map(Json)
 }
 
 /// Hold seats for a caller at the telephone.
+///
+/// Hold seats for a caller on the phone, `{"seats": [46], "name": …, "minutes": 60}`; sold like any hold.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
     request_body = CallerHold,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -146,12 +154,14 @@ async fn callers(
         (status = 423, body = ProblemView, description = "seats_locked")))]
 async fn hold_for_caller(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfShow, CallerHold>,
+    mutation: StaffMutation<BoxOffice, ShowPath, CallerHold>,
 ) -> ApiResult<Answer> {
-    caller_holds::take(&state, order.from.counter(), order.from.path.show, &order.body, &order.intent).await
+    caller_holds::take(&state, mutation.from.counter(), mutation.from.path.show, &mutation.body, &mutation.intent).await
 }
 
 /// Release the seats of a caller.
+///
+/// Release the seats of a caller, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds/{hold}/release", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -161,14 +171,14 @@ async fn hold_for_caller(
         (status = 409, body = ProblemView, description = "wrong_state, hold_paying")))]
 async fn let_caller_go(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, OfHold, Reason>,
+    mutation: StaffMutation<BoxOffice, HoldPath, Reason>,
 ) -> ApiResult<Answer> {
     caller_holds::release(
         &state,
-        order.from.counter(),
-        (order.from.path.show, order.from.path.hold),
-        &order.body,
-        &order.intent,
+        mutation.from.counter(),
+        (mutation.from.path.show, mutation.from.path.hold),
+        &mutation.body,
+        &mutation.intent,
     )
     .await
 }

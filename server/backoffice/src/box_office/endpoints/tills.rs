@@ -15,15 +15,15 @@ use uuid::Uuid;
 
 use crate::BackofficeState;
 use crate::box_office::tills;
-use crate::staff_request::{BoxOffice, Managers, StaffOrder, StaffRequest};
+use crate::staff_request::{BoxOffice, Managers, StaffMutation, StaffRequest};
 use http::ApiJson;
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use identity::accounts;
 
 #[derive(Deserialize)]
-struct OfTill {
+struct TillPath {
     till: Uuid,
 }
 
@@ -40,6 +40,8 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 }
 
 /// Your open till with its ledger.
+///
+/// Your open till with its ledger; 204 without one.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
     responses((status = 200, body = TillView), (status = 204, description = "None is open"), NotStaff, OtherTheatre))]
 async fn mine(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice>) -> ApiResult<Response> {
@@ -50,16 +52,23 @@ async fn mine(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice
 }
 
 /// Open your till with its float.
+///
+/// Open your till with its float, `{"float_minor": 10000}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till", tag = "box office", request_body = OpenTill,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = TillView), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 409, body = ProblemView, description = "till_open")))]
-async fn open(State(state): State<BackofficeState>, order: StaffOrder<BoxOffice, (), OpenTill>) -> ApiResult<Answer> {
-    tills::open(&state, order.from.counter(), order.body, &order.intent).await
+async fn open(
+    State(state): State<BackofficeState>,
+    mutation: StaffMutation<BoxOffice, (), OpenTill>,
+) -> ApiResult<Answer> {
+    tills::open(&state, mutation.from.counter(), mutation.body, &mutation.intent).await
 }
 
 /// Bring cash from your till to the safe.
+///
+/// Move cash to the safe, `{"amount_minor": 5000, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/drops", tag = "box office", request_body = DropRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
@@ -67,22 +76,29 @@ async fn open(State(state): State<BackofficeState>, order: StaffOrder<BoxOffice,
         (status = 409, body = ProblemView, description = "till_closed, till_short")))]
 async fn drop_cash(
     State(state): State<BackofficeState>,
-    order: StaffOrder<BoxOffice, (), DropRequest>,
+    mutation: StaffMutation<BoxOffice, (), DropRequest>,
 ) -> ApiResult<Answer> {
-    tills::drop_cash(&state, order.from.counter(), &order.body, &order.intent).await
+    tills::drop_cash(&state, mutation.from.counter(), &mutation.body, &mutation.intent).await
 }
 
 /// Count your till and close it. A difference needs a reason.
+///
+/// Cash up and close your till, `{"counted_minor": 12500}`; a difference needs a `reason`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/cash-up", tag = "box office", request_body = CashUp,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 409, body = ProblemView, description = "till_closed, till_differs")))]
-async fn cash_up(State(state): State<BackofficeState>, order: StaffOrder<BoxOffice, (), CashUp>) -> ApiResult<Answer> {
-    tills::cash_up(&state, order.from.counter(), &order.body, &order.intent).await
+async fn cash_up(
+    State(state): State<BackofficeState>,
+    mutation: StaffMutation<BoxOffice, (), CashUp>,
+) -> ApiResult<Answer> {
+    tills::cash_up(&state, mutation.from.counter(), &mutation.body, &mutation.intent).await
 }
 
-/// Count and close the till of a colleague who left without counting it. For managers.
+/// Count and close the till of a colleague who left without counting it.
+///
+/// Cash up and close a till whose seller left without it, `{"counted_minor": 12500, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/tills/{till}/cash-up", tag = "box office",
     request_body = CashUpFor,
     params(("theatre" = String, Path), ("till" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -92,12 +108,12 @@ async fn cash_up(State(state): State<BackofficeState>, order: StaffOrder<BoxOffi
         (status = 409, body = ProblemView, description = "wrong_state")))]
 async fn cash_up_for(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Managers, OfTill, CashUpFor>,
+    mutation: StaffMutation<Managers, TillPath, CashUpFor>,
 ) -> ApiResult<Answer> {
-    tills::cash_up_for(&state, order.from.counter(), order.from.path.till, &order.body, &order.intent).await
+    tills::cash_up_for(&state, mutation.from.counter(), mutation.from.path.till, &mutation.body, &mutation.intent).await
 }
 
-/// Tills since the last day was closed. For managers.
+/// Tills since the last day was closed.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/tills", tag = "box office",
     params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<TillView>), NotStaff, OtherTheatre))]
@@ -108,7 +124,9 @@ async fn of_the_day(
     tills::of_the_day(&state, from.counter()).await.map(Json)
 }
 
-/// Close the day: all tills must be counted; their sums are added up. For managers.
+/// Close the day: all tills must be counted; their sums are added up.
+///
+/// Close the day after all tills are cashed up, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/day-close", tag = "box office", request_body = DayClose,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = DayView), NotStaff, OtherTheatre, KeyReused,
@@ -116,9 +134,9 @@ async fn of_the_day(
         (status = 409, body = ProblemView, description = "till_open, till_closed")))]
 async fn close_day(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Managers, (), DayClose>,
+    mutation: StaffMutation<Managers, (), DayClose>,
 ) -> ApiResult<Answer> {
-    tills::close_day(&state, order.from.counter(), &order.body, &order.intent).await
+    tills::close_day(&state, mutation.from.counter(), &mutation.body, &mutation.intent).await
 }
 
 /// Managers who can approve a refund.
@@ -132,7 +150,9 @@ async fn managers(
     Ok(Json(accounts::managers_with_pin(&state, &from.theatre).await?))
 }
 
-/// Set your own PIN. For managers.
+/// Set your own PIN.
+///
+/// Set your own PIN, `{"pin": …, "password": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/pin", tag = "box office", request_body = PinRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), OtherTheatre, KeyReused,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use domain::VariantName;
 use domain::api::door::{DoorCounts, Outcome};
 use domain::time::Timestamp;
 use sqlx::{FromRow, PgConnection, PgPool};
@@ -75,7 +76,7 @@ pub(in crate::door) async fn recorded_outcomes(
 
 /// An invalid stored value is an error that names it, never a default.
 fn read(outcome: &str) -> Result<Outcome, sqlx::Error> {
-    Outcome::parse(outcome).ok_or_else(|| sqlx::Error::Decode(format!("an outcome of the door is {outcome:?}").into()))
+    outcome.parse().map_err(|_| sqlx::Error::Decode(format!("an outcome of the door is {outcome:?}").into()))
 }
 
 /// Reports an admission with an invalid ticket.

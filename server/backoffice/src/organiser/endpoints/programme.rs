@@ -14,11 +14,11 @@ use uuid::Uuid;
 
 use crate::BackofficeState;
 use crate::organiser::{films as all_films, shows, tariffs};
-use crate::staff_request::{OfShow, Organisers, StaffOrder, StaffRequest};
+use crate::staff_request::{Organisers, ShowPath, StaffMutation, StaffRequest};
 use http::ApiQuery;
 use http::idempotency::Answer;
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new()
@@ -32,14 +32,14 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(look_at_move, start_move))
 }
 
-/// Films to choose from. For organisers and managers.
+/// Films to choose from.
 #[utoipa::path(get, path = "/theatres/{theatre}/films", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<FilmChoice>), NotStaff, OtherTheatre))]
 async fn films(State(state): State<BackofficeState>, _: StaffRequest<Organisers>) -> ApiResult<Json<Vec<FilmChoice>>> {
     all_films::list(&state).await.map(Json)
 }
 
-/// Add a film to the list of all theatres. For organisers and managers.
+/// Add a film to the list of all theatres.
 #[utoipa::path(post, path = "/theatres/{theatre}/films", tag = "organiser", request_body = FilmRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = FilmChoice), NotStaff, OtherTheatre, KeyReused,
@@ -47,19 +47,21 @@ async fn films(State(state): State<BackofficeState>, _: StaffRequest<Organisers>
         (status = 409, body = ProblemView, description = "still_running")))]
 async fn add_film(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, (), FilmRequest>,
+    mutation: StaffMutation<Organisers, (), FilmRequest>,
 ) -> ApiResult<Answer> {
-    all_films::add(&state, &order.act(&order.body.reason), &order.body).await
+    all_films::add(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
-/// The prices of your theatre. For organisers and managers.
+/// The prices of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/tariff", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = TariffView), NotStaff, OtherTheatre))]
 async fn tariff(State(state): State<BackofficeState>, from: StaffRequest<Organisers>) -> ApiResult<Json<TariffView>> {
     tariffs::current(&state, &from.theatre).await.map(Json)
 }
 
-/// Set the prices for shows planned from now on. For organisers and managers.
+/// Set the prices for shows planned from now on.
+///
+/// Set the prices for shows planned from now on; names the `version` they were based on.
 #[utoipa::path(post, path = "/theatres/{theatre}/tariff", tag = "organiser", request_body = TariffRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = TariffView), NotStaff, OtherTheatre, KeyReused,
@@ -67,12 +69,14 @@ async fn tariff(State(state): State<BackofficeState>, from: StaffRequest<Organis
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn set_tariff(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, (), TariffRequest>,
+    mutation: StaffMutation<Organisers, (), TariffRequest>,
 ) -> ApiResult<Answer> {
-    tariffs::set(&state, &order.act(&order.body.reason), &order.body).await
+    tariffs::set(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
-/// Seven days of your theatre's programme, with planned shows, sales and cancellations. For organisers and managers.
+/// Seven days of your theatre's programme, with planned shows, sales and cancellations.
+///
+/// Seven days from `?from=2026-12-07`, with sales and cancellations.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme", tag = "organiser",
     params(("theatre" = String, Path), WeekQuery),
     responses((status = 200, body = Vec<OrganisedShow>), NotStaff, OtherTheatre,
@@ -85,7 +89,7 @@ async fn week(
     Ok(Json(shows::week(&state, &from.theatre, query.from.as_deref()).await?.1))
 }
 
-/// Plan weeks of shows by a pattern, all or none. For organisers and managers.
+/// Plan weeks of shows by a pattern, all or none.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme", tag = "organiser", request_body = ShowsRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = PlannedShows), NotStaff, KeyReused,
@@ -94,24 +98,25 @@ async fn week(
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, still_running")))]
 async fn plan(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, (), ShowsRequest>,
+    mutation: StaffMutation<Organisers, (), ShowsRequest>,
 ) -> ApiResult<Answer> {
-    shows::plan(&state, &order.act(&order.body.reason), &order.body).await
+    shows::plan(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
-/// A show of your theatre; if it was called off, with the progress of its refunds. For organisers and managers.
+/// A show of your theatre; if it was called off, with the progress of its refunds.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
     responses((status = 200, body = OrganisedShow), NotStaff, OtherTheatre))]
 async fn show(
     State(state): State<BackofficeState>,
-    from: StaffRequest<Organisers, OfShow>,
+    from: StaffRequest<Organisers, ShowPath>,
 ) -> ApiResult<Json<OrganisedShow>> {
     shows::show(&state, &from.theatre, from.path.show).await.map(Json)
 }
 
-/// Open or pause sales, change the terms of holds and the limit per person; and prices, while sales are closed. For
-/// organisers and managers.
+/// Open or pause sales, change the terms of holds and the limit per person; and prices, while sales are closed.
+///
+/// Open or pause the sales of a show, change holds and limits; prices while no seats can be taken.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/terms", tag = "organiser", request_body = TermsRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = OrganisedShow), NotStaff, KeyReused,
@@ -120,12 +125,14 @@ async fn show(
         (status = 409, body = ProblemView, description = "sales_closed, wrong_state, still_running")))]
 async fn terms(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, OfShow, TermsRequest>,
+    mutation: StaffMutation<Organisers, ShowPath, TermsRequest>,
 ) -> ApiResult<Answer> {
-    shows::change_terms(&state, &order.act(&order.body.reason), order.from.path.show, &order.body).await
+    shows::change_terms(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body).await
 }
 
-/// Call a show off: sales stop, and every buyer is refunded in full. For organisers and managers.
+/// Call a show off: sales stop, and every buyer is refunded in full.
+///
+/// Call a show off, `{"reason": …}`: every buyer gets a full refund.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/cancel", tag = "organiser", request_body = CancelShowRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = OrganisedShow), NotStaff, KeyReused,
@@ -134,13 +141,15 @@ async fn terms(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn cancel(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, OfShow, CancelShowRequest>,
+    mutation: StaffMutation<Organisers, ShowPath, CancelShowRequest>,
 ) -> ApiResult<Answer> {
-    shows::call_off(&state, &order.act(&order.body.reason), order.from.path.show, &order.body).await
+    shows::call_off(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body).await
 }
 
 /// Take defective seats out of sale at once, in this show or in every planned show of its screen: their buyers are
-/// refunded with a notice, holds lose them, and the waiting list is not offered one. For organisers and managers.
+/// refunded with a notice, holds lose them, and the waiting list is not offered one.
+///
+/// Take defective seats off sale and refund their buyers, `{"seats": ["C7"], "all_shows": false, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/defective-seats", tag = "organiser",
     request_body = DefectiveSeatsRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -152,13 +161,15 @@ async fn cancel(
         (status = 409, body = ProblemView, description = "wrong_state: it has begun, was called off or is being moved; still_running")))]
 async fn defective_seats(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, OfShow, DefectiveSeatsRequest>,
+    mutation: StaffMutation<Organisers, ShowPath, DefectiveSeatsRequest>,
 ) -> ApiResult<Answer> {
-    shows::withdraw_seats(&state, &order.act(&order.body.reason), order.from.path.show, &order.body).await
+    shows::withdraw_seats(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body)
+        .await
 }
 
-/// Preview the move of a show to another screen of the theatre: the outcome for its buyers as of now. For organisers
-/// and managers.
+/// Preview the move of a show to another screen of the theatre: the outcome for its buyers as of now.
+///
+/// A preview of relocating a show to `?screen=` now.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path), MoveQuery),
     responses((status = 200, body = MovePreview), NotStaff,
@@ -167,14 +178,16 @@ async fn defective_seats(
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state: it is there already")))]
 async fn look_at_move(
     State(state): State<BackofficeState>,
-    from: StaffRequest<Organisers, OfShow>,
+    from: StaffRequest<Organisers, ShowPath>,
     ApiQuery(query): ApiQuery<MoveQuery>,
 ) -> ApiResult<Json<MovePreview>> {
     shows::preview_move(&state, &from.theatre, from.path.show, &query.screen).await.map(Json)
 }
 
 /// Move a show to another screen of the theatre. Bookings whose places exist there keep them. The others are offered
-/// places that are no worse, or are refunded. For organisers and managers.
+/// places that are no worse, or are refunded.
+///
+/// Relocate a show to another screen, `{"screen": …, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = OrganisedShow, description = "Continues in the background: `moved` has the progress"),
@@ -184,7 +197,7 @@ async fn look_at_move(
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, sales_closed, still_running")))]
 async fn start_move(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, OfShow, MoveRequest>,
+    mutation: StaffMutation<Organisers, ShowPath, MoveRequest>,
 ) -> ApiResult<Answer> {
-    shows::move_show(&state, &order.act(&order.body.reason), order.from.path.show, &order.body).await
+    shows::move_show(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body).await
 }

@@ -14,21 +14,17 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::ScreenPath;
 use crate::BackofficeState;
-use crate::organiser::{Act, layouts, screens};
-use crate::staff_request::{Organisers, StaffOrder, StaffRequest};
+use crate::organiser::{OrganiserAction, layouts, screens};
+use crate::staff_request::{Organisers, StaffMutation, StaffRequest};
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiQuery, Code, Problem};
 
 #[derive(Deserialize)]
-struct OfScreen {
-    screen: String,
-}
-
-#[derive(Deserialize)]
-struct OfLayout {
+struct LayoutPath {
     layout: Uuid,
 }
 
@@ -42,7 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         .merge(files)
 }
 
-/// The screens of your theatre. For organisers and managers.
+/// The screens of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/screens", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<ScreenView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -52,7 +48,9 @@ async fn list(
     screens::list(&state, &from.theatre).await.map(Json)
 }
 
-/// Create a screen with an imported layout. For organisers and managers.
+/// Create a screen with an imported layout.
+///
+/// Add a screen with an imported layout: `{"name": …, "layout": …, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens", tag = "organiser", request_body = ScreenRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ScreenView), NotStaff, KeyReused,
@@ -61,12 +59,15 @@ async fn list(
         (status = 409, body = ProblemView, description = "still_running")))]
 async fn create(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, (), ScreenRequest>,
+    mutation: StaffMutation<Organisers, (), ScreenRequest>,
 ) -> ApiResult<Answer> {
-    screens::create(&state, &order.act(&order.body.reason), &order.body).await
+    screens::create(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
-/// Give a screen another layout. Planned shows keep theirs. For organisers and managers.
+/// Give a screen another layout. Planned shows keep theirs.
+///
+/// Use another layout for shows planned from now on, `{"layout": …, "reason": …}`; planned shows keep theirs.
+/// `house_seats_gone` names house seats that it lacks.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/layout", tag = "organiser", request_body = PublishRequest,
     params(("theatre" = String, Path), ("screen" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = ScreenView), NotStaff, KeyReused,
@@ -75,13 +76,13 @@ async fn create(
         (status = 409, body = ProblemView, description = "still_running")))]
 async fn publish(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Organisers, OfScreen, PublishRequest>,
+    mutation: StaffMutation<Organisers, ScreenPath, PublishRequest>,
 ) -> ApiResult<Answer> {
-    screens::publish(&state, &order.act(&order.body.reason), &order.from.path.screen, &order.body).await
+    screens::publish(&state, &mutation.action(&mutation.body.reason), &mutation.from.path.screen, &mutation.body).await
 }
 
 /// Import a layout: the public seating-plan JSON, or our own layout file. The answer lists all errors of the file; a
-/// refused file is not stored. For organisers and managers.
+/// refused file is not stored.
 #[utoipa::path(post, path = "/theatres/{theatre}/layouts", tag = "organiser", request_body = LayoutImport,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = LayoutView), NotStaff, OtherTheatre, KeyReused,
@@ -101,8 +102,9 @@ async fn import(
     }
     let (file, digest) = layouts::File::Request(Bytes::from_request(request, &state).await?).digested().await?;
     let intent = from.intent(key, &digest);
-    let act = Act { staff: &from.staff, theatre: &from.theatre, intent: &intent, reason: layouts::REASON };
-    layouts::import(&state, &act, file).await
+    let action =
+        OrganiserAction { staff: &from.staff, theatre: &from.theatre, intent: &intent, reason: layouts::REASON };
+    layouts::import(&state, &action, file).await
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -111,24 +113,26 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// A layout that was imported in the theatre, or that one of its screens has. For organisers and managers.
+/// A layout that was imported in the theatre, or that one of its screens has.
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path)),
     responses((status = 200, body = LayoutView), NotStaff, OtherTheatre))]
 async fn layout(
     State(state): State<BackofficeState>,
-    from: StaffRequest<Organisers, OfLayout>,
+    from: StaffRequest<Organisers, LayoutPath>,
 ) -> ApiResult<Json<LayoutView>> {
     Ok(Json(layouts::room(&state, &from.theatre, from.path.layout).await?.view))
 }
 
-/// Export a layout as a file. For organisers and managers.
+/// Export a layout as a file.
+///
+/// The layout as a file: `?form=seating_plan` (the public JSON) or `own` (as imported).
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}/file", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path), FileQuery),
     responses((status = 200, description = "The file, JSON"), NotStaff, OtherTheatre))]
 async fn file(
     State(state): State<BackofficeState>,
-    from: StaffRequest<Organisers, OfLayout>,
+    from: StaffRequest<Organisers, LayoutPath>,
     ApiQuery(query): ApiQuery<FileQuery>,
 ) -> ApiResult<Response> {
     let room = layouts::room(&state, &from.theatre, from.path.layout).await?;

@@ -9,18 +9,20 @@ use utoipa_axum::routes;
 
 use crate::BackofficeState;
 use crate::organiser::theatres;
-use crate::staff_request::{Managers, StaffOrder, StaffRequest};
+use crate::staff_request::{Managers, StaffMutation, StaffRequest};
 use http::ApiJson;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use identity::accounts::Staff;
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new().routes(routes!(create)).routes(routes!(one, change))
 }
 
-/// Create a theatre, in a known city or a new one. You become its manager. For managers of all existing theatres.
+/// Create a theatre, in a known city or a new one. You become its manager.
+///
+/// Add a theatre, in an existing `city` or a `new_city`.
 #[utoipa::path(post, path = "/theatres", tag = "organiser", request_body = TheatreRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ManagedTheatre), NotStaff, KeyReused,
@@ -37,14 +39,16 @@ async fn create(
     theatres::create(&state, &staff, &intent, &request).await
 }
 
-/// The details of your theatre. For managers.
+/// The details of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre))]
 async fn one(State(state): State<BackofficeState>, from: StaffRequest<Managers>) -> ApiResult<Json<ManagedTheatre>> {
     theatres::one(&state, &from.theatre).await.map(Json)
 }
 
-/// Change the details of your theatre. The currency can change only before anything is planned or sold. For managers.
+/// Change the details of your theatre. The currency can change only before anything is planned or sold.
+///
+/// Change the name, the address, and while nothing is planned or sold the currency of a theatre.
 #[utoipa::path(post, path = "/theatres/{theatre}", tag = "organiser", request_body = TheatreChange,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre, KeyReused,
@@ -52,7 +56,7 @@ async fn one(State(state): State<BackofficeState>, from: StaffRequest<Managers>)
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change(
     State(state): State<BackofficeState>,
-    order: StaffOrder<Managers, (), TheatreChange>,
+    mutation: StaffMutation<Managers, (), TheatreChange>,
 ) -> ApiResult<Answer> {
-    theatres::change(&state, &order.act(&order.body.reason), &order.body).await
+    theatres::change(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }

@@ -1,7 +1,7 @@
 //! The programme for organisers.
 
 use chrono::{Days, NaiveDate};
-use domain::api::organiser::{CancellationView, OrganisedShow, Sales};
+use domain::api::organiser::{CancellationView, OrganisedShow};
 use domain::seats::MAX_SEATS_PER_PERSON;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -66,9 +66,8 @@ pub(super) async fn of_row(connection: &mut PgConnection, row: OrganisedRow) -> 
 pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
     let zone = zone_of(&row.time_zone)?;
     let count = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
-    let sales = Sales::parse(&row.sales);
     let terms = SaleTerms {
-        sales: sales.ok_or_else(|| Problem::internal(&format!("shows.sales of {} is none", row.id)))?,
+        sales: row.sales.parse().map_err(|_| Problem::internal(&format!("shows.sales of {} is none", row.id)))?,
         sales_from: row.sales_from.map(from_utc),
         hold_ms: row.hold_ms,
         flash_sale: row.flash_sale,

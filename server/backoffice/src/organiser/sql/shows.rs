@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use domain::VariantName;
 use domain::layout::Area;
 use domain::money::Currency;
 use domain::pricing::Format;

@@ -1,5 +1,6 @@
 //! Queries of `staff_grants`.
 
+use domain::VariantName;
 use domain::roles::Role;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -22,7 +23,7 @@ pub(in crate::accounts) async fn of_account(
 
 /// An invalid stored value is an error that names it, never a default.
 pub(in crate::accounts) fn parse_role(role: &str) -> Result<Role, sqlx::Error> {
-    Role::parse(role).ok_or_else(|| sqlx::Error::Decode(format!("staff_grants.role is {role:?}").into()))
+    role.parse().map_err(|_| sqlx::Error::Decode(format!("staff_grants.role is {role:?}").into()))
 }
 
 /// A member of staff with one role.
@@ -90,7 +91,10 @@ pub(in crate::accounts) async fn take(
 }
 
 /// Returns `true` when an account manages all theatres, and at least one exists.
-pub(in crate::accounts) async fn manages_all(tx: &mut PgConnection, account: Uuid) -> Result<bool, sqlx::Error> {
+pub(in crate::accounts) async fn require_manager_of_all(
+    tx: &mut PgConnection,
+    account: Uuid,
+) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM theatres)
             AND NOT EXISTS (SELECT 1 FROM theatres theatre

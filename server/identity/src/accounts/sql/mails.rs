@@ -1,5 +1,6 @@
 //! Queries of `account_mails` and `account_links`.
 
+use domain::VariantName;
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;

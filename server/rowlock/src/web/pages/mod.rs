@@ -4,20 +4,24 @@
 
 use app::language::{self, Moment};
 use app::pages::accounts::Notice;
-use app::pages::not_found::NotFound;
-use app::pages::problems::{ProblemEntry, Problems};
+use app::pages::not_found::NotFoundPage;
+use app::pages::problems::{ProblemEntry, ProblemsPage};
 use axum::Router;
-use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
+use axum::extract::{Form, Path, Query};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
+use domain::VariantName;
 use domain::time::Timestamp;
+use strum::VariantArray;
 
 use crate::AppState;
-use catalogue::{Show, Unreadable};
-use http::cache_tags::Tags;
-use http::caching::{Kept, PRIVATE};
-use http::{Code, Problem, describe_rejection, reader};
+use crate::web::budget::{NEVER, RouteTerms};
+use catalogue::{InvalidSearch, Show};
+use http::cache_tags::CacheTags;
+use http::caching::{CachePolicy, PRIVATE};
+use http::{Code, Problem, describe_rejection, page_locale};
 
 mod accounts;
 mod booking;
@@ -31,12 +35,12 @@ mod ticket_pdf;
 /// For pages of one visitor, and for errors.
 pub const PRIVATE_CACHE: &str = PRIVATE;
 
-/// The address of a page, and its handlers.
-type Page = (&'static str, MethodRouter<AppState>);
+/// The address of a page, its handlers, and under which terms it is shed.
+type Page = (&'static str, MethodRouter<AppState>, Option<RouteTerms>);
 
-/// All pages. Routes, metrics and the tables of caching and budgets take the addresses from here.
+/// All pages. Routes, metrics, budgets and the test of the cache classes read it.
 fn pages() -> Vec<Page> {
-    let mut pages = vec![("/docs/problems", get(problems))];
+    let mut pages = vec![("/docs/problems", get(problems), NEVER)];
     pages.extend(browse::pages());
     pages.extend(show::pages());
     pages.extend(booking::pages());
@@ -50,21 +54,26 @@ fn pages() -> Vec<Page> {
 
 /// The routes of all pages.
 pub fn routes() -> Router<AppState> {
-    pages().into_iter().fold(Router::new(), |router, (address, handlers)| router.route(address, handlers))
+    pages().into_iter().fold(Router::new(), |router, (address, handlers, _)| router.route(address, handlers))
 }
 
 /// Addresses of pages, as metrics name them.
 pub fn addresses() -> impl Iterator<Item = &'static str> {
-    pages().into_iter().map(|(address, _)| address)
+    pages().into_iter().map(|(address, ..)| address)
+}
+
+/// Addresses of the pages that may be shed, and their terms.
+pub fn shed() -> impl Iterator<Item = (&'static str, RouteTerms)> {
+    pages().into_iter().filter_map(|(address, _, terms)| Some((address, terms?)))
 }
 
 /// The page to which the `type` of every problem leads.
 async fn problems() -> Response {
-    let entries = Code::ALL.into_iter().map(|code| {
+    let entries = Code::VARIANTS.iter().map(|code| {
         let (status, name, title) = code.describe();
         ProblemEntry { code: name.to_owned(), status: status.as_u16(), title: title.to_owned() }
     });
-    for_all(Problems { entries: entries.collect() }, Kept::under(Tags::default()))
+    for_all(ProblemsPage { entries: entries.collect() }, CachePolicy::with_tags(CacheTags::default()))
 }
 
 /// A page as an answer in its reader's language, with how long it may be kept.
@@ -73,30 +82,41 @@ pub fn html(page: impl app::Page, cache: &'static str) -> Response {
 }
 
 /// A public page, the same for all readers of its language.
-pub fn for_all(page: impl app::Page, kept: Kept) -> Response {
+pub fn for_all(page: impl app::Page, kept: CachePolicy) -> Response {
     (kept, Html(document(page))).into_response()
 }
 
 fn document(page: impl app::Page) -> String {
-    let reader = reader::current();
+    let reader = page_locale::current();
     app::render_in(reader.language, |other| reader.address_in(other), page)
 }
 
 /// When a show starts, on its theatre's clocks and in its reader's language: `Sat 21 Nov, 20:15`.
 pub fn start_in_words(show: &Show) -> String {
     let start = Moment::parse(&show.local_iso(show.starts_at));
-    start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(reader::language()))
+    start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(page_locale::language()))
 }
 
 /// The problem's message in the reader's language.
 pub fn words(problem: &Problem) -> String {
-    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
+    language::with_language(page_locale::language(), || language::problem_in_words(&problem.view()))
 }
 
 /// Another instant on the clocks of a show's theatre, in the reader's language.
 pub fn in_words(show: &Show, at: Timestamp) -> String {
-    Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(reader::language()))
+    Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(page_locale::language()))
 }
+
+/// A page, or an error page.
+pub type PageResult = Result<Response, PageError>;
+/// A page for a signed-in caller, a redirection to the sign-in page, or an error page.
+type SignedInPageResult = Result<Response, SignedInPageError>;
+/// The variables of a page's address.
+type PathResult<T> = Result<Path<T>, PathRejection>;
+/// The query of a page's address.
+type QueryResult<T> = Result<Query<T>, QueryRejection>;
+/// A form that a page sends.
+type FormResult<T> = Result<Form<T>, FormRejection>;
 
 /// Why a page cannot be shown.
 #[derive(Debug)]
@@ -137,8 +157,8 @@ impl From<Problem> for PageError {
     }
 }
 
-impl From<Unreadable> for PageError {
-    fn from(why: Unreadable) -> Self {
+impl From<InvalidSearch> for PageError {
+    fn from(why: InvalidSearch) -> Self {
         Self::Unreadable(why.to_string())
     }
 }
@@ -157,12 +177,12 @@ impl From<QueryRejection> for PageError {
 
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
-        let language = reader::language();
+        let language = page_locale::language();
         let (status, page) = match self {
-            Self::NotFound => (StatusCode::NOT_FOUND, NotFound::nothing_here(language)),
-            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFound::unreadable(language, why)),
-            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFound::trouble(language)),
-            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFound::trouble(language)),
+            Self::NotFound => (StatusCode::NOT_FOUND, NotFoundPage::nothing_here(language)),
+            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFoundPage::unreadable(language, why)),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFoundPage::trouble(language)),
+            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFoundPage::trouble(language)),
         };
         let mut response = (status, html(page, PRIVATE_CACHE)).into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {
@@ -172,7 +192,7 @@ impl IntoResponse for PageError {
     }
 }
 
-/// Redirects, as browsers follow it: with GET.
+/// Redirects; browsers follow with GET.
 fn see(path: &str) -> Response {
     let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
@@ -186,32 +206,32 @@ fn private(page: impl app::Page) -> Response {
 
 /// Why a page of an account or of staff is not shown.
 #[derive(Debug)]
-enum Turned {
+enum SignedInPageError {
     /// Not signed in; the address to return to.
     SignIn(String),
-    /// Any other error page.
-    Away(PageError),
+    /// Another error page.
+    ErrorPage(PageError),
 }
 
-impl<T: Into<PageError>> From<T> for Turned {
+impl<T: Into<PageError>> From<T> for SignedInPageError {
     fn from(why: T) -> Self {
-        Self::Away(why.into())
+        Self::ErrorPage(why.into())
     }
 }
 
-impl IntoResponse for Turned {
+impl IntoResponse for SignedInPageError {
     fn into_response(self) -> Response {
         match self {
-            Self::Away(why) => why.into_response(),
+            Self::ErrorPage(why) => why.into_response(),
             Self::SignIn(next) => see(&format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str())),
         }
     }
 }
 
 /// The signed-in caller; others are redirected to the sign-in page, and back to `next`.
-fn signed_in<T>(who: Result<T, Problem>, next: &str) -> Result<T, Turned> {
+fn signed_in<T>(who: Result<T, Problem>, next: &str) -> Result<T, SignedInPageError> {
     who.map_err(|problem| match problem.code() {
-        Code::NotSignedIn | Code::TokenInvalid => Turned::SignIn(next.to_owned()),
+        Code::NotSignedIn | Code::TokenInvalid => SignedInPageError::SignIn(next.to_owned()),
         _ => problem.into(),
     })
 }

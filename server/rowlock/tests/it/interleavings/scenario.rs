@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use domain::VariantName;
+use strum::VariantArray;
+
 use super::actions::{Action, InitialState};
 use super::schedule_world::ACTORS;
 
@@ -32,8 +35,8 @@ pub struct Scenario {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.actions.iter().map(|action| action.name()).collect();
-        write!(f, "{}@{}/{}", names.join("+"), self.start.name(), self.commits)
+        let names: Vec<_> = self.actions.iter().map(Action::as_str).collect();
+        write!(f, "{}@{}/{}", names.join("+"), self.start.as_str(), self.commits)
     }
 }
 
@@ -44,9 +47,9 @@ impl FromStr for Scenario {
         let wrong = || format!("{text:?} is no scenario; `check-out+revise@changed/interactive` is");
         let (actions, rest) = text.trim().split_once('@').ok_or_else(wrong)?;
         let (start, commits) = rest.split_once('/').ok_or_else(wrong)?;
-        let action = |name: &str| Action::ALL.into_iter().find(|action| action.name() == name).ok_or_else(wrong);
+        let action = |name: &str| name.parse::<Action>().map_err(|_| wrong());
         let actions: Vec<_> = actions.split('+').map(action).collect::<Result<_, _>>()?;
-        let start = InitialState::ALL.into_iter().find(|other| other.name() == start).ok_or_else(wrong)?;
+        let start = start.parse().map_err(|_| wrong())?;
         let commits = COMMITS.into_iter().find(|other| *other == commits).ok_or_else(wrong)?;
         if (2..=ACTORS).contains(&actions.len()) { Ok(Self { actions, start, commits }) } else { Err(wrong()) }
     }
@@ -56,8 +59,8 @@ impl FromStr for Scenario {
 pub fn pairs() -> Vec<Scenario> {
     let mut pairs = Vec::new();
     for commits in COMMITS {
-        for start in InitialState::ALL {
-            let fitting: Vec<Action> = Action::ALL.into_iter().filter(|action| action.fits(start)).collect();
+        for &start in InitialState::VARIANTS {
+            let fitting: Vec<Action> = Action::VARIANTS.iter().copied().filter(|action| action.fits(start)).collect();
             for (place, one) in fitting.iter().enumerate() {
                 for other in &fitting[place..] {
                     // A sold-out show has no seats for an exchange.

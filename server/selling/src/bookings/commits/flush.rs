@@ -8,7 +8,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use domain::booking::{BookingState, Effect};
+use domain::VariantName;
+use domain::booking::Effect;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -294,7 +295,7 @@ fn add_events(cte: &mut CteBatch, events: &[EventLine], now: Timestamp) -> Resul
         .each(events.iter().map(|line| line.booking))
         .each(events.iter().map(|line| line.number))
         .each(events.iter().map(|line| line.event))
-        .each(events.iter().map(|line| line.from.map(BookingState::as_str)))
+        .each(events.iter().map(|line| line.from.map(|from| from.as_str())))
         .each(events.iter().map(|line| line.to.state.as_str()))
         .each(events.iter().map(|line| line.to.money.as_str()))
         .each(events.iter().map(|line| line.actor.as_str()))

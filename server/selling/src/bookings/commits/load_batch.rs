@@ -14,7 +14,7 @@ use super::{BookingDetails, Work};
 use crate::SellingState;
 use catalogue::Show;
 use http::idempotency::{self, Intent};
-use payments::PaymentNews;
+use payments::PaymentEvent;
 use platform::cte_batch::CteBatch;
 
 /// Returns the bookings of the pieces, and true if a key that a piece claims is taken already. The bookings come from
@@ -37,7 +37,7 @@ pub(super) async fn load_batch(
     load::add_versions(&mut cte, works.iter().filter_map(|work| work.booking()).collect(), locks)?;
     load::add_holds(&mut cte, holds)?;
     load::add_news(&mut cte, &news)?;
-    idempotency::add_question(&mut cte, keys, state.clock.now())?;
+    idempotency::add_lookup(&mut cte, keys, state.clock.now())?;
     let results = cte.run(tx).await?;
 
     let recent: Vec<Arc<BookingDetails>> =
@@ -52,7 +52,7 @@ pub(super) async fn load_batch(
     };
     known.shows = cached_shows(state, &news, &bookings).await;
     known.bookings = bookings;
-    Ok((known, !idempotency::none_known(&results)?))
+    Ok((known, !idempotency::all_keys_free(&results)?))
 }
 
 /// Checks that all bookings of the pieces are cached and usable.
@@ -102,13 +102,13 @@ fn latest_usable<'a>(work: &'a Work, recent: Option<&'a BookingDetails>) -> Opti
 /// which a transaction must not wait for.
 async fn cached_shows(
     state: &SellingState,
-    news: &[&PaymentNews],
+    news: &[&PaymentEvent],
     bookings: &HashMap<Uuid, BookingDetails>,
 ) -> HashMap<Uuid, Arc<Show>> {
     let mut shows = HashMap::new();
     for show in news.iter().filter_map(|news| bookings.get(&news.booking)).map(|found| found.row.show_id) {
         if !shows.contains_key(&show)
-            && let Some(at_hand) = state.catalogue.at_hand(show).await
+            && let Some(at_hand) = state.catalogue.cached_show(show).await
         {
             shows.insert(show, at_hand);
         }

@@ -1,6 +1,7 @@
 //! Queries about the gateway of a booking and the use of its money: `payments.gateway`, `asks` and `moved_to`,
 //! `payment_switches`, and `webhook_events`.
 
+use domain::VariantName;
 use domain::booking::Effect;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 
 use crate::bookings::checkout::instruments;
 use crate::outbox;
-use payments::{Known, NewsOutcome};
+use payments::{PaymentEventOutcome, PaymentIds};
 use platform::clock::to_utc;
 
 /// The origin of a charge request.
@@ -33,8 +34,8 @@ pub(in crate::bookings) struct Route {
 
 impl Route {
     /// Returns the payment's identifiers at its gateway.
-    pub(in crate::bookings) fn known(&self, booking: Uuid) -> Known {
-        Known { booking, gateway_ref: self.gateway_ref.clone() }
+    pub(in crate::bookings) fn known(&self, booking: Uuid) -> PaymentIds {
+        PaymentIds { booking, gateway_ref: self.gateway_ref.clone() }
     }
 }
 
@@ -268,7 +269,7 @@ pub(in crate::bookings) async fn is_noted(
             .bind(event_id)
             .fetch_optional(tx)
             .await?;
-    Ok(outcome.is_some_and(|outcome| outcome != NewsOutcome::Unknown.as_str()))
+    Ok(outcome.is_some_and(|outcome| outcome != PaymentEventOutcome::Unknown.as_str()))
 }
 
 /// Notes a gateway's event and its outcome; `false` when it was noted before. An event of an unknown
@@ -277,7 +278,7 @@ pub(in crate::bookings) async fn note_event(
     tx: &mut PgConnection,
     gateway: &str,
     event_id: &str,
-    outcome: NewsOutcome,
+    outcome: PaymentEventOutcome,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let noted = sqlx::query(
@@ -289,7 +290,7 @@ pub(in crate::bookings) async fn note_event(
     .bind(event_id)
     .bind(to_utc(now))
     .bind(outcome.as_str())
-    .bind(NewsOutcome::Unknown.as_str())
+    .bind(PaymentEventOutcome::Unknown.as_str())
     .execute(tx)
     .await?;
     Ok(noted.rows_affected() == 1)

@@ -2,9 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use domain::api::accounts::BookingSummary;
-use domain::booking::{BookingState, MoneyState};
 use domain::money::{Currency, Money};
-use domain::seats::put_as_read;
+use domain::seats::sort_for_display;
 use uuid::Uuid;
 
 use crate::{SellingState, outbox};
@@ -50,8 +49,8 @@ pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<Booking
     let came_back = outbox::with_parked_refund(&state.pg, &failed).await?;
     let mut summaries = Vec::with_capacity(rows.len());
     for mut row in rows {
-        put_as_read(&mut row.seats, String::as_str);
-        let show = state.catalogue.known_show(row.show_id).await?;
+        sort_for_display(&mut row.seats, String::as_str);
+        let show = state.catalogue.find_show(row.show_id).await?;
         let corrupt = |column: &str| Problem::internal(&format!("bookings({}).{column} cannot be", row.id));
         let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
         summaries.push(BookingSummary {
@@ -63,8 +62,8 @@ pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<Booking
             starts: show.starts_local.clone(),
             starts_local: show.local_iso(show.starts_at),
             starts_at_ms: show.starts_at.0,
-            state: BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?,
-            money: MoneyState::parse(&row.money).ok_or_else(|| corrupt("money"))?,
+            state: row.state.parse().map_err(|_| corrupt("state"))?,
+            money: row.money.parse().map_err(|_| corrupt("money"))?,
             came_back: came_back.contains(&row.id),
             what: row.seats.iter().chain(&row.places).cloned().collect(),
             total: Money::new(row.total_minor, currency),

@@ -6,14 +6,16 @@ mod forms;
 mod own;
 
 use app::pages::accounts::Notice;
+use axum::extract::DefaultBodyLimit;
 use axum::extract::rejection::FormRejection;
-use axum::extract::{DefaultBodyLimit, Form};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use domain::VariantName;
 use serde::Deserialize;
 
 use super::{Page, PageError, private, see, words};
+use crate::web::budget::NEVER;
 use http::idempotency::IdempotencyKey;
 use http::{Code, Problem, describe_rejection};
 use platform::ids;
@@ -37,26 +39,24 @@ pub(super) fn pages() -> impl Iterator<Item = Page> {
         ("/account/logout", post(own::log_out)),
         ("/account/logout-everywhere", post(own::log_out_everywhere)),
     ];
-    pages.into_iter().map(|(address, handlers)| (address, handlers.layer(DefaultBodyLimit::max(MAX_FORM_BYTES))))
+    pages.into_iter().map(|(address, handlers)| (address, handlers.layer(DefaultBodyLimit::max(MAX_FORM_BYTES)), NEVER))
 }
 
 /// The query of these pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ask {
+struct AccountQuery {
     next: String,
     notice: String,
     after: String,
     token: String,
 }
 
-impl Ask {
+impl AccountQuery {
     fn notice(&self) -> Option<Notice> {
-        Notice::parse(&self.notice)
+        self.notice.parse().ok()
     }
 }
-
-pub(super) type FormResult<T> = Result<Form<T>, FormRejection>;
 
 impl From<FormRejection> for PageError {
     fn from(rejection: FormRejection) -> Self {

@@ -1,27 +1,28 @@
 //! The account's own pages. Callers without a session are redirected to the sign-in page.
 
-use app::pages::accounts::{Account, ConfirmEmail, Notice};
-use axum::extract::rejection::QueryRejection;
+use app::pages::accounts::{AccountPage, ConfirmEmailPage, Notice};
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use domain::api::accounts::{LinkToken, Password, PasswordChange, ProofRequest};
 use serde::Deserialize;
 
-use super::super::{PageError, Turned, signed_in};
-use super::{Ask, FormResult, key_of, new_key, once_more, private, see, see_with};
+use super::super::{FormResult, PageError, QueryResult, SignedInPageResult, signed_in};
+use super::{AccountQuery, key_of, new_key, once_more, private, see, see_with};
 use crate::AppState;
 use http::idempotency::Intent;
 use http::{ClientAddress, Code, Problem};
 use identity::accounts::{self, Session, SignedIn};
-use selling::belongings;
+use selling::account_bookings;
 
-type Asked = Result<Query<Ask>, QueryRejection>;
-type PageResult = Result<Response, Turned>;
 /// The signed-in account, or the problem.
-type Who = Result<SignedIn, Problem>;
+type SignedInResult = Result<SignedIn, Problem>;
 
-pub(super) async fn account(State(state): State<AppState>, who: Who, asked: Asked) -> PageResult {
+pub(super) async fn account(
+    State(state): State<AppState>,
+    who: SignedInResult,
+    asked: QueryResult<AccountQuery>,
+) -> SignedInPageResult {
     let Query(asked) = asked?;
     let SignedIn(session) = signed_in(who, "/account")?;
     page(&state, &session, &asked.after, asked.notice(), None).await
@@ -33,15 +34,15 @@ async fn page(
     after: &str,
     notice: Option<Notice>,
     trouble: Option<String>,
-) -> PageResult {
+) -> SignedInPageResult {
     let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or(PageError::NotFound)?;
-    let bookings = belongings::page(state, session.account, Some(after)).await;
+    let bookings = account_bookings::page(state, session.account, Some(after)).await;
     let bookings = bookings.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => problem.into(),
     })?;
-    Ok(private(Account { account, bookings, notice, trouble, key: new_key() }))
+    Ok(private(AccountPage { account, bookings, notice, trouble, key: new_key() }))
 }
 
 #[derive(Deserialize)]
@@ -52,10 +53,10 @@ pub(super) struct PasswordForm {
 
 pub(super) async fn password(
     State(state): State<AppState>,
-    who: Who,
+    who: SignedInResult,
     address: ClientAddress,
     form: FormResult<PasswordForm>,
-) -> PageResult {
+) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let request = PasswordChange { current: form.current, new: form.new };
@@ -76,10 +77,10 @@ pub(super) struct KeyForm {
 
 pub(super) async fn send_link(
     State(state): State<AppState>,
-    who: Who,
+    who: SignedInResult,
     address: ClientAddress,
     form: FormResult<KeyForm>,
-) -> PageResult {
+) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let sent = async {
@@ -95,7 +96,11 @@ pub(super) async fn send_link(
     }
 }
 
-pub(super) async fn confirm(State(state): State<AppState>, who: Who, asked: Asked) -> PageResult {
+pub(super) async fn confirm(
+    State(state): State<AppState>,
+    who: SignedInResult,
+    asked: QueryResult<AccountQuery>,
+) -> SignedInPageResult {
     let Query(asked) = asked?;
     // Only well-formed tokens are passed on.
     let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
@@ -103,10 +108,15 @@ pub(super) async fn confirm(State(state): State<AppState>, who: Who, asked: Aske
     confirm_page(&state, &session, asked.token, None).await
 }
 
-async fn confirm_page(state: &AppState, session: &Session, token: String, trouble: Option<String>) -> PageResult {
-    let named = accounts::named(state, Some(session.account)).await?;
+async fn confirm_page(
+    state: &AppState,
+    session: &Session,
+    token: String,
+    trouble: Option<String>,
+) -> SignedInPageResult {
+    let named = accounts::name_and_address(state, Some(session.account)).await?;
     let (_, email) = named.ok_or(PageError::NotFound)?;
-    Ok(private(ConfirmEmail { token, email, trouble, key: new_key() }))
+    Ok(private(ConfirmEmailPage { token, email, trouble, key: new_key() }))
 }
 
 #[derive(Deserialize)]
@@ -117,10 +127,10 @@ pub(super) struct ProofForm {
 
 pub(super) async fn prove(
     State(state): State<AppState>,
-    who: Who,
+    who: SignedInResult,
     address: ClientAddress,
     form: FormResult<ProofForm>,
-) -> PageResult {
+) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let request = ProofRequest { token: form.token };
@@ -137,7 +147,7 @@ pub(super) async fn prove(
     }
 }
 
-pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> PageResult {
+pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> SignedInPageResult {
     let session = match accounts::of_request(&state, &headers).await {
         Ok(session) => session,
         // A token that opens nothing is no session to end.
@@ -148,13 +158,13 @@ pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -
     Ok(with(gone, see("/")))
 }
 
-pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: Who) -> PageResult {
+pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: SignedInResult) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
     let gone = accounts::end_all(&state, &session).await?;
     Ok(with(gone, see_with("/login", Notice::SignedOutEverywhere)))
 }
 
-fn with(gone: accounts::Gone, mut response: Response) -> Response {
+fn with(gone: accounts::SignOutHeaders, mut response: Response) -> Response {
     for (name, value) in gone {
         response.headers_mut().append(name, value);
     }

@@ -22,14 +22,14 @@ use axum::routing::{MethodRouter, get, post};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
-use super::{PageError, private, signed_in};
+use super::{PageError, SignedInPageResult, private, signed_in};
 use crate::AppState;
+use crate::web::budget::{NEVER, REPORT};
 use backoffice::organiser::MAX_FILE_BYTES;
 use http::{Code, Problem};
 use identity::accounts::{self, Staff};
 use platform::ids;
 use selling::bookings;
-use visit::PageResult;
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;
@@ -59,12 +59,12 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
         (Door, "/staff/{theatre}/door/{show}", get(door::scanner)),
         (Shows, "/staff/{theatre}/shows", get(programme::week)),
         (Shows, "/staff/{theatre}/shows/plan", get(programme::planning).post(programme::plan)),
-        (Shows, "/staff/{theatre}/shows/{show}", get(show::look)),
+        (Shows, "/staff/{theatre}/shows/{show}", get(show::show_page)),
         (Shows, "/staff/{theatre}/shows/{show}/terms", post(show::terms)),
         (Shows, "/staff/{theatre}/shows/{show}/cancel", post(show::cancel)),
         (Shows, "/staff/{theatre}/shows/{show}/defective-seats", post(show::defective_seats)),
-        (Shows, "/staff/{theatre}/shows/{show}/move", get(moving::look).post(moving::start)),
-        (Shows, "/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::look)),
+        (Shows, "/staff/{theatre}/shows/{show}/move", get(moving::show_page).post(moving::start)),
+        (Shows, "/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::show_page)),
         (Shows, "/staff/{theatre}/shows/{show}/waiting-room/terms", get(waiting_room::terms).post(waiting_room::set)),
         (
             Shows,
@@ -73,28 +73,28 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
         ),
         (Shows, "/staff/{theatre}/screens", get(rooms::screens).post(rooms::create)),
         (Shows, "/staff/{theatre}/screens/layout", post(rooms::publish)),
-        (Shows, "/staff/{theatre}/screens/{screen}/house-seats", get(house_seats::look).post(house_seats::keep)),
+        (Shows, "/staff/{theatre}/screens/{screen}/house-seats", get(house_seats::show_page).post(house_seats::keep)),
         (Shows, "/staff/{theatre}/layouts", post(rooms::import).layer(DefaultBodyLimit::max(MAX_ROOM_FORM_BYTES))),
         (Shows, "/staff/{theatre}/layouts/new", get(rooms::draw)),
         (Shows, "/staff/{theatre}/layouts/{layout}", get(rooms::room)),
         (Shows, "/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit)),
-        (Shows, "/staff/{theatre}/prices", get(prices::look).post(prices::set)),
-        (Shows, "/staff/{theatre}/films", get(films::look).post(films::add)),
+        (Shows, "/staff/{theatre}/prices", get(prices::show_page).post(prices::set)),
+        (Shows, "/staff/{theatre}/films", get(films::show_page).post(films::add)),
         (Reports, "/staff/{theatre}/reports", get(reports::page)),
-        (Parked, "/staff/{theatre}/parked", get(parked::look)),
+        (Parked, "/staff/{theatre}/parked", get(parked::show_page)),
         (Parked, "/staff/{theatre}/parked/{parked}/{decision}", post(parked::decide)),
-        (Unusual, "/staff/{theatre}/unusual", get(unusual::look)),
+        (Unusual, "/staff/{theatre}/unusual", get(unusual::show_page)),
         (Unusual, "/staff/{theatre}/unusual/{flag}/dismiss", post(unusual::dismiss)),
-        (Systems, "/staff/{theatre}/systems", get(systems::look)),
+        (Systems, "/staff/{theatre}/systems", get(systems::show_page)),
         (Systems, "/staff/{theatre}/systems/keys", post(systems::make_key)),
         (Systems, "/staff/{theatre}/systems/keys/{key}/revoke", post(systems::revoke_key)),
         (Systems, "/staff/{theatre}/systems/webhooks", post(systems::make_webhook)),
         (Systems, "/staff/{theatre}/systems/webhooks/{endpoint}/secret", post(systems::rotate)),
         (Systems, "/staff/{theatre}/systems/webhooks/{endpoint}/state", post(systems::switch)),
         (Systems, "/staff/{theatre}/systems/webhooks/{endpoint}/deliveries/{delivery}/replay", post(systems::replay)),
-        (Team, "/staff/{theatre}/team", get(team::look).post(team::change)),
+        (Team, "/staff/{theatre}/team", get(team::show_page).post(team::change)),
         (Team, "/staff/{theatre}/team/acts", get(team::acts)),
-        (Theatre, "/staff/{theatre}/theatre", get(theatre::look).post(theatre::change)),
+        (Theatre, "/staff/{theatre}/theatre", get(theatre::show_page).post(theatre::change)),
     ]
 }
 
@@ -103,9 +103,10 @@ pub(super) fn pages() -> Vec<super::Page> {
     let of_theatre = of_theatre().into_iter().map(|(section, address, handlers)| {
         let most =
             if matches!(section, Section::Shows | Section::Theatre) { MAX_LONG_FORM_BYTES } else { MAX_FORM_BYTES };
-        (address, handlers.layer((DefaultBodyLimit::max(most), Extension(section))))
+        let terms = if section == Section::Reports { REPORT } else { NEVER };
+        (address, handlers.layer((DefaultBodyLimit::max(most), Extension(section))), terms)
     });
-    let of_all = [("/staff", get(entrance)), ("/staff/theatres", post(theatre::create))];
+    let of_all = [("/staff", get(entrance), NEVER), ("/staff/theatres", post(theatre::create), NEVER)];
     of_theatre.chain(of_all).collect()
 }
 
@@ -124,7 +125,7 @@ fn on_its_clocks(at: &str, zone: Tz) -> String {
     read.map_or_else(|_| at.to_owned(), |at| at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string())
 }
 
-async fn entrance(State(state): State<AppState>, who: Result<Staff, Problem>) -> PageResult {
+async fn entrance(State(state): State<AppState>, who: Result<Staff, Problem>) -> SignedInPageResult {
     let staff = signed_in(who, "/staff")?;
     entrance_page(&state, &staff, None).await
 }
@@ -137,7 +138,7 @@ async fn parked_in(state: &AppState, staff: &Staff, theatres: &[String]) -> Resu
 }
 
 /// The caller's theatres; with the refused form of a new theatre, and the reason.
-async fn entrance_page(state: &AppState, staff: &Staff, refused: Option<(Form, Hindrance)>) -> PageResult {
+async fn entrance_page(state: &AppState, staff: &Staff, refused: Option<(Form, Hindrance)>) -> SignedInPageResult {
     let mut places = Vec::new();
     let theatres = staff.theatres();
     let parked = parked_in(state, staff, &theatres).await?;
@@ -148,7 +149,7 @@ async fn entrance_page(state: &AppState, staff: &Staff, refused: Option<(Form, H
         }
     }
     places.sort_by(|one, other| one.name.cmp(&other.name));
-    let new = match accounts::manages_all(state, staff).await {
+    let new = match accounts::require_manager_of_all(state, staff).await {
         Ok(()) => Some(NewTheatre { cities: state.catalogue.cities().await?, key: ids::new_id().to_string(), refused }),
         Err(problem) if problem.code() == Code::NotAllowed => None,
         Err(problem) => return Err(problem.into()),
@@ -164,7 +165,7 @@ mod tests {
     fn every_section_is_in_the_navigation_and_has_its_page() {
         for section in Section::ALL {
             let href = section.href("{theatre}");
-            assert!(of_theatre().iter().any(|(of, address, _)| (*of, *address) == (section, &href)), "{section:?}");
+            assert!(of_theatre().iter().any(|(of, address, _)| *of == section && *address == href), "{section:?}");
         }
         for (section, address, _) in of_theatre() {
             assert!(Section::ALL.contains(&section), "{address} is in no section of the navigation");

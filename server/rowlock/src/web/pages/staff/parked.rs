@@ -5,17 +5,17 @@ use app::staff::pages::{Form, REASON};
 use domain::api::systems::ReasonRequest;
 use serde::Deserialize;
 
-use super::super::PageError;
-use super::visit::{PageResult, Sent, StaffVisit, marked};
+use super::super::{PageError, SignedInPageResult};
+use super::visit::{SentForm, StaffVisit, marked};
 use super::{on_its_clocks, zone_of};
-use http::{Code, reader};
+use http::{Code, page_locale};
 use selling::bookings::{self, Decision};
 
-pub(super) async fn look(visit: StaffVisit) -> PageResult {
+pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     page(visit, Form::default()).await
 }
 
-async fn page(visit: StaffVisit, refused: Form) -> PageResult {
+async fn page(visit: StaffVisit, refused: Form) -> SignedInPageResult {
     let zone = zone_of(&visit.state, &visit.desk.theatre).await?;
     let mut parked = bookings::parked_at(&visit.state, &visit.desk.theatre).await?;
     parked.iter_mut().for_each(|one| one.since = on_its_clocks(&one.since, zone));
@@ -23,15 +23,15 @@ async fn page(visit: StaffVisit, refused: Form) -> PageResult {
 }
 
 #[derive(Deserialize)]
-pub(super) struct OfParked {
+pub(super) struct ParkedPath {
     parked: i64,
     decision: String,
 }
 
-pub(super) async fn decide(visit: StaffVisit<OfParked>, sent: Result<Sent, PageError>) -> PageResult {
-    let (visit, OfParked { parked, decision: name }) = visit.split();
-    let decision = Decision::parse(&name).ok_or(PageError::NotFound)?;
-    let Sent(form) = sent?;
+pub(super) async fn decide(visit: StaffVisit<ParkedPath>, sent: Result<SentForm, PageError>) -> SignedInPageResult {
+    let (visit, ParkedPath { parked, decision: name }) = visit.split();
+    let decision = name.parse::<Decision>().map_err(|_| PageError::NotFound)?;
+    let SentForm(form) = sent?;
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -42,7 +42,7 @@ pub(super) async fn decide(visit: StaffVisit<OfParked>, sent: Result<Sent, PageE
     let form = form.named(format!("{name}-{parked}")).with_checked_reason();
     let visit = match problem.code() {
         _ if form.is_refused() => visit.refuse_in_words(&problem, marked())?,
-        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in reader::language(), "parked.gone"))?,
+        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "parked.gone"))?,
         _ => visit.refuse(&problem)?,
     };
     page(visit, form).await

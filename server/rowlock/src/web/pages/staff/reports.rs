@@ -3,14 +3,14 @@
 use app::staff::pages::reports::{Figures, Reports, RoomDrawing, RoomRow};
 use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
 
-use super::super::PageError;
-use super::visit::{Asked, PageResult, StaffVisit};
+use super::super::{PageError, SignedInPageResult};
+use super::visit::{PageQuery, StaffVisit};
 use crate::AppState;
 use backoffice::reports::{self, Range};
 use catalogue::Show;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 
-pub(super) async fn page(visit: StaffVisit, Asked(query): Asked<ReportQuery>) -> PageResult {
+pub(super) async fn page(visit: StaffVisit, PageQuery(query): PageQuery<ReportQuery>) -> SignedInPageResult {
     let (state, theatre) = (&visit.state, &visit.desk.theatre);
     let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
     let screens = reports::screens(state, theatre).await?;
@@ -31,8 +31,8 @@ pub(super) async fn page(visit: StaffVisit, Asked(query): Asked<ReportQuery>) ->
 /// The page's own message. The general message about many visitors does not fit reports.
 fn in_words(problem: &Problem) -> Option<String> {
     match problem.code() {
-        Code::Malformed => Some(app::say!(in reader::language(), "reports.bad_days", days = reports::MAX_DAYS)),
-        Code::Overloaded => Some(app::say!(in reader::language(), "reports.too_much")),
+        Code::Malformed => Some(app::say!(in page_locale::language(), "reports.bad_days", days = reports::MAX_DAYS)),
+        Code::Overloaded => Some(app::say!(in page_locale::language(), "reports.too_much")),
         _ => None,
     }
 }
@@ -58,7 +58,7 @@ async fn figures(
     };
     let room = match occupancy.as_ref().and_then(|report| Some((report, report.show?))) {
         Some((report, show)) => {
-            let show = state.catalogue.known_show(show).await?;
+            let show = state.catalogue.find_show(show).await?;
             Some(drawing(&show, report))
         }
         None => None,

@@ -2,26 +2,27 @@
 
 use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, Systems, endpoint_request, key_request};
 use app::staff::pages::{Form, REASON};
+use domain::VariantName;
 use domain::api::systems::{ApiKeyMade, EndpointChange, EndpointMade, EndpointState, ReasonRequest};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::PageError;
-use super::visit::{PageResult, Sent, StaffVisit, marked};
+use super::super::{PageError, SignedInPageResult};
+use super::visit::{SentForm, StaffVisit, marked};
 use backoffice::webhooks;
 use http::idempotency::Answer;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::api_keys;
 
 /// Deliveries shown per endpoint; the API returns more.
 const MAX_SHOWN: usize = 25;
 
-pub(super) async fn look(visit: StaffVisit) -> PageResult {
+pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     page(visit, None, Form::default()).await
 }
 
 /// The page, with a secret that was just made, or with the refused form.
-async fn page(visit: StaffVisit, made: Option<Made>, form: Form) -> PageResult {
+async fn page(visit: StaffVisit, made: Option<Made>, form: Form) -> SignedInPageResult {
     let (state, theatre) = (&visit.state, &visit.desk.theatre);
     let keys = api_keys::list(state, theatre).await?;
     let mut endpoints = Vec::new();
@@ -39,7 +40,7 @@ async fn after(
     form: Form,
     done: Result<Answer, Problem>,
     made: fn(&Answer) -> Option<Made>,
-) -> PageResult {
+) -> SignedInPageResult {
     let problem = match done {
         Ok(answer) => match made(&answer) {
             Some(made) => return page(visit, Some(made), Form::default()).await,
@@ -54,8 +55,8 @@ async fn after(
         _ if form.is_refused() && !form.is(NEW_KEY) && !form.is(NEW_WEBHOOK) => {
             return page(visit.refuse_in_words(&problem, marked())?, None, form).await;
         }
-        Code::Malformed => Some(app::say!(in reader::language(), "systems.refused")),
-        Code::WrongState => Some(app::say!(in reader::language(), "systems.changed")),
+        Code::Malformed => Some(app::say!(in page_locale::language(), "systems.refused")),
+        Code::WrongState => Some(app::say!(in page_locale::language(), "systems.changed")),
         _ => None,
     };
     if let (Some(words), Some(trouble)) = (words, &mut visit.desk.trouble) {
@@ -76,7 +77,7 @@ fn key_of(answer: &Answer) -> Option<Made> {
     serde_json::from_slice::<ApiKeyMade>(answer.body()).ok().map(|made| Made::Key(made.key))
 }
 
-pub(super) async fn make_key(visit: StaffVisit, Sent(form): Sent) -> PageResult {
+pub(super) async fn make_key(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let request = key_request(&form);
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -87,12 +88,12 @@ pub(super) async fn make_key(visit: StaffVisit, Sent(form): Sent) -> PageResult 
 }
 
 #[derive(Deserialize)]
-pub(super) struct OfKey {
+pub(super) struct KeyPath {
     key: Uuid,
 }
 
-pub(super) async fn revoke_key(visit: StaffVisit<OfKey>, Sent(form): Sent) -> PageResult {
-    let (visit, OfKey { key }) = visit.split();
+pub(super) async fn revoke_key(visit: StaffVisit<KeyPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, KeyPath { key }) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -102,7 +103,7 @@ pub(super) async fn revoke_key(visit: StaffVisit<OfKey>, Sent(form): Sent) -> Pa
     after(visit, form.named(format!("revoke-{key}")), done, nothing).await
 }
 
-pub(super) async fn make_webhook(visit: StaffVisit, Sent(form): Sent) -> PageResult {
+pub(super) async fn make_webhook(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let request = endpoint_request(&form);
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -113,12 +114,12 @@ pub(super) async fn make_webhook(visit: StaffVisit, Sent(form): Sent) -> PageRes
 }
 
 #[derive(Deserialize)]
-pub(super) struct OfEndpoint {
+pub(super) struct EndpointPath {
     endpoint: Uuid,
 }
 
-pub(super) async fn rotate(visit: StaffVisit<OfEndpoint>, Sent(form): Sent) -> PageResult {
-    let (visit, OfEndpoint { endpoint }) = visit.split();
+pub(super) async fn rotate(visit: StaffVisit<EndpointPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, EndpointPath { endpoint }) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -128,10 +129,10 @@ pub(super) async fn rotate(visit: StaffVisit<OfEndpoint>, Sent(form): Sent) -> P
     after(visit, form.named(format!("secret-{endpoint}")), done, secret_of).await
 }
 
-pub(super) async fn switch(visit: StaffVisit<OfEndpoint>, Sent(form): Sent) -> PageResult {
-    let (visit, OfEndpoint { endpoint }) = visit.split();
-    let not_ours = || PageError::Unreadable("Send the form as it is.".to_owned());
-    let state = EndpointState::parse(form.get("state")).ok_or_else(not_ours)?;
+pub(super) async fn switch(visit: StaffVisit<EndpointPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, EndpointPath { endpoint }) = visit.split();
+    let not_ours = |_| PageError::Unreadable("Send the form as it is.".to_owned());
+    let state = form.get("state").parse::<EndpointState>().map_err(not_ours)?;
     let request = EndpointChange { state, reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -142,13 +143,13 @@ pub(super) async fn switch(visit: StaffVisit<OfEndpoint>, Sent(form): Sent) -> P
 }
 
 #[derive(Deserialize)]
-pub(super) struct OfDelivery {
+pub(super) struct DeliveryPath {
     endpoint: Uuid,
     delivery: i64,
 }
 
-pub(super) async fn replay(visit: StaffVisit<OfDelivery>, Sent(form): Sent) -> PageResult {
-    let (visit, OfDelivery { endpoint, delivery }) = visit.split();
+pub(super) async fn replay(visit: StaffVisit<DeliveryPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, DeliveryPath { endpoint, delivery }) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;

@@ -4,22 +4,22 @@ use app::staff::pages::Form;
 use app::staff::pages::team::{Acts, Team, grant_request};
 use domain::api::accounts::AuditQuery;
 
-use super::super::PageError;
-use super::visit::{Asked, PageResult, Sent, StaffVisit};
+use super::super::{PageError, SignedInPageResult};
+use super::visit::{PageQuery, SentForm, StaffVisit};
 use super::{on_its_clocks, zone_of};
-use http::{Code, reader};
+use http::{Code, page_locale};
 use identity::{accounts, audit};
 
-pub(super) async fn look(visit: StaffVisit) -> PageResult {
+pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     page(visit, Form::default()).await
 }
 
-async fn page(visit: StaffVisit, form: Form) -> PageResult {
+async fn page(visit: StaffVisit, form: Form) -> SignedInPageResult {
     let people = accounts::people_at(&visit.state, &visit.desk.theatre).await?;
     Ok(visit.show(|desk| Team { desk, people, form }))
 }
 
-pub(super) async fn change(visit: StaffVisit, Sent(form): Sent) -> PageResult {
+pub(super) async fn change(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let not_ours = || PageError::Unreadable("Send the form as it is.".to_owned());
     let (request, name) = grant_request(&form).ok_or_else(not_ours)?;
     let done = async {
@@ -29,13 +29,16 @@ pub(super) async fn change(visit: StaffVisit, Sent(form): Sent) -> PageResult {
     let Err(problem) = done.await else { return Ok(visit.see("team?done=true")) };
     let visit = match problem.code() {
         // "Not found" does not fit an address without an account.
-        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in reader::language(), "team.no_account"))?,
+        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "team.no_account"))?,
         _ => visit.refuse(&problem)?,
     };
     page(visit, form.named(name).with_checked_reason()).await
 }
 
-pub(super) async fn acts(visit: StaffVisit, Asked(AuditQuery { before }): Asked<AuditQuery>) -> PageResult {
+pub(super) async fn acts(
+    visit: StaffVisit,
+    PageQuery(AuditQuery { before }): PageQuery<AuditQuery>,
+) -> SignedInPageResult {
     let zone = zone_of(&visit.state, &visit.desk.theatre).await?;
     let lines = audit::of_theatre(&visit.state.pg, &visit.desk.theatre, before).await?;
     // A page that is full is followed by another, perhaps an empty one.

@@ -5,29 +5,29 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use domain::api::theatres::ManagedTheatre;
 
-use super::super::{PageError, see, signed_in};
+use super::super::{PageError, SignedInPageResult, see, signed_in};
 use super::entrance_page;
-use super::visit::{PageResult, Sent, StaffVisit, hindrance, malformed};
+use super::visit::{SentForm, StaffVisit, hindrance, malformed};
 use crate::AppState;
 use backoffice::organiser;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem};
 use identity::accounts::Staff;
 
-pub(super) async fn look(visit: StaffVisit) -> PageResult {
+pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     page(visit, None).await
 }
 
-async fn page(visit: StaffVisit, refused: Option<Form>) -> PageResult {
+async fn page(visit: StaffVisit, refused: Option<Form>) -> SignedInPageResult {
     let theatre = organiser::theatre(&visit.state, &visit.desk.theatre).await?;
     Ok(visit.show(|desk| TheatrePage { desk, theatre, refused }))
 }
 
-pub(super) async fn change(visit: StaffVisit, Sent(form): Sent) -> PageResult {
+pub(super) async fn change(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let done = async {
         let request = theatre_change(&form).map_err(malformed)?;
         let intent = visit.intent(&form, &request)?;
-        organiser::change_theatre(&visit.state, &visit.act(&intent, &request.reason), &request).await
+        organiser::change_theatre(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
         Ok(_) => Ok(visit.see("theatre?done=true")),
@@ -38,10 +38,10 @@ pub(super) async fn change(visit: StaffVisit, Sent(form): Sent) -> PageResult {
 pub(super) async fn create(
     State(state): State<AppState>,
     who: Result<Staff, Problem>,
-    sent: Result<Sent, PageError>,
-) -> PageResult {
+    sent: Result<SentForm, PageError>,
+) -> SignedInPageResult {
     let staff = signed_in(who, "/staff")?;
-    let Sent(form) = sent?;
+    let SentForm(form) = sent?;
     let request = theatre_request(&form);
     let done = async {
         let key = IdempotencyKey::of_form(form.get("key"))?;

@@ -6,23 +6,24 @@ use domain::api::systems::ReasonRequest;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::visit::{PageResult, Sent, StaffVisit};
+use super::super::SignedInPageResult;
+use super::visit::{SentForm, StaffVisit};
 use admission::fairness;
-use http::{Code, reader};
+use http::{Code, page_locale};
 
-pub(super) async fn look(visit: StaffVisit) -> PageResult {
+pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     let flags = fairness::list(&visit.state, &visit.desk.theatre).await?;
     Ok(visit.show(|desk| Unusual { desk, flags }))
 }
 
 #[derive(Deserialize)]
-pub(super) struct OfFlag {
+pub(super) struct FlagPath {
     flag: Uuid,
 }
 
-pub(super) async fn dismiss(visit: StaffVisit<OfFlag>, Sent(form): Sent) -> PageResult {
+pub(super) async fn dismiss(visit: StaffVisit<FlagPath>, SentForm(form): SentForm) -> SignedInPageResult {
     let request = ReasonRequest { reason: form.text(REASON) };
-    let (visit, OfFlag { flag }) = visit.split();
+    let (visit, FlagPath { flag }) = visit.split();
     let done = async {
         let intent = visit.intent(&form, &request)?;
         fairness::dismiss(&visit.state, &visit.staff, (&visit.desk.theatre, flag), &request, &intent).await
@@ -31,9 +32,9 @@ pub(super) async fn dismiss(visit: StaffVisit<OfFlag>, Sent(form): Sent) -> Page
         Ok(_) => Ok(visit.see("unusual")),
         // The general messages about bookings do not fit this page.
         Err(problem) if problem.code() == Code::Malformed => {
-            let words = app::say!(in reader::language(), "unusual.refused");
-            look(visit.refuse_in_words(&problem, words)?).await
+            let words = app::say!(in page_locale::language(), "unusual.refused");
+            show_page(visit.refuse_in_words(&problem, words)?).await
         }
-        Err(problem) => look(visit.refuse(&problem)?).await,
+        Err(problem) => show_page(visit.refuse(&problem)?).await,
     }
 }

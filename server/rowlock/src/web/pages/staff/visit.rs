@@ -6,19 +6,17 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use backoffice::organiser::Act;
+use backoffice::organiser::OrganiserAction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use super::super::{PRIVATE_CACHE, PageError, Turned, html, see, signed_in};
+use super::super::{PRIVATE_CACHE, PageError, SignedInPageError, html, see, signed_in};
 use crate::AppState;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::Staff;
 use platform::ids;
-
-/// A page or a redirection, or why there is none.
-pub(super) type PageResult = Result<Response, Turned>;
 
 /// A permitted request of a member of staff to a page of a theatre. `P` has the parameters of the path but the theatre.
 ///
@@ -37,29 +35,35 @@ pub(super) struct StaffVisit<P = ()> {
 }
 
 #[derive(Deserialize)]
-struct AtTheatre {
+struct TheatrePath {
     theatre: String,
 }
 
-/// The query of pages to which a form leads back.
+/// The path of a show's page.
+#[derive(Deserialize)]
+pub(super) struct ShowPath {
+    pub show: Uuid,
+}
+
+/// The query of a page that its form leads back to. It is ignored if it cannot be read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct AfterForm {
+struct DoneQuery {
     done: bool,
 }
 
 impl<P: DeserializeOwned + Send> FromRequestParts<AppState> for StaffVisit<P> {
-    type Rejection = Turned;
+    type Rejection = SignedInPageError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Turned> {
-        let Path(AtTheatre { theatre }) = Path::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, SignedInPageError> {
+        let Path(TheatrePath { theatre }) = Path::from_request_parts(parts, state).await?;
         let Path(path) = Path::<P>::from_request_parts(parts, state).await?;
         // Each row of the table of pages has its section.
         let section = *parts.extensions.get::<Section>().ok_or(PageError::Fault)?;
         let staff = signed_in(Staff::from_request_parts(parts, state).await, &section.href(&theatre))?;
         staff.at(&theatre, section.roles()).map_err(|_| PageError::NotFound)?;
         let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
-        let Query(AfterForm { done }) = Query::try_from_uri(&parts.uri)?;
+        let done = Query::try_from_uri(&parts.uri).is_ok_and(|Query(DoneQuery { done })| done);
         let (name, roles, key) = (found.name, staff.roles_at(&theatre), ids::new_id().to_string());
         let desk = Desk { theatre, name, roles, section, key, done, trouble: None };
         let (state, address) = (state.clone(), parts.uri.path().to_owned());
@@ -84,8 +88,8 @@ impl<P> StaffVisit<P> {
     }
 
     /// The action of an organiser.
-    pub fn act<'a>(&'a self, intent: &'a Intent, reason: &'a str) -> Act<'a> {
-        Act { staff: &self.staff, theatre: &self.desk.theatre, intent, reason }
+    pub fn action<'a>(&'a self, intent: &'a Intent, reason: &'a str) -> OrganiserAction<'a> {
+        OrganiserAction { staff: &self.staff, theatre: &self.desk.theatre, intent, reason }
     }
 
     /// Puts a problem onto the page that answers, with its status, in the page's own words if it has some.
@@ -100,17 +104,17 @@ impl<P> StaffVisit<P> {
 
     /// The same for problems that the caller can solve. Internal errors have their own page, and so has a thing of the
     /// programme that does not exist.
-    pub fn refuse(self, problem: &Problem) -> Result<Self, Turned> {
+    pub fn refuse(self, problem: &Problem) -> Result<Self, SignedInPageError> {
         self.solvable(problem).map(|visit| visit.fail(problem, None))
     }
 
     /// The same in the page's own words.
-    pub fn refuse_in_words(self, problem: &Problem, words: String) -> Result<Self, Turned> {
+    pub fn refuse_in_words(self, problem: &Problem, words: String) -> Result<Self, SignedInPageError> {
         self.solvable(problem).map(|visit| visit.fail(problem, Some(words)))
     }
 
     /// The visit, unless the problem has its own page.
-    pub fn solvable(self, problem: &Problem) -> Result<Self, Turned> {
+    pub fn solvable(self, problem: &Problem) -> Result<Self, SignedInPageError> {
         match problem.code() {
             Code::Internal | Code::DatabaseUnavailable => Err(problem.clone().into()),
             Code::NotFound if self.desk.section == Section::Shows => Err(PageError::NotFound.into()),
@@ -135,9 +139,9 @@ impl<P> StaffVisit<P> {
 }
 
 /// The fields of a sent form.
-pub(super) struct Sent(pub Form);
+pub(super) struct SentForm(pub Form);
 
-impl FromRequest<AppState> for Sent {
+impl FromRequest<AppState> for SentForm {
     type Rejection = PageError;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, PageError> {
@@ -149,7 +153,7 @@ impl FromRequest<AppState> for Sent {
 /// Parameters after the question mark.
 #[derive(FromRequestParts)]
 #[from_request(via(Query), rejection(PageError))]
-pub(super) struct Asked<T>(pub T);
+pub(super) struct PageQuery<T>(pub T);
 
 /// A form that cannot be read.
 pub(super) fn malformed(detail: impl Into<String>) -> Problem {
@@ -158,10 +162,10 @@ pub(super) fn malformed(detail: impl Into<String>) -> Problem {
 
 /// Some fields are refused, and each has its message beside it.
 pub(super) fn marked() -> String {
-    app::say!(in reader::language(), "field.refused")
+    app::say!(in page_locale::language(), "field.refused")
 }
 
 /// The problem in the reader's language.
 pub(super) fn hindrance(problem: &Problem) -> Hindrance {
-    language::speaking(reader::language(), || language::problem_for_staff(&problem.view()))
+    language::with_language(page_locale::language(), || language::problem_for_staff(&problem.view()))
 }

@@ -7,13 +7,13 @@ use domain::seats::SeatIndex;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::super::{PageError, Turned};
-use super::super::visit::{PageResult, Sent, StaffVisit, malformed, marked};
+use super::super::super::{PageError, SignedInPageError, SignedInPageResult};
+use super::super::visit::{SentForm, StaffVisit, malformed, marked};
 use super::{booking_page, counter, day_page, is_manager, paper};
 use backoffice::box_office;
 use catalogue::read_date;
 use http::idempotency::Answer;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::{self, PinIntent};
 
 fn password(form: &Form, name: &str) -> Password {
@@ -27,17 +27,17 @@ pub(super) fn day_of(form: &Form) -> DayQuery {
 }
 
 /// Redirects to the day of the page from which a form was sent.
-pub(super) fn see_day(visit: &StaffVisit, form: &Form) -> PageResult {
+pub(super) fn see_day(visit: &StaffVisit, form: &Form) -> SignedInPageResult {
     let day = day_of(form).date.map(|date| format!("?date={date}")).unwrap_or_default();
     Ok(visit.see(&format!("box-office{day}")))
 }
 
 /// For the others there is no such form.
-pub(super) fn manager<P>(visit: StaffVisit<P>) -> Result<StaffVisit<P>, Turned> {
+pub(super) fn manager<P>(visit: StaffVisit<P>) -> Result<StaffVisit<P>, SignedInPageError> {
     if is_manager(&visit) { Ok(visit) } else { Err(PageError::NotFound.into()) }
 }
 
-pub(in super::super) async fn set_pin(visit: StaffVisit, Sent(form): Sent) -> PageResult {
+pub(in super::super) async fn set_pin(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let visit = manager(visit)?;
     let request = PinRequest { pin: password(&form, "pin"), password: password(&form, "password") };
     let done = async {
@@ -53,7 +53,7 @@ pub(in super::super) async fn set_pin(visit: StaffVisit, Sent(form): Sent) -> Pa
 /// The problem of a new PIN, beside its field. The problems' own messages are about signing in. PIN and password are never
 /// sent back.
 fn refused_pin(problem: &Problem) -> Form {
-    let (mut form, language) = (Form::default().named("pin"), reader::language());
+    let (mut form, language) = (Form::default().named("pin"), page_locale::language());
     let beside = match problem.code() {
         Code::PasswordUnusable => Some(("pin", app::say!(in language, "box_office.pin_hint"))),
         Code::LoginFailed => Some(("password", app::say!(in language, "box_office.wrong_password"))),
@@ -67,13 +67,16 @@ fn refused_pin(problem: &Problem) -> Form {
 
 /// The path of a booking's form.
 #[derive(Deserialize)]
-pub(in super::super) struct OfAct {
+pub(in super::super) struct BookingActPath {
     booking: Uuid,
     act: String,
 }
 
-pub(in super::super) async fn booking(visit: StaffVisit<OfAct>, Sent(form): Sent) -> PageResult {
-    let (visit, OfAct { booking, act }) = visit.split();
+pub(in super::super) async fn booking(
+    visit: StaffVisit<BookingActPath>,
+    SentForm(form): SentForm,
+) -> SignedInPageResult {
+    let (visit, BookingActPath { booking, act }) = visit.split();
     if act == "tickets" {
         return print(visit, booking, form).await;
     }
@@ -113,7 +116,7 @@ fn seats(form: &Form) -> Result<Option<Vec<SeatIndex>>, Problem> {
     Ok((!seats.is_empty()).then_some(seats))
 }
 
-async fn print(visit: StaffVisit, booking: Uuid, form: Form) -> PageResult {
+async fn print(visit: StaffVisit, booking: Uuid, form: Form) -> SignedInPageResult {
     let printed = async {
         let intent = visit.intent(&form, &())?;
         box_office::print(&visit.state, counter(&visit), booking, &intent).await

@@ -14,17 +14,17 @@ use uuid::Uuid;
 
 use super::super::booking::{drawn, facts};
 use super::super::browse::days;
-use super::super::{PageError, start_in_words};
-use super::visit::{Asked, PageResult, StaffVisit};
-use backoffice::box_office::{self, Counter};
+use super::super::{PageError, SignedInPageResult, start_in_words};
+use super::visit::{PageQuery, ShowPath, StaffVisit};
+use backoffice::box_office::{self, CounterStaff};
 use catalogue::{Show, clock_in, read_date, today_in};
-use http::{Code, reader};
+use http::{Code, page_locale};
 use identity::accounts;
 use platform::clock::from_utc;
 use tickets::Ticket;
 
-fn counter<P>(visit: &StaffVisit<P>) -> Counter<'_> {
-    Counter { staff: &visit.staff, theatre: &visit.desk.theatre }
+fn counter<P>(visit: &StaffVisit<P>) -> CounterStaff<'_> {
+    CounterStaff { staff: &visit.staff, theatre: &visit.desk.theatre }
 }
 
 fn is_manager<P>(visit: &StaffVisit<P>) -> bool {
@@ -37,15 +37,15 @@ fn base(visit: &StaffVisit) -> String {
 
 /// The path of a booking's page.
 #[derive(Deserialize)]
-pub(super) struct OfBooking {
+pub(super) struct BookingPath {
     booking: Uuid,
 }
 
-pub(super) async fn day(visit: StaffVisit, Asked(query): Asked<DayQuery>) -> PageResult {
+pub(super) async fn day(visit: StaffVisit, PageQuery(query): PageQuery<DayQuery>) -> SignedInPageResult {
     day_page(visit, query, Form::default()).await
 }
 
-async fn day_page(visit: StaffVisit, query: DayQuery, refused: Form) -> PageResult {
+async fn day_page(visit: StaffVisit, query: DayQuery, refused: Form) -> SignedInPageResult {
     let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
     let (state, counter) = (&visit.state, counter(&visit));
     let shows = box_office::today(state, counter, date).await?;
@@ -55,7 +55,8 @@ async fn day_page(visit: StaffVisit, query: DayQuery, refused: Form) -> PageResu
     let shown = date.unwrap_or(today);
     let base = base(&visit);
     let till = box_office::my_till(state, counter).await?;
-    let counted_for_me = if till.is_none() { box_office::counted_for_me(state, counter).await? } else { None };
+    let counted_for_me =
+        if till.is_none() { box_office::last_till_counted_by_manager(state, counter).await? } else { None };
     let (mut tills, mut last_close) = (Vec::new(), None);
     if is_manager(&visit) {
         tills = box_office::of_the_day(state, counter).await?;
@@ -94,21 +95,18 @@ fn on_the_clock(zone: &str, at: &str) -> String {
     read.and_then(|at| clock_in(zone, at).ok()).unwrap_or_default()
 }
 
-/// The path of a show's page at the counter.
-#[derive(Deserialize)]
-pub(super) struct OfSale {
-    show: Uuid,
-}
-
-/// Its query.
+/// The query of a show's page at the counter.
 #[derive(Deserialize)]
 pub(super) struct ExchangeQuery {
     #[serde(default)]
     exchange: Option<Uuid>,
 }
 
-pub(super) async fn sale(visit: StaffVisit<OfSale>, Asked(query): Asked<ExchangeQuery>) -> PageResult {
-    let (visit, OfSale { show }) = visit.split();
+pub(super) async fn sale(
+    visit: StaffVisit<ShowPath>,
+    PageQuery(query): PageQuery<ExchangeQuery>,
+) -> SignedInPageResult {
+    let (visit, ShowPath { show }) = visit.split();
     let show = visit.state.catalogue.show(show).await?.filter(|show| show.theatre_id == visit.desk.theatre);
     let show = show.ok_or(PageError::NotFound)?;
     let till = box_office::my_till(&visit.state, counter(&visit)).await?;
@@ -157,7 +155,7 @@ pub(super) struct FindQuery {
     date: Option<String>,
 }
 
-pub(super) async fn find(visit: StaffVisit, Asked(query): Asked<FindQuery>) -> PageResult {
+pub(super) async fn find(visit: StaffVisit, PageQuery(query): PageQuery<FindQuery>) -> SignedInPageResult {
     let is_of_link = !query.reference.trim().is_empty();
     let asked = if is_of_link { &query.reference } else { &query.q };
     match box_office::by_reference(&visit.state, counter(&visit), asked).await {
@@ -170,7 +168,7 @@ pub(super) async fn find(visit: StaffVisit, Asked(query): Asked<FindQuery>) -> P
     }
 }
 
-async fn find_person(visit: StaffVisit, query: FindQuery) -> PageResult {
+async fn find_person(visit: StaffVisit, query: FindQuery) -> SignedInPageResult {
     let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
     match box_office::by_person(&visit.state, counter(&visit), &query.q).await {
         Ok(found) => {
@@ -179,19 +177,19 @@ async fn find_person(visit: StaffVisit, query: FindQuery) -> PageResult {
         }
         Err(problem) if problem.code() == Code::Malformed => {
             let (least, most) = box_office::ASKED_CHARS;
-            let words = app::say!(in reader::language(), "box_office.person_hint", least = least, most = most);
+            let words = app::say!(in page_locale::language(), "box_office.person_hint", least = least, most = most);
             day_page(visit.fail(&problem, Some(words)), DayQuery { date: query.date }, Form::default()).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-pub(super) async fn booking(visit: StaffVisit<OfBooking>) -> PageResult {
-    let (visit, OfBooking { booking }) = visit.split();
+pub(super) async fn booking(visit: StaffVisit<BookingPath>) -> SignedInPageResult {
+    let (visit, BookingPath { booking }) = visit.split();
     booking_page(visit, booking, Form::default()).await
 }
 
-async fn booking_page(visit: StaffVisit, booking: Uuid, form: Form) -> PageResult {
+async fn booking_page(visit: StaffVisit, booking: Uuid, form: Form) -> SignedInPageResult {
     let (state, counter) = (&visit.state, counter(&visit));
     let found = box_office::by_id(state, counter, booking).await?;
     let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
@@ -204,7 +202,7 @@ async fn booking_page(visit: StaffVisit, booking: Uuid, form: Form) -> PageResul
     Ok(visit.show(|desk| CounterBookingPage { desk, booking: found, moved_to, starts, managers, form }))
 }
 
-async fn paper(visit: StaffVisit, found: CounterBooking, printed: Vec<PrintedTicket>) -> PageResult {
+async fn paper(visit: StaffVisit, found: CounterBooking, printed: Vec<PrintedTicket>) -> SignedInPageResult {
     let show = visit.state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
     let draw = |ticket: PrintedTicket| {
         let ticket = Ticket { label: ticket.label, category: ticket.category, code: ticket.code };

@@ -7,13 +7,13 @@ use domain::till::MAX_COUNTED_MINOR;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::super::{PageError, words};
-use super::super::visit::{PageResult, Sent, StaffVisit, malformed, marked};
+use super::super::super::{PageError, SignedInPageResult, words};
+use super::super::visit::{SentForm, StaffVisit, malformed, marked};
 use super::forms::{day_of, manager, see_day};
 use super::{counter, day_page};
 use backoffice::box_office;
 use http::idempotency::Answer;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 
 /// An act on a till.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,28 +47,28 @@ impl TillAct {
 }
 
 #[derive(Deserialize)]
-pub(in super::super) struct OfAct {
+pub(in super::super) struct TillActPath {
     act: String,
 }
 
-pub(in super::super) async fn till(visit: StaffVisit<OfAct>, Sent(form): Sent) -> PageResult {
-    let (visit, OfAct { act }) = visit.split();
+pub(in super::super) async fn till(visit: StaffVisit<TillActPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, TillActPath { act }) = visit.split();
     let act = TillAct::parse(&act).ok_or(PageError::NotFound)?;
     sent(visit, act, form).await
 }
 
 #[derive(Deserialize)]
-pub(in super::super) struct OfTill {
+pub(in super::super) struct TillPath {
     till: Uuid,
 }
 
 /// Counts the till of another seller.
-pub(in super::super) async fn count_for(visit: StaffVisit<OfTill>, Sent(form): Sent) -> PageResult {
-    let (visit, OfTill { till }) = manager(visit)?.split();
+pub(in super::super) async fn count_for(visit: StaffVisit<TillPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, TillPath { till }) = manager(visit)?.split();
     sent(visit, TillAct::CashUpFor(till), form).await
 }
 
-async fn sent(visit: StaffVisit, act: TillAct, form: Form) -> PageResult {
+async fn sent(visit: StaffVisit, act: TillAct, form: Form) -> SignedInPageResult {
     let currency = counter(&visit).currency(&visit.state).await?;
     let mut form = form.named(act.form_name());
     let done = match read(act, &mut form, currency) {
@@ -111,7 +111,7 @@ async fn till_act(visit: &StaffVisit, act: TillAct, minor: i64, form: &Form) -> 
     }
 }
 
-pub(in super::super) async fn close_day(visit: StaffVisit, Sent(form): Sent) -> PageResult {
+pub(in super::super) async fn close_day(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let visit = manager(visit)?;
     let request = DayClose { reason: form.text(REASON) };
     let done = async {
@@ -123,7 +123,12 @@ pub(in super::super) async fn close_day(visit: StaffVisit, Sent(form): Sent) -> 
 }
 
 /// The way on; or the page once more, with what was typed and what is wrong with it.
-async fn after(visit: StaffVisit, act: Option<TillAct>, mut form: Form, done: Result<Answer, Problem>) -> PageResult {
+async fn after(
+    visit: StaffVisit,
+    act: Option<TillAct>,
+    mut form: Form,
+    done: Result<Answer, Problem>,
+) -> SignedInPageResult {
     let Err(problem) = done else { return see_day(&visit, &form) };
     if problem.code() == Code::NotFound {
         return Err(PageError::NotFound.into());
@@ -136,7 +141,7 @@ async fn after(visit: StaffVisit, act: Option<TillAct>, mut form: Form, done: Re
         _ if form.is_refused() => Some(marked()),
         // The problem's own words are about bookings.
         (Some(TillAct::CashUpFor(_)), Code::WrongState) => {
-            Some(app::say!(in reader::language(), "box_office.counted_already"))
+            Some(app::say!(in page_locale::language(), "box_office.counted_already"))
         }
         _ => None,
     };

@@ -11,16 +11,8 @@ pub(super) mod show;
 pub(super) mod waiting_room;
 
 use domain::money::Currency;
-use serde::Deserialize;
-use uuid::Uuid;
 
 use super::super::PageError;
-
-/// The path of a show's page.
-#[derive(Deserialize)]
-pub(super) struct OfShow {
-    show: Uuid,
-}
 
 /// The currency of prices that are shown.
 fn currency_of(code: &str) -> Result<Currency, PageError> {

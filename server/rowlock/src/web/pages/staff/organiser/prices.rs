@@ -6,25 +6,26 @@ use app::staff::pages::Form;
 use app::staff::pages::organiser::{PRICE, PriceLine, Prices, read_tariff, tariff_form};
 use domain::api::organiser::{TariffRequest, TariffView};
 
-use super::super::visit::{PageResult, Sent, StaffVisit, malformed};
+use super::super::super::SignedInPageResult;
+use super::super::visit::{SentForm, StaffVisit, malformed};
 use super::currency_of;
-use backoffice::organiser::{self, PriceGround};
-use http::{Code, reader};
+use backoffice::organiser::{self, PriceInput};
+use http::{Code, page_locale};
 
-pub(in super::super) async fn look(visit: StaffVisit) -> PageResult {
+pub(in super::super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     let tariff = organiser::tariff(&visit.state, &visit.desk.theatre).await?;
-    let ground = organiser::price_ground(&visit.state, &visit.desk.theatre).await?;
+    let ground = organiser::load_price_input(&visit.state, &visit.desk.theatre).await?;
     let form = tariff_form(&tariff, currency_of(&ground.currency)?);
     page(visit, &ground, form)
 }
 
-fn page(visit: StaffVisit, ground: &PriceGround, form: Form) -> PageResult {
+fn page(visit: StaffVisit, ground: &PriceInput, form: Form) -> SignedInPageResult {
     let (lines, currency) = (lines(ground, &form), currency_of(&ground.currency)?);
     Ok(visit.show(|desk| Prices { desk, form, lines, currency }))
 }
 
 /// All categories of the rooms and of the form.
-fn lines(ground: &PriceGround, form: &Form) -> Vec<PriceLine> {
+fn lines(ground: &PriceInput, form: &Form) -> Vec<PriceLine> {
     let priced = form.with_prefix(PRICE).map(|(category, _)| category);
     let all: BTreeSet<&str> = priced.chain(ground.categories.keys().map(String::as_str)).collect();
     let line = |category: &str| PriceLine {
@@ -35,8 +36,8 @@ fn lines(ground: &PriceGround, form: &Form) -> Vec<PriceLine> {
     all.into_iter().map(line).collect()
 }
 
-pub(in super::super) async fn set(visit: StaffVisit, Sent(mut form): Sent) -> PageResult {
-    let ground = organiser::price_ground(&visit.state, &visit.desk.theatre).await?;
+pub(in super::super) async fn set(visit: StaffVisit, SentForm(mut form): SentForm) -> SignedInPageResult {
+    let ground = organiser::load_price_input(&visit.state, &visit.desk.theatre).await?;
     let tariff = read_tariff(&mut form, currency_of(&ground.currency)?);
     if form.is_refused() {
         return page(visit.refuse_fields(), &ground, form);
@@ -45,13 +46,13 @@ pub(in super::super) async fn set(visit: StaffVisit, Sent(mut form): Sent) -> Pa
         let tariff = TariffView { version: form.whole("version", "The version").map_err(malformed)?, ..tariff };
         let request = TariffRequest { tariff, reason: form.text(app::staff::pages::REASON) };
         let intent = visit.intent(&form, &request)?;
-        organiser::set_tariff(&visit.state, &visit.act(&intent, &request.reason), &request).await
+        organiser::set_tariff(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     let visit = match done.await {
         Ok(_) => return Ok(visit.see("prices?done=true")),
         // A stale form must not overwrite newer prices: it keeps its old version.
         Err(problem) if problem.code() == Code::WrongState => {
-            visit.refuse_in_words(&problem, app::say!(in reader::language(), "organiser.prices_changed"))?
+            visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "organiser.prices_changed"))?
         }
         Err(problem) => visit.refuse(&problem)?,
     };
@@ -60,18 +61,23 @@ pub(in super::super) async fn set(visit: StaffVisit, Sent(mut form): Sent) -> Pa
 
 #[cfg(test)]
 mod tests {
+    use domain::money::Currency;
+
     use super::*;
 
     fn lines_of(prices: &[(&str, &str)]) -> Vec<PriceLine> {
         let categories = [("cat-2", "Premium"), ("gold", "Gold"), ("vip", "Premium")];
         let categories = categories.map(|(name, label)| (name.to_owned(), label.to_owned()));
-        let ground = PriceGround { currency: "INR".to_owned(), categories: categories.into() };
+        let ground = PriceInput { currency: "INR".to_owned(), categories: categories.into() };
         lines(&ground, &Form::new(prices.iter().copied()))
     }
 
     #[test]
     fn a_category_no_room_has_keeps_its_price_and_is_not_shown() {
-        let lines = lines_of(&[("price:gold", "350.00"), ("price:couple", "800.00")]);
+        let prices = [("price:gold", "350.00"), ("price:couple", "800.00")];
+        let tariff = read_tariff(&mut Form::new(prices), Currency::parse("INR").expect("a code"));
+        assert_eq!(tariff.base.get("couple"), Some(&80_000), "kept");
+        let lines = lines_of(&prices);
         assert!(lines.iter().any(|line| line.category == "couple" && !line.is_in_a_room), "{lines:?}");
         let shown: Vec<&str> =
             lines.iter().filter(|line| line.is_in_a_room).map(|line| line.category.as_str()).collect();

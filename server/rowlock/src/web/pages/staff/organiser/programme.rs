@@ -3,24 +3,17 @@
 use app::staff::pages::Form;
 use app::staff::pages::organiser::{Planning, Programme, new_plan, shows_request};
 use chrono::{Days, NaiveDate};
-use serde::Deserialize;
+use domain::api::organiser::WeekQuery;
 
-use super::super::super::PageError;
-use super::super::visit::{Asked, PageResult, Sent, StaffVisit, malformed};
+use super::super::super::{PageError, SignedInPageResult};
+use super::super::visit::{PageQuery, SentForm, StaffVisit, malformed};
 use backoffice::organiser;
 use http::Code;
 
 /// Days of a week.
 const WEEK: u64 = 7;
 
-/// The query of a week's page.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(in super::super) struct AskedWeek {
-    from: Option<String>,
-}
-
-pub(in super::super) async fn week(visit: StaffVisit, Asked(asked): Asked<AskedWeek>) -> PageResult {
+pub(in super::super) async fn week(visit: StaffVisit, PageQuery(asked): PageQuery<WeekQuery>) -> SignedInPageResult {
     let found = organiser::week(&visit.state, &visit.desk.theatre, asked.from.as_deref()).await;
     let (from, shows) = found.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
@@ -31,13 +24,13 @@ pub(in super::super) async fn week(visit: StaffVisit, Asked(asked): Asked<AskedW
     Ok(visit.show(|desk| Programme { desk, from: from.to_string(), before, after, shows }))
 }
 
-pub(in super::super) async fn planning(visit: StaffVisit) -> PageResult {
+pub(in super::super) async fn planning(visit: StaffVisit) -> SignedInPageResult {
     let (today, _) = organiser::week(&visit.state, &visit.desk.theatre, None).await?;
     let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
     page(visit, new_plan(tomorrow.to_string())).await
 }
 
-async fn page(visit: StaffVisit, form: Form) -> PageResult {
+async fn page(visit: StaffVisit, form: Form) -> SignedInPageResult {
     let (state, theatre) = (&visit.state, &visit.desk.theatre);
     let screens = organiser::screens(state, theatre).await?;
     let films = organiser::films(state).await?;
@@ -45,11 +38,11 @@ async fn page(visit: StaffVisit, form: Form) -> PageResult {
     Ok(visit.show(|desk| Planning { desk, screens, films, has_prices, form }))
 }
 
-pub(in super::super) async fn plan(visit: StaffVisit, Sent(form): Sent) -> PageResult {
+pub(in super::super) async fn plan(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let done = async {
         let request = shows_request(&form).map_err(malformed)?;
         let intent = visit.intent(&form, &request)?;
-        organiser::plan_shows(&visit.state, &visit.act(&intent, &request.reason), &request).await
+        organiser::plan_shows(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
         Ok(_) => {

@@ -10,32 +10,32 @@ use domain::api::organiser::{CancelShowRequest, OrganisedShow};
 use domain::money::Currency;
 use uuid::Uuid;
 
-use super::super::super::PageError;
-use super::super::visit::{PageResult, Sent, StaffVisit, malformed};
-use super::{OfShow, currency_of};
+use super::super::super::{PageError, SignedInPageResult};
+use super::super::visit::{SentForm, ShowPath, StaffVisit, malformed};
+use super::currency_of;
 use crate::AppState;
-use backoffice::organiser::{self, PriceGround};
+use backoffice::organiser::{self, PriceInput};
 
 /// Reload interval of a show that is being cancelled or moved, seconds.
 const LOOK_AGAIN_S: &str = "2";
 
 /// A show with the data of its page.
-struct Seen {
+struct EditedShow {
     show: OrganisedShow,
-    ground: PriceGround,
+    ground: PriceInput,
     currency: Currency,
 }
 
-impl Seen {
+impl EditedShow {
     async fn of(state: &AppState, theatre: &str, show: Uuid) -> Result<Self, PageError> {
         let show = organiser::show(state, theatre, show).await?;
-        let ground = organiser::price_ground(state, theatre).await?;
+        let ground = organiser::load_price_input(state, theatre).await?;
         let currency = currency_of(&show.currency)?;
         Ok(Self { show, ground, currency })
     }
 
     /// The page, with the refused form if there is one.
-    async fn page(self, visit: StaffVisit, form: Form) -> PageResult {
+    async fn page(self, visit: StaffVisit, form: Form) -> SignedInPageResult {
         let Self { show, ground, currency } = self;
         let terms = if form.is(TERMS) { form.clone() } else { show_form(&show, currency) };
         let line = |(category, _): (&str, &str)| PriceLine {
@@ -59,14 +59,14 @@ impl Seen {
     }
 }
 
-pub(in super::super) async fn look(visit: StaffVisit<OfShow>) -> PageResult {
-    let (visit, OfShow { show }) = visit.split();
-    Seen::of(&visit.state, &visit.desk.theatre, show).await?.page(visit, Form::default()).await
+pub(in super::super) async fn show_page(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+    let (visit, ShowPath { show }) = visit.split();
+    EditedShow::of(&visit.state, &visit.desk.theatre, show).await?.page(visit, Form::default()).await
 }
 
-pub(in super::super) async fn terms(visit: StaffVisit<OfShow>, Sent(form): Sent) -> PageResult {
-    let (visit, OfShow { show }) = visit.split();
-    let seen = Seen::of(&visit.state, &visit.desk.theatre, show).await?;
+pub(in super::super) async fn terms(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, ShowPath { show }) = visit.split();
+    let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
     let mut form = form.named(TERMS);
     let done = match terms_request(&mut form, seen.currency).transpose() {
         None => return seen.page(visit.refuse_fields(), form).await,
@@ -74,7 +74,7 @@ pub(in super::super) async fn terms(visit: StaffVisit<OfShow>, Sent(form): Sent)
             async {
                 let request = request.map_err(malformed)?;
                 let intent = visit.intent(&form, &request)?;
-                organiser::change_terms(&visit.state, &visit.act(&intent, &request.reason), show, &request).await
+                organiser::change_terms(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
             }
         }
     };
@@ -84,35 +84,38 @@ pub(in super::super) async fn terms(visit: StaffVisit<OfShow>, Sent(form): Sent)
     }
 }
 
-pub(in super::super) async fn cancel(visit: StaffVisit<OfShow>, Sent(form): Sent) -> PageResult {
-    let (visit, OfShow { show }) = visit.split();
+pub(in super::super) async fn cancel(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, ShowPath { show }) = visit.split();
     let request = CancelShowRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
-        organiser::call_off(&visit.state, &visit.act(&intent, &request.reason), show, &request).await
+        organiser::call_off(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match done.await {
         Ok(_) => Ok(visit.see(&format!("shows/{show}"))),
         Err(problem) => {
             let visit = visit.refuse(&problem)?;
-            let seen = Seen::of(&visit.state, &visit.desk.theatre, show).await?;
+            let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
             seen.page(visit, form.named(CANCEL).with_checked_reason()).await
         }
     }
 }
 
-pub(in super::super) async fn defective_seats(visit: StaffVisit<OfShow>, Sent(form): Sent) -> PageResult {
-    let (visit, OfShow { show }) = visit.split();
+pub(in super::super) async fn defective_seats(
+    visit: StaffVisit<ShowPath>,
+    SentForm(form): SentForm,
+) -> SignedInPageResult {
+    let (visit, ShowPath { show }) = visit.split();
     let request = defects_request(&form);
     let done = async {
         let intent = visit.intent(&form, &request)?;
-        organiser::withdraw_seats(&visit.state, &visit.act(&intent, &request.reason), show, &request).await
+        organiser::withdraw_seats(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match done.await {
         Ok(_) => Ok(visit.see(&format!("shows/{show}?done=true"))),
         Err(problem) => {
             let visit = visit.refuse(&problem)?;
-            let seen = Seen::of(&visit.state, &visit.desk.theatre, show).await?;
+            let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
             seen.page(visit, form.named(DEFECTS).with_checked_reason()).await
         }
     }

@@ -11,15 +11,14 @@ use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
 
-use super::super::super::Turned;
-use super::super::visit::{Asked, PageResult, Sent, StaffVisit, malformed, marked};
-use super::OfShow;
+use super::super::super::{SignedInPageError, SignedInPageResult};
+use super::super::visit::{PageQuery, SentForm, ShowPath, StaffVisit, malformed, marked};
 use admission::waiting_room;
 use backoffice::organiser;
 use catalogue::Show;
-use http::{Code, reader};
+use http::{Code, page_locale};
 use platform::clock::rfc3339;
-use waiting_room::{Overview, Refused};
+use waiting_room::{Overview, SwitchError};
 
 /// Reload interval of the figures, seconds.
 const LOOK_AGAIN_S: u32 = 5;
@@ -29,23 +28,26 @@ const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
 /// The query of the figures.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(in super::super) struct AskedFigures {
+pub(in super::super) struct FiguresQuery {
     still: bool,
 }
 
-pub(in super::super) async fn look(visit: StaffVisit<OfShow>, Asked(asked): Asked<AskedFigures>) -> PageResult {
-    OfRoom::of(visit).await?.page(RoomPart::Figures { is_still: asked.still }).await
+pub(in super::super) async fn show_page(
+    visit: StaffVisit<ShowPath>,
+    PageQuery(asked): PageQuery<FiguresQuery>,
+) -> SignedInPageResult {
+    WaitingRoomVisit::of(visit).await?.page(RoomPart::Figures { is_still: asked.still }).await
 }
 
-pub(in super::super) async fn terms(visit: StaffVisit<OfShow>) -> PageResult {
-    OfRoom::of(visit).await?.page(RoomPart::Terms(None)).await
+pub(in super::super) async fn terms(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+    WaitingRoomVisit::of(visit).await?.page(RoomPart::Terms(None)).await
 }
 
-pub(in super::super) async fn end(visit: StaffVisit<OfShow>) -> PageResult {
-    OfRoom::of(visit).await?.page(RoomPart::End(Form::default())).await
+pub(in super::super) async fn end(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+    WaitingRoomVisit::of(visit).await?.page(RoomPart::End(Form::default())).await
 }
 
-fn request_of(form: &Form, show: &Show, room: Option<&Overview>) -> Result<WaitingRoomRequest, Refused> {
+fn request_of(form: &Form, show: &Show, room: Option<&Overview>) -> Result<WaitingRoomRequest, SwitchError> {
     let opens_at = opening(show, form.get(OPENS), room.map(|room| room.opens_at))?;
     Ok(WaitingRoomRequest {
         on: true,
@@ -56,7 +58,7 @@ fn request_of(form: &Form, show: &Show, room: Option<&Overview>) -> Result<Waiti
 }
 
 /// The new opening time. A missing field, or one that equals the current time to the minute, changes nothing.
-fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Option<Timestamp>, Refused> {
+fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Option<Timestamp>, SwitchError> {
     let written = written.trim();
     let is_as_before = before.is_some_and(|at| written.is_empty() || to_the_minute(show, at) == written);
     if is_as_before || written.is_empty() {
@@ -64,8 +66,8 @@ fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Opti
     }
     match organiser::instant(written, &show.time_zone) {
         Ok(at) => Ok(Some(at)),
-        Err(problem) if problem.code() == Code::Malformed => Err(Refused::Opening),
-        Err(problem) => Err(Refused::Other(problem)),
+        Err(problem) if problem.code() == Code::Malformed => Err(SwitchError::Opening),
+        Err(problem) => Err(SwitchError::Other(problem)),
     }
 }
 
@@ -75,8 +77,8 @@ fn to_the_minute(show: &Show, at: Timestamp) -> String {
     local
 }
 
-pub(in super::super) async fn set(visit: StaffVisit<OfShow>, Sent(form): Sent) -> PageResult {
-    let OfRoom { visit, show } = OfRoom::of(visit).await?;
+pub(in super::super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     let done = async {
         let room = waiting_room::overview(&visit.state, show.id).await?;
         let request = request_of(&form, &show, room.as_ref())?;
@@ -88,17 +90,17 @@ pub(in super::super) async fn set(visit: StaffVisit<OfShow>, Sent(form): Sent) -
         Ok(_) => Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id))),
         Err(refused) => {
             let (visit, form) = mark_refusal(visit, form, refused)?;
-            OfRoom { visit, show }.page(RoomPart::Terms(Some(form))).await
+            WaitingRoomVisit { visit, show }.page(RoomPart::Terms(Some(form))).await
         }
     }
 }
 
-pub(in super::super) async fn switch_off(visit: StaffVisit<OfShow>, Sent(form): Sent) -> PageResult {
-    let OfRoom { visit, show } = OfRoom::of(visit).await?;
+pub(in super::super) async fn switch_off(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     if !form.is_ticked("sure") {
-        let words = app::say!(in reader::language(), "waiting_room.unsure");
+        let words = app::say!(in page_locale::language(), "waiting_room.unsure");
         let visit = visit.fail(&malformed("Tick that you are sure."), Some(words));
-        return OfRoom { visit, show }.page(RoomPart::End(form)).await;
+        return WaitingRoomVisit { visit, show }.page(RoomPart::End(form)).await;
     }
     let request = WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason: form.text(REASON) };
     let done = async {
@@ -110,30 +112,34 @@ pub(in super::super) async fn switch_off(visit: StaffVisit<OfShow>, Sent(form): 
         Ok(_) => Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id))),
         Err(refused) => {
             let (visit, form) = mark_refusal(visit, form, refused)?;
-            OfRoom { visit, show }.page(RoomPart::End(form)).await
+            WaitingRoomVisit { visit, show }.page(RoomPart::End(form)).await
         }
     }
 }
 
 /// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
 /// about none.
-fn mark_refusal(visit: StaffVisit, mut form: Form, refused: Refused) -> Result<(StaffVisit, Form), Turned> {
-    let language = reader::language();
+fn mark_refusal(
+    visit: StaffVisit,
+    mut form: Form,
+    refused: SwitchError,
+) -> Result<(StaffVisit, Form), SignedInPageError> {
+    let language = page_locale::language();
     let beside = match &refused {
-        Refused::Reason => Some((REASON, Refusal::NoReason(MAX_REASON_CHARS))),
-        Refused::Opening => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.no_opening")))),
-        Refused::Past => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.past")))),
-        Refused::TooLate => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.too_late")))),
-        Refused::Pace => {
+        SwitchError::Reason => Some((REASON, Refusal::NoReason(MAX_REASON_CHARS))),
+        SwitchError::Opening => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.no_opening")))),
+        SwitchError::Past => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.past")))),
+        SwitchError::TooLate => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.too_late")))),
+        SwitchError::Rate => {
             let words = app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND);
             Some((PER_SECOND, Refusal::Message(words)))
         }
-        Refused::Opened | Refused::Changed | Refused::Other(_) => None,
+        SwitchError::Opened | SwitchError::Changed | SwitchError::Other(_) => None,
     };
     let above = match &refused {
         _ if beside.is_some() => Some(marked()),
-        Refused::Opened => Some(app::say!(in language, "waiting_room.opened")),
-        Refused::Changed => Some(app::say!(in language, "waiting_room.changed")),
+        SwitchError::Opened => Some(app::say!(in language, "waiting_room.opened")),
+        SwitchError::Changed => Some(app::say!(in language, "waiting_room.changed")),
         _ => None,
     };
     if let Some((field, refusal)) = beside {
@@ -144,19 +150,19 @@ fn mark_refusal(visit: StaffVisit, mut form: Form, refused: Refused) -> Result<(
 }
 
 /// A request to the pages of a show's waiting room.
-struct OfRoom {
+struct WaitingRoomVisit {
     visit: StaffVisit,
     show: Arc<Show>,
 }
 
-impl OfRoom {
-    async fn of(visit: StaffVisit<OfShow>) -> Result<Self, Turned> {
-        let (visit, OfShow { show }) = visit.split();
+impl WaitingRoomVisit {
+    async fn of(visit: StaffVisit<ShowPath>) -> Result<Self, SignedInPageError> {
+        let (visit, ShowPath { show }) = visit.split();
         let show = waiting_room::show_at(&visit.state, &visit.desk.theatre, show).await?;
         Ok(Self { visit, show })
     }
 
-    async fn page(self, part: RoomPart) -> PageResult {
+    async fn page(self, part: RoomPart) -> SignedInPageResult {
         let Self { visit, show } = self;
         let room = waiting_room::overview(&visit.state, show.id).await?;
         let now = visit.state.clock.now();
