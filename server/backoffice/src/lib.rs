@@ -14,7 +14,8 @@
 //! the demo loader alone write theatres, screens, layouts, films and shows. Each action of staff is recorded with
 //! `identity::audit`.
 //!
-//! To add an endpoint: write the handler in the module's `endpoints`, the rule beside it, and the query in its `sql`;
+//! To add an endpoint: write the handler in the module's `endpoints`, which takes a `StaffRequest` or a `StaffMutation` of its
+//! roles (`staff_request`), the rule beside it, and the query in its `sql`;
 //! then add the route to the module's `routes`. To add a setting of webhooks: [`WebhookSettings`]. To add a report
 //! table: `reports::tables`.
 
@@ -24,6 +25,7 @@ pub mod organiser;
 pub mod relocation;
 pub mod reports;
 mod settings;
+mod staff_request;
 mod state;
 pub mod webhooks;
 

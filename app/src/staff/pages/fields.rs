@@ -1,124 +1,194 @@
-//! Form fields that keep the typed value and show why it was refused.
+//! Fields of staff forms. A field is read from its form and rendered by one description.
 
-use domain::api::systems::{MAX_REASON_CHARS, one_line};
-use domain::money::{Currency, Money};
+use domain::money::Currency;
 use leptos::prelude::*;
 
+use super::form::{Form, REASON};
 use crate::say;
 
-/// The value of a field, and its error.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Field {
-    /// The stored or typed value.
-    pub value: String,
-    /// Why it was refused; `None` if it was not.
-    pub refusal: Option<Refusal>,
+/// The description of a field. Its label is the key of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    name: &'static str,
+    id: &'static str,
+    label: &'static str,
+    kind: Kind,
+    is_required: bool,
+    /// True if its error is shown below it.
+    is_marked: bool,
+    /// Most characters, or the limits of a number.
+    limits: Option<(u32, u32)>,
 }
 
-/// The error of a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Not an amount in this currency.
-    NoAmount(Currency),
-    /// An amount below the first or above the second of these.
-    AmountBeyond(Money, Money),
-    /// Not a whole number from 0 to this one.
-    NoNumber(u32),
-    /// Not a reason: empty, or longer than a line of this many characters.
-    NoReason(usize),
-    /// Another error, in the reader's language.
-    Message(String),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    Date,
+    Moment,
+    Reason,
+    Tick,
+}
+
+impl AsRef<str> for Field {
+    fn as_ref(&self) -> &str {
+        self.name
+    }
 }
 
 impl Field {
-    /// A field without an error.
-    #[must_use]
-    pub fn kept(value: impl Into<String>) -> Self {
-        Self { value: value.into(), refusal: None }
+    const fn new(name: &'static str, label: &'static str, kind: Kind) -> Self {
+        Self { name, id: name, label, kind, is_required: false, is_marked: false, limits: None }
     }
 
-    /// A field with an amount in minor units, formatted for this currency.
-    #[must_use]
-    pub fn amount(minor: i64, currency: Currency) -> Self {
-        Self::kept(decimal(minor, currency))
+    /// A line of text.
+    pub const fn text(name: &'static str, label: &'static str) -> Self {
+        Self::new(name, label, Kind::Text)
     }
 
-    /// A field with a typed reason, refused if empty or too long.
-    #[must_use]
-    pub fn reason(typed: impl Into<String>) -> Self {
-        let typed = typed.into();
-        let is_one = one_line(&typed, MAX_REASON_CHARS).is_some();
-        Self { refusal: (!is_one).then_some(Refusal::NoReason(MAX_REASON_CHARS)), value: typed }
+    /// A whole number.
+    pub const fn number(name: &'static str, label: &'static str) -> Self {
+        Self::new(name, label, Kind::Number)
     }
 
-    /// A field with the typed value and its error.
-    #[must_use]
-    pub fn refused(typed: impl Into<String>, refusal: Refusal) -> Self {
-        Self { value: typed.into(), refusal: Some(refusal) }
+    /// A day.
+    pub const fn date(name: &'static str, label: &'static str) -> Self {
+        Self::new(name, label, Kind::Date)
     }
 
-    /// Returns true if the field has an error.
-    #[must_use]
-    pub const fn is_refused(&self) -> bool {
-        self.refusal.is_some()
+    /// A date and time, in the theatre's time zone.
+    pub const fn moment(name: &'static str, label: &'static str) -> Self {
+        Self::new(name, label, Kind::Moment)
     }
 
-    /// ARIA attributes for the input with this id (`aria-invalid`, `aria-describedby`), and the error below it.
-    pub(super) fn error_attributes(&self, id: &str) -> (Option<&'static str>, Option<String>, Option<AnyView>) {
-        let Some(refusal) = &self.refusal else { return (None, None, None) };
-        let (error, words) = (format!("{id}-error"), refusal.words());
-        let below = view! { <p class="field-error" id=error.clone() data-testid="field-error">{words}</p> };
-        (Some("true"), Some(error), Some(below.into_any()))
+    /// A checkbox.
+    pub const fn tick(name: &'static str, label: &'static str) -> Self {
+        Self::new(name, label, Kind::Tick)
     }
-}
 
-impl Refusal {
-    fn words(&self) -> String {
-        match self {
-            Self::NoAmount(currency) => {
-                say!("field.no_amount", currency = currency.code(), example = &example(*currency))
+    /// A required reason of one line. Pages have several, so each has its id.
+    pub const fn reason(id: &'static str, label: &'static str) -> Self {
+        Self { id, is_required: true, is_marked: true, ..Self::new(REASON, label, Kind::Reason) }
+    }
+
+    /// The field must be filled in.
+    pub const fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+
+    /// The field may be empty.
+    pub const fn optional(self) -> Self {
+        Self { is_required: false, ..self }
+    }
+
+    /// Its error is shown below it.
+    pub const fn marked(self) -> Self {
+        Self { is_marked: true, ..self }
+    }
+
+    /// A text has at most so many characters.
+    pub const fn at_most(self, characters: u32) -> Self {
+        Self { limits: Some((0, characters)), ..self }
+    }
+
+    /// A number is from `least` to `most`.
+    pub const fn between(self, least: u32, most: u32) -> Self {
+        Self { limits: Some((least, most)), ..self }
+    }
+
+    /// The field with its value, and its error if it has one.
+    pub fn view(self, form: &Form) -> AnyView {
+        self.labelled(say!(self.label), form)
+    }
+
+    /// The same for a label with values in it.
+    pub fn labelled(self, label: String, form: &Form) -> AnyView {
+        self.render(self.id.to_owned(), label, form)
+    }
+
+    /// The same with an id of its own, for forms that are listed.
+    pub fn with_id(self, id: String, form: &Form) -> AnyView {
+        self.render(id, say!(self.label), form)
+    }
+
+    fn render(self, id: String, label: String, form: &Form) -> AnyView {
+        let Self { name, kind, is_required: required, is_marked, limits, .. } = self;
+        let value = form.text(name);
+        if kind == Kind::Tick {
+            let is_ticked = !value.is_empty();
+            return view! {
+                <label class="organiser-tick organiser-wide" for=id.clone()>
+                    <input id=id name=name r#type="checkbox" value="true" checked=is_ticked />
+                    <span>{label}</span>
+                </label>
             }
-            Self::AmountBeyond(least, most) => say!("field.amount_beyond", least = *least, most = *most),
-            Self::NoNumber(most) => say!("field.no_number", least = 0_u32, most = *most),
-            Self::NoReason(most) => say!("field.no_reason", most = *most),
-            Self::Message(words) => words.clone(),
+            .into_any();
         }
+        let kind_name = match kind {
+            Kind::Number => "number",
+            Kind::Date => "date",
+            Kind::Moment => "datetime-local",
+            Kind::Text | Kind::Reason | Kind::Tick => "text",
+        };
+        let is_number = kind == Kind::Number;
+        let max_chars = limits.filter(|_| !is_number).map(|(_, most)| most.to_string());
+        if !is_marked {
+            return view! {
+                <div class="field">
+                    <label for=id.clone()>{label}</label>
+                    <input id=id name=name r#type=kind_name maxlength=max_chars value=value required=required />
+                </div>
+            }
+            .into_any();
+        }
+        let is_reason = kind == Kind::Reason;
+        let class = if is_reason { "field organiser-reason" } else { "field" };
+        let (autocomplete, max_chars) = is_reason.then_some(("off", "300".to_owned())).unzip();
+        let (min, max) = limits.filter(|_| is_number).unzip();
+        let (invalid, described_by, below) = error_attributes(form, name, &id);
+        view! {
+            <div class=class>
+                <label for=id.clone()>{label}</label>
+                <div class="field-message">
+                    <input id=id name=name r#type=kind_name autocomplete=autocomplete maxlength=max_chars min=min max=max
+                        required=required value=value aria-invalid=invalid aria-describedby=described_by />
+                    {below}
+                </div>
+            </div>
+        }
+        .into_any()
     }
 }
 
-/// An example amount: `12.50`, formatted for this currency.
-fn example(currency: Currency) -> String {
-    // Twelve and a half, if the currency has fractions.
-    let minor = if currency.minor_digits() == 0 { 1_250 } else { 125 * 10_i64.pow(currency.minor_digits() - 1) };
-    decimal(minor, currency)
-}
-
-/// An amount as fields contain it: `12.50`.
-fn decimal(minor: i64, currency: Currency) -> String {
-    let digits = currency.minor_digits();
-    let unit = 10_i64.pow(digits);
-    if digits == 0 {
-        return minor.to_string();
-    }
-    format!("{}.{:0width$}", minor / unit, (minor % unit).abs(), width = digits as usize)
+/// ARIA attributes for the input with this id (`aria-invalid`, `aria-describedby`), and the error below it.
+pub(super) fn error_attributes(
+    form: &Form,
+    field: &str,
+    id: &str,
+) -> (Option<&'static str>, Option<String>, Option<AnyView>) {
+    let Some(refusal) = form.refusal(field) else { return (None, None, None) };
+    let (error, words) = (format!("{id}-error"), refusal.words());
+    let below = view! { <p class="field-error" id=error.clone() data-testid="field-error">{words}</p> };
+    (Some("true"), Some(error), Some(below.into_any()))
 }
 
 /// A field for an amount. The label shows the currency's code if given.
 pub(super) fn amount_field(
+    form: &Form,
     (id, name): (String, String),
     label: String,
     currency: Option<Currency>,
-    field: Field,
     required: bool,
 ) -> AnyView {
-    let (invalid, described_by, below) = field.error_attributes(&id);
+    let (invalid, described_by, below) = error_attributes(form, &name, &id);
     let currency = currency.map(|currency| format!(" ({})", currency.code()));
+    let value = form.text(&name);
     view! {
         <div class="field">
             <label for=id.clone()><bdi>{label}</bdi>{currency}</label>
             <div class="field-message">
                 <input id=id name=name r#type="text" inputmode="decimal" autocomplete="off" maxlength="20" dir="ltr"
-                    required=required value=field.value aria-invalid=invalid aria-describedby=described_by />
+                    required=required value=value aria-invalid=invalid aria-describedby=described_by />
                 {below}
             </div>
         </div>
@@ -126,80 +196,25 @@ pub(super) fn amount_field(
     .into_any()
 }
 
-/// A field for a whole number. The id is also the name.
-pub(super) fn number_field(id: &'static str, label: String, field: Field, required: bool) -> AnyView {
-    let (invalid, described_by, below) = field.error_attributes(id);
+/// A labelled select of values and their words. Without a chosen value the first is chosen.
+pub(super) fn choice(form: &Form, name: &'static str, label: String, options: Vec<(String, String)>) -> AnyView {
+    let chosen = form.get(name);
+    let options = options.into_iter().map(|(value, words)| {
+        let is_chosen = value == chosen;
+        view! { <option value=value selected=is_chosen>{words}</option> }
+    });
+    let options = options.collect_view();
     view! {
         <div class="field">
-            <label for=id>{label}</label>
-            <div class="field-message">
-                <input id=id name=id r#type="number" required=required value=field.value aria-invalid=invalid
-                    aria-describedby=described_by />
-                {below}
-            </div>
+            <label for=name>{label}</label>
+            <select id=name name=name>{options}</select>
         </div>
     }
     .into_any()
 }
 
-/// A field for a date and time, in the theatre's time zone.
-pub(super) fn moment_field(id: &'static str, label: String, field: Field) -> AnyView {
-    let (invalid, described_by, below) = field.error_attributes(id);
-    view! {
-        <div class="field">
-            <label for=id>{label}</label>
-            <div class="field-message">
-                <input id=id name=id r#type="datetime-local" required value=field.value aria-invalid=invalid
-                    aria-describedby=described_by />
-                {below}
-            </div>
-        </div>
-    }
-    .into_any()
-}
-
-/// A field for a reason of one line.
-pub(super) fn reason_field(id: impl Into<String>, label: String, field: Field, required: bool) -> AnyView {
-    let id: String = id.into();
-    let (invalid, described_by, below) = field.error_attributes(&id);
-    view! {
-        <div class="field organiser-reason">
-            <label for=id.clone()>{label}</label>
-            <div class="field-message">
-                <input id=id name="reason" r#type="text" autocomplete="off" maxlength="300" required=required
-                    value=field.value aria-invalid=invalid aria-describedby=described_by />
-                {below}
-            </div>
-        </div>
-    }
-    .into_any()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::language::{Language, with_language};
-
-    fn currency(code: &str) -> Currency {
-        Currency::parse(code).expect("a code")
-    }
-
-    #[test]
-    fn amounts_in_fields_follow_the_currency() {
-        let written = |minor, code| decimal(minor, currency(code));
-        assert_eq!(written(1_250, "EUR"), "12.50");
-        assert_eq!(written(5, "EUR"), "0.05");
-        assert_eq!(written(900, "JPY"), "900");
-        assert_eq!(written(12_500, "KWD"), "12.500");
-        assert_eq!(["EUR", "JPY", "KWD"].map(|code| example(currency(code))), ["12.50", "1250", "12.500"]);
-    }
-
-    #[test]
-    fn a_refusal_contains_formatted_money() {
-        let [least, most] = [0, 100_000_000_000].map(|minor| Money::new(minor, currency("INR")));
-        let said = with_language(Language::English, || Refusal::AmountBeyond(least, most).words());
-        assert!(said.contains("₹0.00") && !said.contains("100000000000"), "{said}");
-        let said = with_language(Language::English, || Refusal::NoAmount(currency("INR")).words());
-        assert!(said.contains("INR") && said.contains("12.50"), "{said}");
-    }
+/// A value that the form sends back unchanged.
+pub(super) fn hidden(name: &'static str, value: impl Into<String>) -> AnyView {
+    let value: String = value.into();
+    view! { <input r#type="hidden" name=name value=value /> }.into_any()
 }

@@ -4,6 +4,7 @@ pub mod box_office;
 mod door;
 mod entrance;
 mod fields;
+mod form;
 pub mod organiser;
 pub mod parked;
 pub mod reports;
@@ -14,13 +15,16 @@ pub mod unusual;
 
 pub use door::{Door, DoorShows};
 pub use entrance::{Entrance, Workplace};
-pub use fields::{Field, Refusal};
-pub use theatre::{NewTheatre, NewTheatreForm, TheatrePage};
+pub use form::{Form, REASON, Refusal};
+pub use theatre::{NewTheatre, TheatrePage, theatre_change, theatre_request};
 
+use domain::layout::import::Finding;
 use domain::roles::{Permission, Role, check_permission};
 use leptos::prelude::*;
 
+use crate::language::Hindrance;
 use crate::say;
+use crate::staff::islands::in_the_way;
 
 /// A section of the staff pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,44 +63,38 @@ impl Section {
         Self::Theatre,
     ];
 
+    /// The last part of its address, the roles that may open it, and its name in the navigation.
+    const fn describe(self) -> (&'static str, &'static [Role], &'static str) {
+        const COUNTER: &[Role] = &[Role::BoxOffice];
+        const PROGRAMME: &[Role] = &[Role::Manager, Role::Organiser];
+        const MANAGER: &[Role] = &[Role::Manager];
+        match self {
+            Self::BoxOffice => ("box-office", COUNTER, "staff.box_office"),
+            Self::Door => ("door", COUNTER, "staff.door"),
+            Self::Shows => ("shows", PROGRAMME, "staff.shows"),
+            Self::Reports => ("reports", PROGRAMME, "staff.reports"),
+            Self::Parked => ("parked", MANAGER, "staff.parked"),
+            Self::Unusual => ("unusual", MANAGER, "staff.unusual"),
+            Self::Systems => ("systems", MANAGER, "staff.systems"),
+            Self::Team => ("team", MANAGER, "staff.team"),
+            Self::Theatre => ("theatre", MANAGER, "theatres.edit"),
+        }
+    }
+
     /// The last part of its address.
     #[must_use]
     pub const fn path(self) -> &'static str {
-        match self {
-            Self::BoxOffice => "box-office",
-            Self::Door => "door",
-            Self::Shows => "shows",
-            Self::Reports => "reports",
-            Self::Parked => "parked",
-            Self::Unusual => "unusual",
-            Self::Systems => "systems",
-            Self::Team => "team",
-            Self::Theatre => "theatre",
-        }
+        self.describe().0
     }
 
     /// The roles that may open it.
     #[must_use]
     pub const fn roles(self) -> &'static [Role] {
-        match self {
-            Self::BoxOffice | Self::Door => &[Role::BoxOffice],
-            Self::Shows | Self::Reports => &[Role::Manager, Role::Organiser],
-            Self::Parked | Self::Unusual | Self::Systems | Self::Team | Self::Theatre => &[Role::Manager],
-        }
+        self.describe().1
     }
 
     fn words(self) -> String {
-        match self {
-            Self::BoxOffice => say!("staff.box_office"),
-            Self::Door => say!("staff.door"),
-            Self::Shows => say!("staff.shows"),
-            Self::Reports => say!("staff.reports"),
-            Self::Parked => say!("staff.parked"),
-            Self::Unusual => say!("staff.unusual"),
-            Self::Systems => say!("staff.systems"),
-            Self::Team => say!("staff.team"),
-            Self::Theatre => say!("theatres.edit"),
-        }
+        say!(self.describe().2)
     }
 
     /// Its address in a theatre.
@@ -111,7 +109,7 @@ impl Section {
     }
 }
 
-/// The context of a staff page: theatre, roles and current section.
+/// The context of a staff page: theatre, roles, current section, and the outcome of its last form.
 #[derive(Clone, Debug)]
 pub struct Desk {
     /// Name of the theatre in addresses.
@@ -122,6 +120,32 @@ pub struct Desk {
     pub roles: Vec<Role>,
     /// The current section.
     pub section: Section,
+    /// Idempotency key of the page's forms. Where there are many, each form adds its name.
+    pub key: String,
+    /// True if a change was just made.
+    pub done: bool,
+    /// The error of the last attempt.
+    pub trouble: Option<Trouble>,
+}
+
+/// The error of a form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// The error in words.
+    pub words: Hindrance,
+    /// All findings about a file.
+    pub findings: Vec<Finding>,
+}
+
+impl Desk {
+    /// The error of the last attempt, announced when the page loads.
+    fn trouble(&self, test: &'static str) -> Option<AnyView> {
+        self.trouble.clone().map(|trouble| trouble_view(trouble.words, test))
+    }
+}
+
+fn trouble_view(words: Hindrance, test: &'static str) -> AnyView {
+    view! { <p class="account-trouble" role="alert" data-testid=test>{in_the_way(words)}</p> }.into_any()
 }
 
 /// A staff page: navigation of the theatre, title and content.

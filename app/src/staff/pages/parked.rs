@@ -4,23 +4,13 @@
 use domain::api::parked::ParkedView;
 use leptos::prelude::*;
 
-use super::fields::reason_field;
-use super::{Desk, Field, frame};
-use crate::language::{Arg, Hindrance, Moment, current, money};
+use super::fields::{Field, hidden};
+use super::{Desk, Form, frame};
+use crate::language::{Arg, Moment, current, money};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::islands::in_the_way;
 
-/// A refused form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParkedForm {
-    /// The entry.
-    pub id: i64,
-    /// The form, by the last part of its address.
-    pub decision: String,
-    /// The typed reason.
-    pub reason: Field,
-}
+const WHY: Field = Field::reason("", "parked.reason");
 
 /// The page of parked effects.
 #[derive(Clone, Debug)]
@@ -29,14 +19,8 @@ pub struct ParkedPage {
     pub desk: Desk,
     /// The entries, oldest first; `since` is in the theatre's time zone.
     pub parked: Vec<ParkedView>,
-    /// The refused form, if any.
-    pub refused: Option<ParkedForm>,
-    /// True if a decision was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Hindrance>,
-    /// Prefix of the forms' idempotency keys. Each form adds its name.
-    pub intent: String,
+    /// The refused form, named `retry-` or `settle-` and the entry's id.
+    pub refused: Form,
 }
 
 impl Page for ParkedPage {
@@ -45,37 +29,35 @@ impl Page for ParkedPage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, parked, refused, done, trouble, intent } = self;
-        let trouble = trouble.map(|words| {
-            view! { <p class="account-trouble" role="alert" data-testid="parked-trouble">{in_the_way(words)}</p> }
-        });
-        let done = done.then(|| view! { <p role="status" data-testid="parked-done">{say!("parked.done")}</p> });
+        let Self { desk, parked, refused } = self;
+        let done = desk.done.then(|| view! { <p role="status" data-testid="parked-done">{say!("parked.done")}</p> });
         let content = view! {
             <div class="systems">
-                {trouble}
+                {desk.trouble("parked-trouble")}
                 {done}
                 <p class="quiet">{say!("parked.lead")}</p>
-                {list(&desk.theatre, parked, refused.as_ref(), &intent)}
+                {list(&desk, parked, &refused)}
             </div>
         };
         frame(&desk, say!("parked.title"), content)
     }
 }
 
-fn list(theatre: &str, parked: Vec<ParkedView>, refused: Option<&ParkedForm>, intent: &str) -> AnyView {
+fn list(desk: &Desk, parked: Vec<ParkedView>, refused: &Form) -> AnyView {
     if parked.is_empty() {
         return view! { <p class="card systems-part" data-testid="parked-none">{say!("parked.none")}</p> }.into_any();
     }
-    let lines = parked.into_iter().map(|one| entry(theatre, one, refused, intent)).collect_view();
+    let lines = parked.into_iter().map(|one| entry(desk, one, refused)).collect_view();
     view! { <ul class="account-list" aria-label=say!("parked.list")>{lines}</ul> }.into_any()
 }
 
-fn entry(theatre: &str, parked: ParkedView, refused: Option<&ParkedForm>, intent: &str) -> AnyView {
+fn entry(desk: &Desk, parked: ParkedView, refused: &Form) -> AnyView {
     let ParkedView { id, booking, reference, effect, amount, attempts, why, since } = parked;
     let name = reference.clone();
     let since = Moment::parse(&since).map_or(since, |moment| moment.in_words(current()));
     let amount = amount.map(|amount| view! { ": "<strong>{money(amount, current())}</strong> });
-    let form = |decision| Form { theatre, id, decision, effect: &effect, refused, intent }.view();
+    let form = |decision| decision_form(desk, id, decision, &effect, refused);
+    let theatre = &desk.theatre;
     view! {
         <li class="card systems-part" data-testid="parked" data-effect=effect.clone() data-reference=name>
             <h2>{effect_words(&effect)}{amount}</h2>
@@ -124,37 +106,20 @@ fn decision_words(decision: &str, effect: &str) -> (String, String) {
     }
 }
 
-/// One of the two forms of an entry.
-#[derive(Clone, Copy)]
-struct Form<'a> {
-    theatre: &'a str,
-    id: i64,
-    /// The last part of its address.
-    decision: &'static str,
-    effect: &'a str,
-    refused: Option<&'a ParkedForm>,
-    intent: &'a str,
-}
-
-impl Form<'_> {
-    /// A reason and a button in a disclosure.
-    fn view(self) -> impl IntoView + use<> {
-        let Self { theatre, id, decision, effect, refused, intent } = self;
-        let typed = refused.filter(|form| form.id == id && form.decision == decision);
-        let (words, then) = decision_words(decision, effect);
-        let reason = typed.map(|form| form.reason.clone()).unwrap_or_default();
-        let (name, is_open) = (format!("{decision}-{id}"), typed.is_some());
-        view! {
-            <details class="systems-act" open=is_open>
-                <summary data-testid=format!("parked-{decision}")>{words.clone()}</summary>
-                <form action=format!("/staff/{theatre}/parked/{id}/{decision}") method="post" class="systems-form">
-                    <input r#type="hidden" name="key" value=format!("{intent}/{name}") />
-                    <p class="quiet small">{then}</p>
-                    {reason_field(format!("reason-{name}"), say!("parked.reason"), reason, true)}
-                    <button class="button button-quiet" r#type="submit">{words}</button>
-                </form>
-            </details>
-        }
+/// One of the two forms of an entry: a reason and a button in a disclosure. `decision` ends its address.
+fn decision_form(desk: &Desk, id: i64, decision: &'static str, effect: &str, refused: &Form) -> impl IntoView + use<> {
+    let (words, then) = decision_words(decision, effect);
+    let name = format!("{decision}-{id}");
+    view! {
+        <details class="systems-act" open=refused.is(&name)>
+            <summary data-testid=format!("parked-{decision}")>{words.clone()}</summary>
+            <form action=format!("/staff/{}/parked/{id}/{decision}", desk.theatre) method="post" class="systems-form">
+                {hidden("key", format!("{}/{name}", desk.key))}
+                <p class="quiet small">{then}</p>
+                {WHY.with_id(format!("reason-{name}"), &refused.only(&name))}
+                <button class="button button-quiet" r#type="submit">{words}</button>
+            </form>
+        </details>
     }
 }
 

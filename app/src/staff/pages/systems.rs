@@ -3,16 +3,17 @@
 
 use domain::VariantName;
 use domain::api::systems::{
-    ApiKeyView, DeliveryState, DeliveryView, EndpointState, EndpointView, MAX_NAME_CHARS, MAX_URL_BYTES, WebhookEvent,
+    ApiKeyRequest, ApiKeyView, DeliveryState, DeliveryView, EndpointRequest, EndpointState, EndpointView,
+    MAX_NAME_CHARS, MAX_URL_BYTES, WebhookEvent,
 };
 use leptos::prelude::*;
 use strum::VariantArray;
 
-use super::{Desk, Field, fields, frame};
-use crate::language::{self, Hindrance, Moment, number};
+use super::fields::{Field, hidden};
+use super::{Desk, Form, form::REASON, frame};
+use crate::language::{self, Moment, number};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::islands::in_the_way;
 
 /// The page of other systems.
 #[derive(Clone, Debug)]
@@ -25,31 +26,28 @@ pub struct Systems {
     pub endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
     /// A secret that was just created. Shown only once.
     pub made: Option<Made>,
-    /// The values of the forms.
-    pub form: SystemsForm,
-    /// The error of the last attempt.
-    pub trouble: Option<Hindrance>,
-    /// Prefix of the forms' idempotency keys. Each form adds its name.
-    pub intent: String,
+    /// The refused form. Its name ends the form's key.
+    pub form: Form,
 }
 
-/// The values of the forms.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SystemsForm {
-    /// Name of the key.
-    pub key_name: String,
-    /// True if it may read names and addresses of buyers.
-    pub reads_people: bool,
-    /// The typed reason.
-    pub key_reason: Field,
-    /// Address of the endpoint.
-    pub url: String,
-    /// Events it does not receive.
-    pub unticked: Vec<WebhookEvent>,
-    /// The typed reason.
-    pub webhook_reason: Field,
-    /// A refused action on an existing entry: the name of its form, which ends the form's key, and the typed reason.
-    pub act: Option<(String, Field)>,
+const WHY: Field = Field::reason("", "systems.reason");
+/// The name of the form of a new key.
+pub const NEW_KEY: &str = "new-key";
+/// The name of the form of a new endpoint.
+pub const NEW_WEBHOOK: &str = "new-webhook";
+
+/// The new key of a sent form.
+#[must_use]
+pub fn key_request(form: &Form) -> ApiKeyRequest {
+    let reads_people = form.is_ticked("reads_people");
+    ApiKeyRequest { name: form.text("name"), reads_people, reason: form.text(REASON) }
+}
+
+/// The new endpoint of a sent form. Unknown events are left out.
+#[must_use]
+pub fn endpoint_request(form: &Form) -> EndpointRequest {
+    let events = form.all("events").filter_map(|event| event.parse().ok()).collect();
+    EndpointRequest { url: form.text("url"), events, reason: form.text(REASON) }
 }
 
 /// Values shared by all forms.
@@ -58,7 +56,7 @@ struct FormContext<'a> {
     /// Prefix of the idempotency keys.
     intent: &'a str,
     /// The refused values.
-    form: &'a SystemsForm,
+    form: &'a Form,
 }
 
 /// A secret that was just created.
@@ -76,15 +74,12 @@ impl Page for Systems {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, keys, endpoints, made, form, trouble, intent } = self;
+        let Self { desk, keys, endpoints, made, form } = self;
         let base = format!("/staff/{}/systems", desk.theatre);
-        let trouble = trouble.map(|words| {
-            view! { <p class="account-trouble" role="alert" data-testid="systems-trouble">{in_the_way(words)}</p> }
-        });
-        let context = FormContext { intent: &intent, form: &form };
+        let context = FormContext { intent: &desk.key, form: &form };
         let content = view! {
             <div class="systems">
-                {trouble}
+                {desk.trouble("systems-trouble")}
                 {made.map(made_view)}
                 <section class="card systems-part" aria-labelledby="systems-keys">
                     <h2 id="systems-keys">{say!("systems.keys")}</h2>
@@ -123,10 +118,6 @@ fn when(at: &str) -> String {
     Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
 }
 
-fn hidden(name: &'static str, value: String) -> impl IntoView {
-    view! { <input r#type="hidden" name=name value=value /> }
-}
-
 /// A form with a reason and a button in a disclosure.
 fn act(
     context: FormContext<'_>,
@@ -136,17 +127,13 @@ fn act(
     test: &'static str,
     state: Option<EndpointState>,
 ) -> AnyView {
-    let (is_refused, reason) = match &context.form.act {
-        Some((known, reason)) if known == name => (true, reason.clone()),
-        _ => (false, Field::default()),
-    };
     view! {
-        <details class="systems-act" open=is_refused>
+        <details class="systems-act" open=context.form.is(name)>
             <summary data-testid=test>{label.clone()}</summary>
             <form action=action method="post" class="systems-form">
                 {hidden("key", format!("{}/{name}", context.intent))}
-                {state.map(|state| hidden("state", state.as_str().to_owned()))}
-                {fields::reason_field(format!("reason-{name}"), say!("systems.reason"), reason, true)}
+                {state.map(|state| hidden("state", state.as_str()))}
+                {WHY.with_id(format!("reason-{name}"), &context.form.only(name))}
                 <button class="button button-quiet" r#type="submit">{label}</button>
             </form>
         </details>
@@ -183,19 +170,19 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, context: FormContext<'_>) -> Any
 }
 
 fn new_key(base: &str, context: FormContext<'_>) -> AnyView {
-    let FormContext { intent, form } = context;
+    let form = context.form.only(NEW_KEY);
     view! {
         <form class="systems-form" action=format!("{base}/keys") method="post">
             <h3>{say!("systems.new_key")}</h3>
-            {hidden("key", format!("{intent}/new-key"))}
+            {hidden("key", format!("{}/{NEW_KEY}", context.intent))}
             <div class="field">
                 <label for="key-name">{say!("systems.key_name")}</label>
                 <input id="key-name" name="name" r#type="text" required maxlength=MAX_NAME_CHARS autocomplete="off"
-                    value=form.key_name.clone() />
+                    value=form.text("name") />
             </div>
-            {fields::reason_field("key-reason", say!("systems.reason"), form.key_reason.clone(), true)}
+            {WHY.with_id("key-reason".to_owned(), &form)}
             <label class="systems-check">
-                <input name="reads_people" r#type="checkbox" value="true" checked=form.reads_people />
+                <input name="reads_people" r#type="checkbox" value="true" checked=form.is_ticked("reads_people") />
                 <span>{say!("systems.may_read_people")}</span>
             </label>
             <button class="button" r#type="submit" data-testid="make-key">{say!("systems.make_key")}</button>
@@ -215,9 +202,10 @@ fn event_words(event: WebhookEvent) -> String {
 }
 
 fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
-    let FormContext { intent, form } = context;
+    let form = context.form.only(NEW_WEBHOOK);
     let events = WebhookEvent::VARIANTS.iter().map(|&event| {
-        let is_ticked = !form.unticked.contains(&event);
+        // All are ticked unless a refused form says otherwise.
+        let is_ticked = !form.is(NEW_WEBHOOK) || form.all("events").any(|ticked| ticked == event.as_str());
         view! {
             <label class="systems-check">
                 <input name="events" r#type="checkbox" value=event.as_str() checked=is_ticked />
@@ -225,20 +213,19 @@ fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
             </label>
         }
     });
-    let events = events.collect_view();
     view! {
         <form class="systems-form" action=format!("{base}/webhooks") method="post">
             <h3>{say!("systems.new_webhook")}</h3>
-            {hidden("key", format!("{intent}/new-webhook"))}
+            {hidden("key", format!("{}/{NEW_WEBHOOK}", context.intent))}
             <div class="field">
                 <label for="webhook-url">{say!("systems.url")}</label>
                 <input id="webhook-url" name="url" r#type="url" required maxlength=MAX_URL_BYTES placeholder="https://" dir="ltr"
-                    autocomplete="off" value=form.url.clone() />
+                    autocomplete="off" value=form.text("url") />
             </div>
-            {fields::reason_field("webhook-reason", say!("systems.reason"), form.webhook_reason.clone(), true)}
+            {WHY.with_id("webhook-reason".to_owned(), &form)}
             <fieldset class="systems-events">
                 <legend>{say!("systems.events")}</legend>
-                {events.into_iter().collect_view()}
+                {events.collect_view()}
             </fieldset>
             <button class="button" r#type="submit" data-testid="make-webhook">{say!("systems.make_webhook")}</button>
         </form>
@@ -343,4 +330,19 @@ fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: For
         </div>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_checkboxes_are_all_read_and_an_unknown_event_is_refused() {
+        let all = WebhookEvent::VARIANTS.iter().map(|event| ("events", event.as_str()));
+        let fields = [("key", "k"), ("url", "https://a.example"), ("events", "everything")];
+        let form = Form::new(fields.into_iter().chain(all));
+        let request = endpoint_request(&form);
+        assert_eq!((form.get("key"), request.url.as_str()), ("k", "https://a.example"));
+        assert_eq!(request.events, WebhookEvent::VARIANTS.to_vec());
+    }
 }

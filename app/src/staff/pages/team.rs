@@ -1,17 +1,17 @@
 //! The staff of a theatre, their roles, and the audit log. Plain forms with a reason each, without a script.
 
 use domain::VariantName;
-use domain::api::accounts::{AuditView, StaffView, THEATRE_ACTIONS};
+use domain::api::accounts::{AuditView, GrantRequest, StaffView, THEATRE_ACTIONS};
 use domain::person::MAX_EMAIL_BYTES;
 use domain::roles::Role;
 use leptos::prelude::*;
 use strum::VariantArray;
 
-use super::{Desk, Field, fields, frame};
-use crate::language::{Hindrance, Moment, current};
+use super::fields::{Field, hidden};
+use super::{Desk, Form, form::REASON, frame};
+use crate::language::{Moment, current};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::islands::in_the_way;
 
 /// The page of a theatre's staff.
 #[derive(Clone, Debug)]
@@ -20,33 +20,26 @@ pub struct Team {
     pub desk: Desk,
     /// All staff, by name.
     pub people: Vec<StaffView>,
-    /// The refused form values.
-    pub form: TeamForm,
-    /// True if a change was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Hindrance>,
-    /// Prefix of the forms' idempotency keys. Each form adds its name.
-    pub intent: String,
+    /// The refused form, named as [`grant_request`] says.
+    pub form: Form,
 }
 
-/// The values of the forms.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TeamForm {
-    /// E-mail address of the new member.
-    pub email: String,
-    /// The role to grant.
-    pub role: Option<Role>,
-    /// The typed reason.
-    pub reason: Field,
-    /// A refused revocation: its form's name, and the typed reason.
-    pub taken: Option<(String, Field)>,
-}
+const WHY: Field = Field::reason("team-reason", "team.reason");
+/// The name of the form that grants a role.
+const NEWCOMER: &str = "new";
 
 /// The name of the form that revokes a role.
-#[must_use]
-pub fn take_form(email: &str, role: Role) -> String {
+fn take_form(email: &str, role: Role) -> String {
     format!("take-{}-{email}", role.as_str())
+}
+
+/// The request of a sent form, and the form's name; `None` for a form that the page does not have.
+#[must_use]
+pub fn grant_request(form: &Form) -> Option<(GrantRequest, String)> {
+    let (email, role) = (form.text("email"), form.get("role").parse().ok()?);
+    let granted = form.get("granted").parse().ok()?;
+    let name = if granted { NEWCOMER.to_owned() } else { take_form(&email, role) };
+    Some((GrantRequest { email, role, granted, reason: form.text(REASON) }, name))
 }
 
 impl Page for Team {
@@ -55,23 +48,20 @@ impl Page for Team {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, people, form, done, trouble, intent } = self;
+        let Self { desk, people, form } = self;
         let base = format!("/staff/{}/team", desk.theatre);
-        let trouble = trouble.map(|words| {
-            view! { <p class="account-trouble" role="alert" data-testid="team-trouble">{in_the_way(words)}</p> }
-        });
-        let done = done.then(|| view! { <p class="account-notice" role="status">{say!("team.done")}</p> });
+        let done = desk.done.then(|| view! { <p class="account-notice" role="status">{say!("team.done")}</p> });
         let people = people.into_iter().enumerate();
-        let people = people.map(|(number, person)| line(&base, number, person, &form, &intent)).collect_view();
+        let people = people.map(|(number, person)| line(&base, number, person, &form, &desk.key)).collect_view();
         let content = view! {
             <div class="systems">
-                {trouble}
+                {desk.trouble("team-trouble")}
                 {done}
                 <section class="card systems-part" aria-labelledby="team-people">
                     <h2 id="team-people">{say!("team.people")}</h2>
                     <p class="quiet">{say!("team.lead")}</p>
                     <ul class="systems-list">{people}</ul>
-                    {newcomer(&base, form, &intent)}
+                    {newcomer(&base, &form.only(NEWCOMER), &desk.key)}
                 </section>
                 <p><a class="button button-quiet" data-testid="to-acts" href=format!("{base}/acts")>{say!("acts.title")}</a></p>
             </div>
@@ -88,12 +78,8 @@ fn role_words(role: Role) -> String {
     }
 }
 
-fn hidden(name: &'static str, value: String) -> impl IntoView {
-    view! { <input r#type="hidden" name=name value=value /> }
-}
-
 /// A member, with a form to revoke each role.
-fn line(base: &str, number: usize, person: StaffView, form: &TeamForm, intent: &str) -> AnyView {
+fn line(base: &str, number: usize, person: StaffView, form: &Form, intent: &str) -> AnyView {
     let StaffView { name, email, roles, .. } = person;
     let acts =
         roles.into_iter().map(|role| revoke_form(base, number, (&name, &email), role, form, intent)).collect_view();
@@ -114,25 +100,22 @@ fn revoke_form(
     number: usize,
     (name, email): (&str, &str),
     role: Role,
-    form: &TeamForm,
+    form: &Form,
     intent: &str,
 ) -> AnyView {
-    let form_name = take_form(email, role);
-    let (is_refused, reason) = match &form.taken {
-        Some((known, reason)) if *known == form_name => (true, reason.clone()),
-        _ => (false, Field::default()),
-    };
+    let name_of_form = take_form(email, role);
+    let (is_refused, form) = (form.is(&name_of_form), form.only(&name_of_form));
     let words = role_words(role);
     view! {
         <details class="systems-act" open=is_refused>
             <summary data-testid="team-role" data-role=role.as_str()>{words.clone()}</summary>
             <form action=base.to_owned() method="post" class="systems-form">
                 {hidden("key", format!("{intent}/take-{number}-{}", role.as_str()))}
-                {hidden("email", email.to_owned())}
-                {hidden("role", role.as_str().to_owned())}
-                {hidden("granted", "false".to_owned())}
+                {hidden("email", email)}
+                {hidden("role", role.as_str())}
+                {hidden("granted", "false")}
                 <p class="quiet small">{say!("team.take_means", name = name, role = &words)}</p>
-                {fields::reason_field(format!("reason-{number}-{}", role.as_str()), say!("team.reason"), reason, true)}
+                {WHY.with_id(format!("reason-{number}-{}", role.as_str()), &form)}
                 <button class="button button-quiet" r#type="submit">{say!("team.take")}</button>
             </form>
         </details>
@@ -140,28 +123,27 @@ fn revoke_form(
     .into_any()
 }
 
-fn newcomer(base: &str, form: TeamForm, intent: &str) -> AnyView {
-    let chosen = form.role.unwrap_or(Role::BoxOffice);
+fn newcomer(base: &str, form: &Form, intent: &str) -> AnyView {
+    let chosen = form.get("role").parse().unwrap_or(Role::BoxOffice);
     let options = Role::VARIANTS.iter().map(|&role| {
         view! { <option value=role.as_str() selected=role == chosen>{role_words(role)}</option> }
     });
-    let options = options.collect_view();
     view! {
         <form class="systems-form" action=base.to_owned() method="post">
             <h3>{say!("team.new")}</h3>
             <p class="quiet small">{say!("team.new_lead")}</p>
             {hidden("key", format!("{intent}/new"))}
-            {hidden("granted", "true".to_owned())}
+            {hidden("granted", "true")}
             <div class="field">
                 <label for="team-email">{say!("team.email")}</label>
                 <input id="team-email" name="email" r#type="email" required maxlength=MAX_EMAIL_BYTES autocomplete="off" dir="ltr"
-                    value=form.email />
+                    value=form.text("email") />
             </div>
             <div class="field">
                 <label for="team-role">{say!("team.role")}</label>
                 <select id="team-role" name="role">{options.collect_view()}</select>
             </div>
-            {fields::reason_field("team-reason", say!("team.reason"), form.reason, true)}
+            {WHY.view(form)}
             <button class="button" r#type="submit" data-testid="team-give">{say!("team.give")}</button>
         </form>
     }

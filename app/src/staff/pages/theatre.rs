@@ -1,31 +1,63 @@
 //! The forms of a theatre's data and of a new theatre.
 
 use domain::api::catalogue::CityView;
-use domain::api::theatres::ManagedTheatre;
+use domain::api::theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
 use leptos::prelude::*;
-use serde::Deserialize;
 
-use super::{Desk, frame};
+use super::fields::{Field, hidden};
+use super::form::REASON;
+use super::{Desk, Form, frame, trouble_view};
 use crate::language::Hindrance;
 use crate::say;
 use crate::shell::{Head, Page, WasmModule};
-use crate::staff::islands::in_the_way;
+
+const NAME: Field = Field::text("name", "theatres.name").required().at_most(120);
+const ADDRESS: Field = Field::text("address", "theatres.address").required().at_most(2_000);
+const CURRENCY: Field = Field::text("currency", "theatres.currency").required().at_most(3);
+const CITY_NAME: Field = Field::text("city_name", "theatres.city_name").at_most(120);
+const COUNTRY: Field = Field::text("country", "theatres.country").at_most(120);
+const TIME_ZONE: Field = Field::text("time_zone", "theatres.time_zone").at_most(120);
+const WHY: Field = Field::text(REASON, "organiser.reason").required().at_most(300);
+
+/// The change of a sent form.
+///
+/// # Errors
+/// The version is no number.
+pub fn theatre_change(form: &Form) -> Result<TheatreChange, String> {
+    Ok(TheatreChange {
+        name: form.text(NAME),
+        address: form.text(ADDRESS),
+        currency: form.text(CURRENCY),
+        version: form.whole("version", "The version")?,
+        reason: form.text(WHY),
+    })
+}
+
+/// The new theatre of a sent form; in a new city only if no existing one was chosen.
+#[must_use]
+pub fn theatre_request(form: &Form) -> TheatreRequest {
+    let city = Some(form.text("city")).filter(|city| !city.is_empty());
+    let new_city =
+        || NewCity { name: form.text(CITY_NAME), country: form.text(COUNTRY), time_zone: form.text(TIME_ZONE) };
+    TheatreRequest {
+        name: form.text(NAME),
+        address: form.text(ADDRESS),
+        new_city: city.is_none().then(new_city),
+        city,
+        currency: form.text(CURRENCY),
+        reason: form.text(WHY),
+    }
+}
 
 /// The page of one theatre.
 #[derive(Clone, Debug)]
 pub struct TheatrePage {
     /// Theatre, roles and section.
     pub desk: Desk,
-    /// Its stored or typed data.
+    /// Its stored data.
     pub theatre: ManagedTheatre,
-    /// The typed reason.
-    pub reason: String,
-    /// Idempotency key of the change.
-    pub key: String,
-    /// True if a change was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Hindrance>,
+    /// A refused form. It keeps its version, so that it never overwrites newer data.
+    pub refused: Option<Form>,
 }
 
 impl Page for TheatrePage {
@@ -34,56 +66,29 @@ impl Page for TheatrePage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, theatre, reason, key, done, trouble } = self;
+        let Self { desk, theatre, refused } = self;
         let ManagedTheatre { id, name, address, city_name, time_zone, currency, version, .. } = theatre;
         let place = format!("{city_name} · {time_zone}");
+        let form = refused.unwrap_or_else(|| {
+            let version = version.to_string();
+            Form::new([("name", name), ("address", address), ("currency", currency), ("version", version)])
+        });
         let content = view! {
-            {done.then(|| view! { <p class="account-notice" role="status" data-testid="theatre-done">{say!("organiser.done")}</p> })}
-            {trouble.map(trouble_view)}
+            {desk.done.then(|| view! { <p class="account-notice" role="status" data-testid="theatre-done">{say!("organiser.done")}</p> })}
+            {desk.trouble("theatre-trouble")}
             <form class="organiser-form card organiser-card" action=format!("/staff/{id}/theatre") method="post">
                 <p class="organiser-wide quiet"><bdi>{place}</bdi></p>
-                <input r#type="hidden" name="key" value=key />
-                <input r#type="hidden" name="version" value=version.to_string() />
-                {field("name", say!("theatres.name"), name, 120)}
-                {field("address", say!("theatres.address"), address, 2_000)}
-                {field("currency", say!("theatres.currency"), currency, 3)}
-                {field("reason", say!("organiser.reason"), reason, 300)}
+                {hidden("key", &desk.key)}
+                {hidden("version", form.get("version"))}
+                {NAME.view(&form)}
+                {ADDRESS.view(&form)}
+                {CURRENCY.view(&form)}
+                {WHY.view(&form)}
                 <button class="button" r#type="submit" data-testid="change-theatre">{say!("organiser.change")}</button>
             </form>
         };
         frame(&desk, say!("theatres.title"), content)
     }
-}
-
-fn trouble_view(hindrance: Hindrance) -> impl IntoView {
-    view! { <p class="account-trouble" role="alert" data-testid="theatre-trouble">{in_the_way(hindrance)}</p> }
-}
-
-/// The form of a new theatre as it was sent. Fields for a new city may be empty.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct NewTheatreForm {
-    /// Idempotency key.
-    pub key: String,
-    /// Its name.
-    pub name: String,
-    /// Its street address.
-    pub address: String,
-    /// Its currency.
-    pub currency: String,
-    /// An existing city, or empty for a new one.
-    #[serde(default)]
-    pub city: String,
-    /// Name of a new city.
-    #[serde(default)]
-    pub city_name: String,
-    /// Country of a new city.
-    #[serde(default)]
-    pub country: String,
-    /// Time zone of a new city.
-    #[serde(default)]
-    pub time_zone: String,
-    /// The typed reason.
-    pub reason: String,
 }
 
 /// The form of a new theatre, for accounts that manage all of them.
@@ -94,35 +99,27 @@ pub struct NewTheatre {
     /// Idempotency key.
     pub key: String,
     /// The refused form with its error.
-    pub refused: Option<(NewTheatreForm, Hindrance)>,
+    pub refused: Option<(Form, Hindrance)>,
 }
 
 impl NewTheatre {
     pub(super) fn view(self) -> impl IntoView {
-        let (typed, trouble) = self.refused.unzip();
-        let typed = typed.unwrap_or_default();
+        let (form, trouble) = self.refused.unzip();
+        let form = form.unwrap_or_default();
         let cities = self.cities.into_iter().map(|city| {
-            let is_chosen = typed.city == city.id;
+            let is_chosen = form.get("city") == city.id;
             view! { <option value=city.id selected=is_chosen>{city.name}</option> }
         });
         let cities = cities.collect_view();
-        let optional = |name: &'static str, label: String, value: String| {
-            view! {
-                <div class="field">
-                    <label for=name>{label}</label>
-                    <input id=name name=name r#type="text" maxlength="120" value=value />
-                </div>
-            }
-        };
         view! {
             <section class="card organiser-card" aria-labelledby="new-theatre">
                 <h2 id="new-theatre">{say!("theatres.new")}</h2>
-                {trouble.map(trouble_view)}
+                {trouble.map(|words| trouble_view(words, "theatre-trouble"))}
                 <form class="organiser-form" action="/staff/theatres" method="post">
-                    <input r#type="hidden" name="key" value=self.key />
-                    {field("name", say!("theatres.name"), typed.name, 120)}
-                    {field("address", say!("theatres.address"), typed.address, 2_000)}
-                    {field("currency", say!("theatres.currency"), typed.currency, 3)}
+                    {hidden("key", self.key)}
+                    {NAME.view(&form)}
+                    {ADDRESS.view(&form)}
+                    {CURRENCY.view(&form)}
                     <div class="field">
                         <label for="city">{say!("theatres.city")}</label>
                         <select id="city" name="city">
@@ -130,22 +127,13 @@ impl NewTheatre {
                             {cities}
                         </select>
                     </div>
-                    {optional("city_name", say!("theatres.city_name"), typed.city_name)}
-                    {optional("country", say!("theatres.country"), typed.country)}
-                    {optional("time_zone", say!("theatres.time_zone"), typed.time_zone)}
-                    {field("reason", say!("organiser.reason"), typed.reason, 300)}
+                    {CITY_NAME.view(&form)}
+                    {COUNTRY.view(&form)}
+                    {TIME_ZONE.view(&form)}
+                    {WHY.view(&form)}
                     <button class="button" r#type="submit" data-testid="new-theatre">{say!("theatres.create")}</button>
                 </form>
             </section>
         }
-    }
-}
-
-fn field(name: &'static str, label: String, value: String, most: u32) -> impl IntoView {
-    view! {
-        <div class="field">
-            <label for=name>{label}</label>
-            <input id=name name=name r#type="text" maxlength=most.to_string() value=value required />
-        </div>
     }
 }

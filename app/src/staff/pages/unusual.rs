@@ -6,11 +6,11 @@ use domain::api::systems::MAX_REASON_CHARS;
 use domain::fairness::{UnusualKind, UnusualSubject};
 use leptos::prelude::*;
 
+use super::fields::hidden;
 use super::{Desk, frame};
-use crate::language::{self, Hindrance, Moment, number};
+use crate::language::{self, Moment, number};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::islands::in_the_way;
 
 /// The page of unusual patterns.
 #[derive(Clone, Debug)]
@@ -19,10 +19,6 @@ pub struct Unusual {
     pub desk: Desk,
     /// The patterns, those that are not dismissed first.
     pub flags: Vec<UnusualView>,
-    /// The error of the last attempt.
-    pub trouble: Option<Hindrance>,
-    /// Prefix of the forms' idempotency keys. Each form adds its name.
-    pub intent: String,
 }
 
 impl Page for Unusual {
@@ -31,16 +27,13 @@ impl Page for Unusual {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, flags, trouble, intent } = self;
+        let Self { desk, flags } = self;
         let base = format!("/staff/{}/unusual", desk.theatre);
-        let trouble = trouble.map(|words| {
-            view! { <p class="account-trouble" role="alert" data-testid="unusual-trouble">{in_the_way(words)}</p> }
-        });
         let content = view! {
             <div class="systems">
-                {trouble}
+                {desk.trouble("unusual-trouble")}
                 <p class="quiet">{say!("unusual.lead")}</p>
-                {list(&base, flags, &intent)}
+                {list(&base, flags, &desk.key)}
             </div>
         };
         frame(&desk, say!("unusual.title"), content)
@@ -127,7 +120,7 @@ fn dismiss(action: String, id: &str, intent: &str) -> AnyView {
         <details class="systems-act">
             <summary data-testid="unusual-dismiss">{say!("unusual.dismiss")}</summary>
             <form action=action method="post" class="systems-form">
-                <input r#type="hidden" name="key" value=format!("{intent}/dismiss-{id}") />
+                {hidden("key", format!("{intent}/dismiss-{id}"))}
                 <div class="field">
                     <label for=field.clone()>{say!("unusual.reason")}</label>
                     <input id=field name="reason" r#type="text" required maxlength=MAX_REASON_CHARS autocomplete="off" />

@@ -12,12 +12,11 @@ use uuid::Uuid;
 
 use super::{list, scan, settle, show_at, status, undo};
 use crate::BackofficeState;
-use crate::door::WORKERS;
-use http::idempotency::{Answer, IdempotencyKey, Intent};
+use crate::staff_request::{BoxOffice, ShowPath, StaffMutation, StaffRequest};
+use http::idempotency::Answer;
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
-use identity::accounts::Staff;
+use http::{ApiQuery, Code, Problem};
 
 /// The routes of the door, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<BackofficeState> {
@@ -33,13 +32,8 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
 /// Shows of your theatre whose doors are open, with the number of admissions.
 #[utoipa::path(get, path = "/theatres/{theatre}/door/shows", tag = "door", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<DoorShow>), NotStaff, OtherTheatre))]
-async fn shows(
-    State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-) -> ApiResult<Json<Vec<DoorShow>>> {
-    staff.at(&theatre, WORKERS)?;
-    status::shows(&state, &theatre).await.map(Json)
+async fn shows(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice>) -> ApiResult<Json<Vec<DoorShow>>> {
+    status::shows(&state, &from.theatre).await.map(Json)
 }
 
 /// The state of the door of a show: the number of admissions, and the conflicts.
@@ -49,10 +43,9 @@ async fn shows(
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff")))]
 async fn standing(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<BoxOffice, ShowPath>,
 ) -> ApiResult<Json<DoorView>> {
-    let show = show_at(&state, &staff, &theatre, show).await?;
+    let show = show_at(&state, &from.staff, &from.theatre, from.path.show).await?;
     status::show_status(&state, &show).await.map(Json)
 }
 
@@ -69,14 +62,10 @@ async fn standing(
         (status = 409, body = ProblemView, description = "door_closed, still_running")))]
 async fn look(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<ScanRequest>,
+    mutation: StaffMutation<BoxOffice, ShowPath, ScanRequest>,
 ) -> ApiResult<Answer> {
-    let show = show_at(&state, &staff, &theatre, show).await?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} scans", show.id), &request);
-    scan::scan(&state, &staff, &show, &request, &intent).await
+    let show = show_at(&state, &mutation.from.staff, &mutation.from.theatre, mutation.from.path.show).await?;
+    scan::scan(&state, &mutation.from.staff, &show, &mutation.body, &mutation.intent).await
 }
 
 /// The tickets of a show for a device that may lose its network: signed digests of their codes.
@@ -90,11 +79,10 @@ async fn look(
         (status = 409, body = ProblemView, description = "door_closed")))]
 async fn listed(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<BoxOffice, ShowPath>,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> ApiResult<Json<DoorList>> {
-    let show = show_at(&state, &staff, &theatre, show).await?;
+    let show = show_at(&state, &from.staff, &from.theatre, from.path.show).await?;
     let device =
         query.device.ok_or_else(|| Problem::new(Code::Malformed, "Say for which device: `?device=` its id."))?;
     list::list(&state, &show, device).await.map(Json)
@@ -114,14 +102,10 @@ async fn listed(
         (status = 413, body = ProblemView, description = "too_large")))]
 async fn settled(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<SettleRequest>,
+    mutation: StaffMutation<BoxOffice, ShowPath, SettleRequest>,
 ) -> ApiResult<Answer> {
-    let show = show_at(&state, &staff, &theatre, show).await?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} settlements", show.id), &request);
-    settle::settle(&state, &staff, &show, &request, &intent).await
+    let show = show_at(&state, &mutation.from.staff, &mutation.from.theatre, mutation.from.path.show).await?;
+    settle::settle(&state, &mutation.from.staff, &show, &mutation.body, &mutation.intent).await
 }
 
 /// Undo the admissions of a scan, or of one ticket of it, with a reason: the tickets are valid again.
@@ -135,12 +119,8 @@ async fn settled(
         (status = 409, body = ProblemView, description = "not_admitted, still_running")))]
 async fn undone(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<UndoRequest>,
+    mutation: StaffMutation<BoxOffice, ShowPath, UndoRequest>,
 ) -> ApiResult<Answer> {
-    let show = show_at(&state, &staff, &theatre, show).await?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} undo", show.id), &request);
-    undo::undo(&state, &staff, &show, &request, &intent).await
+    let show = show_at(&state, &mutation.from.staff, &mutation.from.theatre, mutation.from.path.show).await?;
+    undo::undo(&state, &mutation.from.staff, &show, &mutation.body, &mutation.intent).await
 }

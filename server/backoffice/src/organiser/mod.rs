@@ -44,6 +44,7 @@ use domain::time::Timestamp;
 use sqlx::{Postgres, Transaction};
 
 use crate::BackofficeState;
+use crate::staff_request::StaffMutation;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::Staff;
@@ -68,6 +69,12 @@ pub struct OrganiserAction<'a> {
     pub intent: &'a Intent,
     /// The reason as entered, not validated.
     pub reason: &'a str,
+}
+
+impl<R, P, B> StaffMutation<R, P, B> {
+    fn action<'a>(&'a self, reason: &'a str) -> OrganiserAction<'a> {
+        OrganiserAction { staff: &self.from.staff, theatre: &self.from.theatre, intent: &self.intent, reason }
+    }
 }
 
 /// A running action: its transaction, with the idempotency key claimed in it.

@@ -7,21 +7,33 @@ use domain::api::systems::{
     DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointView, ReasonRequest, TheatreBookingView,
 };
 use domain::roles::Role;
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{deliveries, endpoints, theatre_booking};
 use crate::BackofficeState;
-use http::idempotency::{Answer, IdempotencyKey, Intent};
+use crate::staff_request::{Managers, StaffMutation, StaffRequest};
+use http::ApiPath;
+use http::idempotency::Answer;
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
-use http::{ApiJson, ApiPath};
-use identity::accounts::Staff;
 use identity::api_keys::Caller;
 
-/// Roles that may manage webhooks and read any booking of a theatre.
+/// Roles that may read any booking of a theatre.
 const MANAGERS: &[Role] = &[Role::Manager];
+
+#[derive(Deserialize)]
+struct EndpointPath {
+    endpoint: Uuid,
+}
+
+#[derive(Deserialize)]
+struct DeliveryPath {
+    endpoint: Uuid,
+    delivery: i64,
+}
 
 /// The routes of webhooks out, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<BackofficeState> {
@@ -39,11 +51,9 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
     responses((status = 200, body = Vec<EndpointView>), NotStaff, OtherTheatre))]
 async fn list(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Managers>,
 ) -> ApiResult<Json<Vec<EndpointView>>> {
-    staff.at(&theatre, MANAGERS)?;
-    super::endpoints(&state, &theatre).await.map(Json)
+    super::endpoints(&state, &from.theatre).await.map(Json)
 }
 
 /// Create an endpoint. Its secret is in this answer, and never shown again.
@@ -57,14 +67,9 @@ async fn list(
         (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running")))]
 async fn make(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<EndpointRequest>,
+    mutation: StaffMutation<Managers, (), EndpointRequest>,
 ) -> ApiResult<Answer> {
-    staff.at(&theatre, MANAGERS)?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/webhooks"), &request);
-    endpoints::make(&state, &staff, &theatre, &request, &intent).await
+    endpoints::make(&state, &mutation.from.staff, &mutation.from.theatre, &mutation.body, &mutation.intent).await
 }
 
 /// Rotate the secret of an endpoint; for a day, messages carry a signature of the old one as well.
@@ -78,15 +83,16 @@ async fn make(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn rotate(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<ReasonRequest>,
+    mutation: StaffMutation<Managers, EndpointPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
-    staff.at(&theatre, MANAGERS)?;
-    let path = format!("POST /theatres/{theatre}/webhooks/{id}/secret");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    endpoints::rotate(&state, &staff, (&theatre, id), &request, &intent).await
+    endpoints::rotate(
+        &state,
+        &mutation.from.staff,
+        (&mutation.from.theatre, mutation.from.path.endpoint),
+        &mutation.body,
+        &mutation.intent,
+    )
+    .await
 }
 
 /// Switch an endpoint on or off, or remove it.
@@ -100,15 +106,16 @@ async fn rotate(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<EndpointChange>,
+    mutation: StaffMutation<Managers, EndpointPath, EndpointChange>,
 ) -> ApiResult<Answer> {
-    staff.at(&theatre, MANAGERS)?;
-    let path = format!("POST /theatres/{theatre}/webhooks/{id}/state");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await
+    endpoints::change(
+        &state,
+        &mutation.from.staff,
+        (&mutation.from.theatre, mutation.from.path.endpoint),
+        &mutation.body,
+        &mutation.intent,
+    )
+    .await
 }
 
 /// The latest 100 deliveries of an endpoint with their outcomes, the newest first.
@@ -118,11 +125,9 @@ async fn change(
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff")))]
 async fn list_deliveries(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<Managers, EndpointPath>,
 ) -> ApiResult<Json<Vec<DeliveryView>>> {
-    staff.at(&theatre, MANAGERS)?;
-    deliveries::list(&state, &theatre, id).await.map(Json)
+    deliveries::list(&state, &from.theatre, from.path.endpoint).await.map(Json)
 }
 
 /// Send a message again.
@@ -138,15 +143,16 @@ async fn list_deliveries(
         (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running")))]
 async fn replay(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, endpoint, delivery)): ApiPath<(String, Uuid, i64)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<ReasonRequest>,
+    mutation: StaffMutation<Managers, DeliveryPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
-    staff.at(&theatre, MANAGERS)?;
-    let path = format!("POST /theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await
+    deliveries::replay(
+        &state,
+        &mutation.from.staff,
+        (&mutation.from.theatre, mutation.from.path.endpoint, mutation.from.path.delivery),
+        &mutation.body,
+        &mutation.intent,
+    )
+    .await
 }
 
 /// A booking of your theatre. A program with a key sees the buyer only if the key allows it.

@@ -8,34 +8,17 @@ use domain::till::{Means, UNDO_MS};
 use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
-use super::super::fields::reason_field;
-use super::super::{Desk, Field, Section, frame};
-use super::{hidden, trouble_view};
-use crate::language::{Arg, Hindrance, current, money};
+use super::super::fields::{Field, hidden};
+use super::super::{Desk, Form, Section, frame};
+use crate::language::{Arg, current, money};
 use crate::pages::accounts::username;
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// A refused form of a cancellation or refund.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TakeBackForm {
-    /// The form, by the last part of its address; empty for none.
-    pub act: String,
-    /// The typed reason.
-    pub reason: Field,
-    /// Ticked seats, by their index.
-    pub seats: Vec<u32>,
-    /// Account of the approving manager; empty for none.
-    pub manager: String,
-}
-
-impl TakeBackForm {
-    /// The reason typed in this form.
-    fn reason_of(&self, act: &str) -> Field {
-        if self.act == act { self.reason.clone() } else { Field::default() }
-    }
-}
+const WHY_UNDO: Field = Field::reason("undo-reason", "box_office.reason");
+const WHY_PAY_OUT: Field = Field::reason("pay-out-reason", "box_office.reason");
+const WHY_REFUND: Field = Field::reason("refund-reason", "box_office.reason");
 
 /// The page of a booking.
 #[derive(Clone, Debug)]
@@ -50,12 +33,8 @@ pub struct CounterBookingPage {
     pub starts: String,
     /// Managers who can approve a refund.
     pub managers: Vec<ManagerView>,
-    /// The refused form values.
-    pub form: TakeBackForm,
-    /// The error of the last attempt.
-    pub trouble: Option<Hindrance>,
-    /// Idempotency key of the page's forms.
-    pub key: String,
+    /// The refused form, named by the last part of its address; or an empty one.
+    pub form: Form,
 }
 
 impl Page for CounterBookingPage {
@@ -75,11 +54,11 @@ impl Page for CounterBookingPage {
                 <a href=format!("{counter}/shows/{}", booking.show)><bdi>{booking.film.clone()}</bdi></a>
                 <span>{self.starts}", "<bdi>{booking.screen.clone()}</bdi></span>
             </p>
-            {trouble_view(self.trouble)}
+            {self.desk.trouble("trouble")}
             {bounced_notice(&self.desk, &booking, self.moved_to.as_ref())}
             {facts(&booking, self.moved_to.as_ref(), &counter)}
             <div class="counter-acts">
-                {is_sold.then(|| print(&base, &self.key))}
+                {is_sold.then(|| print(&base, &self.desk.key))}
                 {is_sold.then(|| view! {
                     <p class="card counter-form">
                         <a class="button button-quiet" data-testid="exchange"
@@ -88,9 +67,9 @@ impl Page for CounterBookingPage {
                             href=format!("{base}/exchange")>{say!("box_office.exchange_another")}</a>
                     </p>
                 })}
-                {booking.undo_until_ms.map(|_| undo(&base, &self.form, &self.key))}
-                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &self.form, &self.key))}
-                {is_sold.then(|| refund(&base, &booking, self.managers, &self.form, &self.key))}
+                {booking.undo_until_ms.map(|_| undo(&base, &self.form, &self.desk.key))}
+                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &self.form, &self.desk.key))}
+                {is_sold.then(|| refund(&base, &booking, self.managers, &self.form, &self.desk.key))}
             </div>
         };
         frame(&self.desk, title, content)
@@ -191,25 +170,23 @@ fn print(base: &str, key: &str) -> impl IntoView + use<> {
     }
 }
 
-fn undo(base: &str, form: &TakeBackForm, key: &str) -> impl IntoView + use<> {
-    let reason = form.reason_of("undo");
+fn undo(base: &str, form: &Form, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="card counter-form" action=format!("{base}/undo") method="post">
             {hidden("key", key)}
             <p class="quiet small">{say!("box_office.undo_hint", minutes = UNDO_MS / MINUTE_MS)}</p>
-            {reason_field("undo-reason", say!("box_office.reason"), reason, true)}
+            {WHY_UNDO.view(&form.only("undo"))}
             <button class="button button-quiet" type="submit" data-testid="undo">{say!("box_office.undo")}</button>
         </form>
     }
 }
 
-fn pay_out(base: &str, booking: &CounterBooking, form: &TakeBackForm, key: &str) -> impl IntoView + use<> {
-    let reason = form.reason_of("pay-out");
+fn pay_out(base: &str, booking: &CounterBooking, form: &Form, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="card counter-form" action=format!("{base}/pay-out") method="post">
             {hidden("key", key)}
             <p>{booking.to_pay_out.map(|sum| say!("box_office.waits", amount = sum))}</p>
-            {reason_field("pay-out-reason", say!("box_office.reason"), reason, true)}
+            {WHY_PAY_OUT.view(&form.only("pay-out"))}
             <button class="button" type="submit" data-testid="pay-out">{say!("box_office.pay_out")}</button>
         </form>
     }
@@ -220,17 +197,17 @@ fn refund(
     base: &str,
     booking: &CounterBooking,
     managers: Vec<ManagerView>,
-    form: &TakeBackForm,
+    form: &Form,
     key: &str,
 ) -> impl IntoView + use<> {
-    let reason = form.reason_of("refund");
+    let form = form.only("refund");
     if managers.is_empty() {
         return view! { <p class="card quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
     }
     let seats = (booking.seats.len() > 1).then(|| {
         let boxes = booking.seats.iter().map(|line| {
             let id = format!("seat-{}", line.seat);
-            let is_ticked = form.seats.contains(&line.seat);
+            let is_ticked = form.is_ticked(&id);
             view! {
                 <label class="counter-choice" for=id.clone()>
                     <input id=id.clone() type="checkbox" name=format!("seat-{}", line.seat) value="on" checked=is_ticked />
@@ -247,7 +224,7 @@ fn refund(
     });
     let options = managers.into_iter().map(|manager| {
         let account = manager.account.to_string();
-        let is_chosen = account == form.manager;
+        let is_chosen = account == form.get("manager");
         view! { <option value=account selected=is_chosen>{manager.name}</option> }
     });
     view! {
@@ -256,7 +233,7 @@ fn refund(
             {username(String::new())}
             <h2>{say!("box_office.refund")}</h2>
             {seats}
-            {reason_field("refund-reason", say!("box_office.reason"), reason, true)}
+            {WHY_REFUND.view(&form)}
             <div class="field">
                 <label for="manager">{say!("box_office.manager")}</label>
                 <select id="manager" name="manager">{options.collect_view()}</select>

@@ -8,23 +8,21 @@ mod found;
 mod sale;
 mod till;
 
-pub use booking::{CounterBookingPage, PrintPage, TakeBackForm};
+pub use booking::{CounterBookingPage, PrintPage};
 pub use exchange::ExchangePage;
 pub use found::FoundPage;
 pub use sale::{Sale, SalePage};
-pub use till::{CounterForm, PinForm, TillAct, TillForm};
 
 use domain::api::box_office::{CounterShow, DayView, TillView};
 use domain::roles::Role;
 use leptos::prelude::*;
 
-use super::{Desk, frame};
-use crate::language::Hindrance;
+use super::fields::hidden;
+use super::{Desk, Form, frame};
 use crate::pages::listing::{StripChoice, strip};
 use crate::say;
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
-use crate::staff::islands::in_the_way;
 
 /// The page of a day.
 #[derive(Clone, Debug)]
@@ -47,12 +45,8 @@ pub struct CounterPage {
     pub tills: Vec<TillView>,
     /// For managers: the last day close.
     pub last_close: Option<DayView>,
-    /// The refused form.
-    pub refused: Option<CounterForm>,
-    /// The error of the last attempt.
-    pub trouble: Option<Hindrance>,
-    /// Idempotency key of the page's forms.
-    pub key: String,
+    /// The refused form, named by its address below the box office; or an empty one.
+    pub refused: Form,
 }
 
 impl Page for CounterPage {
@@ -65,11 +59,11 @@ impl Page for CounterPage {
         let is_manager = self.desk.roles.contains(&Role::Manager);
         let base = format!("/staff/{}/box-office", self.desk.theatre);
         let own = self.till.as_ref().map(|till| till.id);
-        let from = DayForm { base: &base, key: &self.key, date: &self.date };
+        let from = DayForm { base: &base, key: &self.desk.key, date: &self.date };
         // A day outside the strip was looked up, so the form for another day stays open.
         let is_looked_up = self.days.iter().all(|day| !day.current);
         let content = view! {
-            {trouble_view(self.trouble)}
+            {self.desk.trouble("trouble")}
             <div class="counter-day">
                 {find(&base, &self.date, "")}
                 <section class="counter-day-shows" aria-labelledby="counter-shows">
@@ -81,10 +75,10 @@ impl Page for CounterPage {
                 <section class="counter-day-till" aria-labelledby="counter-till">
                     <h2 id="counter-till">{say!("box_office.till")}</h2>
                     {match self.till {
-                        Some(till) => till::open(from, till, self.refused.as_ref()).into_any(),
-                        None => till::opening(from, self.counted_for_me, self.refused.as_ref()).into_any(),
+                        Some(till) => till::open(from, till, &self.refused).into_any(),
+                        None => till::opening(from, self.counted_for_me, &self.refused).into_any(),
                     }}
-                    {is_manager.then(|| till::day(from, own, self.tills, self.last_close, self.refused.as_ref()))}
+                    {is_manager.then(|| till::day(from, own, self.tills, self.last_close, &self.refused))}
                 </section>
             </div>
         };
@@ -146,13 +140,4 @@ fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
             <p class="quiet small" id="asked-hint">{say!("box_office.find_by")}</p>
         </form>
     }
-}
-
-/// The error of the last attempt, announced when the page loads.
-fn trouble_view(trouble: Option<Hindrance>) -> impl IntoView {
-    trouble.map(|words| view! { <p class="account-trouble" role="alert" data-testid="trouble">{in_the_way(words)}</p> })
-}
-
-fn hidden(name: &'static str, value: &str) -> impl IntoView + use<> {
-    view! { <input type="hidden" name=name value=value.to_owned() /> }
 }

@@ -7,93 +7,25 @@ use domain::till::{Means, TillEntryKind};
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use super::super::Field;
-use super::super::fields::{amount_field, reason_field};
+use super::super::Form;
+use super::super::fields::{Field, amount_field, error_attributes};
 use super::DayForm;
 use crate::language::{current, money};
 use crate::pages::accounts::username;
 use crate::say;
 
-/// An action on a till, or on all tills of a day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TillAct {
-    /// Opens it with its float.
-    Open,
-    /// Moves cash to the safe.
-    Drop,
-    /// Counts and closes it.
-    CashUp,
-    /// A manager counts and closes another seller's till.
-    CashUpFor(Uuid),
-    /// Closes the day.
-    CloseDay,
-}
+const WHY_DROP: Field = Field::reason("drop-reason", "box_office.reason");
+const WHY_COUNT: Field = Field::reason("cash-up-reason", "box_office.difference_reason").optional();
+const WHY_COUNT_FOR: Field = Field::reason("", "box_office.cash_up_for_reason");
+const WHY_CLOSE: Field = Field::reason("day-reason", "box_office.day_word");
 
-/// The values of a till form.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TillForm {
-    /// The amount; empty if the form has none.
-    pub amount: Field,
-    /// The reason; empty if the form has none.
-    pub reason: Field,
-}
-
-impl TillForm {
-    /// Returns true if a field has an error.
-    #[must_use]
-    pub const fn is_refused(&self) -> bool {
-        self.amount.is_refused() || self.reason.is_refused()
-    }
-}
-
-/// The errors of a PIN form. Its fields have no value: PIN and password are never sent back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PinForm {
-    /// The new PIN.
-    pub pin: Field,
-    /// The manager's password.
-    pub password: Field,
-}
-
-impl PinForm {
-    /// Returns true if a field has an error.
-    #[must_use]
-    pub const fn is_refused(&self) -> bool {
-        self.pin.is_refused() || self.password.is_refused()
-    }
-}
-
-/// A form of the day's page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CounterForm {
-    /// A till form or the day's close.
-    Till(TillAct, TillForm),
-    /// A manager's PIN.
-    Pin(PinForm),
-}
-
-/// The refused form with its values.
-type Refused<'a> = Option<&'a CounterForm>;
-
-/// Returns whether the refused form is this one, and its values.
-fn form_of(act: TillAct, refused: Refused<'_>) -> (bool, TillForm) {
-    match refused {
-        Some(CounterForm::Till(known, form)) if *known == act => (true, form.clone()),
-        _ => (false, TillForm::default()),
-    }
-}
-
-fn sum_field(id: &str, label: String, field: Field) -> AnyView {
-    amount_field((id.to_owned(), "amount".to_owned()), label, None, field, true)
+fn sum_field(id: &str, label: String, form: &Form) -> AnyView {
+    amount_field(form, (id.to_owned(), "amount".to_owned()), label, None, true)
 }
 
 /// The form that opens a till. Shows the last till if a manager counted it.
-pub(super) fn opening(
-    from: DayForm<'_>,
-    counted_for_me: Option<TillView>,
-    refused: Refused<'_>,
-) -> impl IntoView + use<> {
-    let (_, form) = form_of(TillAct::Open, refused);
+pub(super) fn opening(from: DayForm<'_>, counted_for_me: Option<TillView>, refused: &Form) -> impl IntoView + use<> {
+    let form = refused.only("till/open");
     view! {
         {counted_for_me.map(|till| view! {
             <div class="card counter-till" data-testid="counted-for-me">{in_place(&till)}{sums(&till)}</div>
@@ -101,35 +33,34 @@ pub(super) fn opening(
         <form class="card counter-form" action=format!("{}/till/open", from.base) method="post">
             {from.hidden_inputs()}
             <p class="quiet">{say!("box_office.till_closed")}</p>
-            {sum_field("float", say!("box_office.float"), form.amount)}
+            {sum_field("float", say!("box_office.float"), &form)}
             <button class="button" type="submit" data-testid="open-till">{say!("box_office.open_till")}</button>
         </form>
     }
 }
 
 /// The open till: sums, ledger, drop and cash-up.
-pub(super) fn open(from: DayForm<'_>, till: TillView, refused: Refused<'_>) -> impl IntoView + use<> {
+pub(super) fn open(from: DayForm<'_>, till: TillView, refused: &Form) -> impl IntoView + use<> {
     let rows = till.rows.clone();
-    let (is_drop_refused, drop) = form_of(TillAct::Drop, refused);
-    let (is_count_refused, count) = form_of(TillAct::CashUp, refused);
+    let (drop, count) = (refused.only("till/drop"), refused.only("till/cash-up"));
     view! {
         <div class="card counter-till" data-testid="till" data-expected=till.expected.minor>
             {sums(&till)}
-            <details open=is_drop_refused>
+            <details open=refused.is("till/drop")>
                 <summary>{say!("box_office.drop")}</summary>
                 <form class="counter-form" action=format!("{}/till/drop", from.base) method="post">
                     {from.hidden_inputs()}
-                    {sum_field("drop", say!("box_office.drop_amount"), drop.amount)}
-                    {reason_field("drop-reason", say!("box_office.reason"), drop.reason, true)}
+                    {sum_field("drop", say!("box_office.drop_amount"), &drop)}
+                    {WHY_DROP.view(&drop)}
                     <button class="button button-quiet" type="submit" data-testid="drop">{say!("box_office.drop_now")}</button>
                 </form>
             </details>
-            <details open=is_count_refused>
+            <details open=refused.is("till/cash-up")>
                 <summary data-testid="cash-up-open">{say!("box_office.cash_up")}</summary>
                 <form class="counter-form" action=format!("{}/till/cash-up", from.base) method="post">
                     {from.hidden_inputs()}
-                    {sum_field("counted", say!("box_office.counted_cash"), count.amount)}
-                    {reason_field("cash-up-reason", say!("box_office.difference_reason"), count.reason, false)}
+                    {sum_field("counted", say!("box_office.counted_cash"), &count)}
+                    {WHY_COUNT.view(&count)}
                     <button class="button" type="submit" data-testid="cash-up">{say!("box_office.cash_up_now")}</button>
                 </form>
             </details>
@@ -197,17 +128,18 @@ fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
 }
 
 /// The form with which a manager counts a till whose seller has left.
-fn counting_for(from: DayForm<'_>, till: &TillView, refused: Refused<'_>) -> impl IntoView + use<> {
+fn counting_for(from: DayForm<'_>, till: &TillView, refused: &Form) -> impl IntoView + use<> {
     let id = till.id;
-    let (is_refused, form) = form_of(TillAct::CashUpFor(id), refused);
+    let name = format!("tills/{id}/cash-up");
+    let form = refused.only(&name);
     view! {
-        <details open=is_refused>
+        <details open=refused.is(&name)>
             <summary data-testid="cash-up-for-open">{say!("box_office.cash_up_for", name = &till.person)}</summary>
             <form class="counter-form" action=format!("{}/tills/{id}/cash-up", from.base) method="post">
                 {from.hidden_inputs()}
                 <p class="quiet small">{say!("box_office.cash_up_for_hint")}</p>
-                {sum_field(&format!("counted-{id}"), say!("box_office.counted_cash"), form.amount)}
-                {reason_field(format!("reason-{id}"), say!("box_office.cash_up_for_reason"), form.reason, true)}
+                {sum_field(&format!("counted-{id}"), say!("box_office.counted_cash"), &form)}
+                {WHY_COUNT_FOR.with_id(format!("reason-{id}"), &form)}
                 <button class="button button-quiet" type="submit" data-testid="cash-up-for">
                     {say!("box_office.cash_up_now")}
                 </button>
@@ -222,9 +154,9 @@ pub(super) fn day(
     own: Option<Uuid>,
     tills: Vec<TillView>,
     last: Option<DayView>,
-    refused: Refused<'_>,
+    refused: &Form,
 ) -> impl IntoView + use<> {
-    let (_, form) = form_of(TillAct::CloseDay, refused);
+    let form = refused.only("day-close");
     let can_close = !tills.is_empty() && tills.iter().all(|till| till.closed_at.is_some());
     let list = tills.into_iter().map(|till| {
         let state = if till.closed_at.is_some() { "counted" } else { "open" };
@@ -249,7 +181,7 @@ pub(super) fn day(
             {can_close.then(|| view! {
                 <form class="card counter-form" action=format!("{}/day-close", from.base) method="post">
                     {from.hidden_inputs()}
-                    {reason_field("day-reason", say!("box_office.day_word"), form.reason, true)}
+                    {WHY_CLOSE.view(&form)}
                     <button class="button" type="submit" data-testid="close-day">{say!("box_office.close_day")}</button>
                 </form>
             })}
@@ -259,18 +191,15 @@ pub(super) fn day(
 }
 
 /// For managers: their own PIN. An error replaces the hint.
-fn pin(from: DayForm<'_>, refused: Refused<'_>) -> impl IntoView + use<> {
-    let (is_refused, form) = match refused {
-        Some(CounterForm::Pin(form)) => (true, form.clone()),
-        _ => (false, PinForm::default()),
-    };
-    let (pin_invalid, pin_error, below_pin) = form.pin.error_attributes("pin");
-    let (password_invalid, password_error, below_password) = form.password.error_attributes("pin-password");
+fn pin(from: DayForm<'_>, refused: &Form) -> impl IntoView + use<> {
+    let form = refused.only("pin");
+    let (pin_invalid, pin_error, below_pin) = error_attributes(&form, "pin", "pin");
+    let (password_invalid, password_error, below_password) = error_attributes(&form, "password", "pin-password");
     let pin_described_by = pin_error.unwrap_or_else(|| "pin-hint".to_owned());
     let hint =
         below_pin.is_none().then(|| view! { <p class="quiet small" id="pin-hint">{say!("box_office.pin_hint")}</p> });
     view! {
-        <details class="card" open=is_refused>
+        <details class="card" open=refused.is("pin")>
             <summary>{say!("box_office.pin_title")}</summary>
             <form class="counter-form" action=format!("{}/pin", from.base) method="post">
                 {from.hidden_inputs()}

@@ -92,6 +92,6 @@ impl Page for DrawingBoard {
             <p class="crumbs"><a href=back.0 data-testid="back">{back.1}</a></p>
             {content}
         };
-        page(&desk, Tab::Screens, title, false, None, content.into_any())
+        page(&desk, Tab::Screens, title, content.into_any())
     }
 }

@@ -1,31 +1,35 @@
 //! The list of films, and the form of a new one.
 
-use domain::api::organiser::FilmChoice;
+use domain::api::organiser::{FilmChoice, FilmRequest};
 use leptos::prelude::*;
 
-use super::super::Field;
-use super::super::fields::{number_field, reason_field};
-use super::{Desk, Tab, Trouble, field, head, hidden, page};
+use super::fields::{Field, hidden};
+use super::form::REASON;
+use super::{Desk, Form, Tab, head, page};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The values of the form.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FilmForm {
-    /// Its title.
-    pub title: String,
-    /// Running time, minutes.
-    pub running_minutes: Field,
-    /// Its genre.
-    pub genre: String,
-    /// Its age rating.
-    pub rating: String,
-    /// A line about it.
-    pub tagline: String,
-    /// A paragraph about it.
-    pub synopsis: String,
-    /// The typed reason.
-    pub reason: Field,
+const TITLE: Field = Field::text("title", "organiser.film_title").required();
+const RUNNING_MINUTES: Field = Field::number("running_minutes", "organiser.running_minutes").required().marked();
+const GENRE: Field = Field::text("genre", "organiser.genre");
+const RATING: Field = Field::text("rating", "organiser.rating");
+const TAGLINE: Field = Field::text("tagline", "organiser.tagline");
+const WHY: Field = Field::reason("film-reason", "organiser.reason");
+
+/// The film of a sent form.
+///
+/// # Errors
+/// The running time is no number.
+pub fn film_request(form: &Form) -> Result<FilmRequest, String> {
+    Ok(FilmRequest {
+        title: form.text(TITLE),
+        tagline: form.text(TAGLINE),
+        synopsis: form.text("synopsis"),
+        running_minutes: form.whole(RUNNING_MINUTES, "The running time")?,
+        rating: form.text(RATING),
+        genre: form.text(GENRE),
+        reason: form.text(REASON),
+    })
 }
 
 /// The page of films.
@@ -36,13 +40,7 @@ pub struct Films {
     /// All films, by title.
     pub films: Vec<FilmChoice>,
     /// The values of the form.
-    pub form: FilmForm,
-    /// Idempotency key.
-    pub key: String,
-    /// True if a change was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
+    pub form: Form,
 }
 
 impl Page for Films {
@@ -60,27 +58,27 @@ impl Page for Films {
             }
         });
         let films = films.collect_view();
-        let FilmForm { title, running_minutes, genre, rating, tagline, synopsis, reason } = self.form;
+        let form = self.form;
         let content = view! {
             <section class="card organiser-card" aria-labelledby="new-film">
                 <h2 id="new-film">{say!("organiser.new_film")}</h2>
                 <form class="organiser-form" action=format!("/staff/{}/films", self.desk.theatre) method="post">
-                    {hidden("key", self.key)}
-                    {field("title", "text", say!("organiser.film_title"), title, true)}
-                    {number_field("running_minutes", say!("organiser.running_minutes"), running_minutes, true)}
-                    {field("genre", "text", say!("organiser.genre"), genre, false)}
-                    {field("rating", "text", say!("organiser.rating"), rating, false)}
-                    {field("tagline", "text", say!("organiser.tagline"), tagline, false)}
+                    {hidden("key", &self.desk.key)}
+                    {TITLE.view(&form)}
+                    {RUNNING_MINUTES.view(&form)}
+                    {GENRE.view(&form)}
+                    {RATING.view(&form)}
+                    {TAGLINE.view(&form)}
                     <div class="field organiser-wide">
                         <label for="synopsis">{say!("organiser.synopsis")}</label>
-                        <textarea id="synopsis" name="synopsis" rows="3" maxlength="2000">{synopsis}</textarea>
+                        <textarea id="synopsis" name="synopsis" rows="3" maxlength="2000">{form.text("synopsis")}</textarea>
                     </div>
-                    {reason_field("film-reason", say!("organiser.reason"), reason, true)}
+                    {WHY.view(&form)}
                     <button class="button" r#type="submit" data-testid="add-film">{say!("organiser.add_film")}</button>
                 </form>
             </section>
             <ul class="organiser-films">{films}</ul>
         };
-        page(&self.desk, Tab::Films, say!("organiser.films"), self.done, self.trouble, content.into_any())
+        page(&self.desk, Tab::Films, say!("organiser.films"), content.into_any())
     }
 }

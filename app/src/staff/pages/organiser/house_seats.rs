@@ -1,32 +1,37 @@
 //! The house seats of a screen, kept off sale in every show planned there. A plain form: seats as checkboxes, and a
 //! text field for names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use domain::api::organiser::{ScreenHouseSeatView, ScreenHouseSeats};
+use domain::api::organiser::{ScreenHouseSeatView, ScreenHouseSeats, ScreenHouseSeatsRequest};
 use leptos::prelude::*;
 
-use super::super::Field;
-use super::super::fields::reason_field;
-use super::{Desk, Tab, Trouble, head, hidden, page};
+use super::fields::{Field, hidden};
+use super::form::REASON;
+use super::{Desk, Form, Tab, head, page};
 use crate::language::Arg;
 use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::house_seats::{HouseRow, StaffHouseSeats, WORDS};
 
-/// A refused choice.
-#[derive(Clone, Debug, Default)]
-pub struct HouseChoice {
-    /// Ticked seats.
-    pub ticked: Vec<String>,
-    /// The typed names.
-    pub names: String,
-    /// The typed reason.
-    pub reason: Field,
-    /// Those of them that the room does not have.
-    pub unknown: Vec<String>,
-    /// True if it came from the form that removes seats of a previous room, not from the form that chooses seats.
-    pub forgets: bool,
+const WHY_KEEP: Field = Field::reason("house-reason", "organiser.reason");
+const WHY_FORGET: Field = Field::reason("gone-reason", "organiser.reason");
+/// The name of the form that chooses seats.
+pub const KEEP: &str = "keep";
+/// The name of the form that removes seats of a previous room.
+pub const FORGET: &str = "forget";
+
+/// The choice of a sent form, each seat once: a seat may be both ticked and written.
+///
+/// # Errors
+/// It is not the page's form.
+pub fn standing_request(form: &Form) -> Result<ScreenHouseSeatsRequest, String> {
+    let written = form.get("names").split(['\n', ',', ';']).map(str::trim).filter(|name| !name.is_empty());
+    let seats: BTreeSet<&str> = form.all("seat").chain(written).collect();
+    let (layout, kept) = (form.get("layout").parse(), form.get("kept").parse());
+    let (Ok(layout), Ok(kept)) = (layout, kept) else { return Err("Send the form as it is.".to_owned()) };
+    let seats = seats.into_iter().map(str::to_owned).collect();
+    Ok(ScreenHouseSeatsRequest { layout, seats, kept, reason: form.text(REASON) })
 }
 
 /// The page of house seats.
@@ -38,14 +43,10 @@ pub struct HouseSeatsPage {
     pub standing: ScreenHouseSeats,
     /// The rows of the room; empty if it is too large.
     pub rows: Vec<HouseRow>,
-    /// The refused choice.
-    pub choice: HouseChoice,
-    /// Idempotency key of the next action.
-    pub key: String,
-    /// True if a change was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
+    /// The refused form, named [`KEEP`] or [`FORGET`].
+    pub form: Form,
+    /// Those of its seats that the room does not have.
+    pub unknown: Vec<String>,
 }
 
 impl HouseSeatsPage {
@@ -62,20 +63,19 @@ impl Page for HouseSeatsPage {
 
     fn view(self) -> AnyView {
         let title = self.title();
-        let Self { desk, standing, rows, choice, key, done, trouble } = self;
+        let Self { desk, standing, rows, form, unknown } = self;
         let base = format!("/staff/{}", desk.theatre);
         let action = format!("{base}/screens/{}/house-seats", standing.screen);
         let room = format!("{base}/layouts/{}", standing.layout);
-        let unknown = (!choice.unknown.is_empty()).then(|| {
-            let names = choice.unknown.join(", ");
+        let unknown = (!unknown.is_empty()).then(|| {
+            let names = unknown.join(", ");
             view! { <p class="account-trouble" role="alert" data-testid="house-unknown">{say!("house.unknown", seats = Arg::Ours(&names))}</p> }
         });
         let layout = standing.layout.to_string();
-        // The values of one form are not shown in the other.
-        let (removal_reason, choice) =
-            if choice.forgets { (choice.reason, HouseChoice::default()) } else { (Field::default(), choice) };
-        let missing_seats =
-            (!standing.gone.is_empty()).then(|| missing_seats(&standing.gone, &action, &key, &layout, removal_reason));
+        let (key, choice) = (&desk.key, form.only(KEEP));
+        let chosen: Vec<String> = choice.all("seat").map(str::to_owned).collect();
+        let missing_seats = (!standing.gone.is_empty())
+            .then(|| missing_seats(&standing.gone, &action, key, &layout, &form.only(FORGET)));
         let marks: Vec<_> = standing.seats.iter().filter_map(|kept| Some((kept.seat?, kept.reason.clone()))).collect();
         let plan = if rows.is_empty() {
             view! { <p class="quiet organiser-wide">{say!("house.too_large")}</p> }.into_any()
@@ -84,7 +84,7 @@ impl Page for HouseSeatsPage {
                 <fieldset class="organiser-wide">
                     <legend>{say!("house.plan")}</legend>
                     <p class="quiet small">{say!("house.keys")}</p>
-                    <StaffHouseSeats rows=rows kept=marks chosen=choice.ticked />
+                    <StaffHouseSeats rows=rows kept=marks chosen=chosen />
                 </fieldset>
             }
             .into_any()
@@ -101,16 +101,16 @@ impl Page for HouseSeatsPage {
                 {plan}
                 <div class="field organiser-wide">
                     <label for="house-names">{say!("house.names")}</label>
-                    <textarea id="house-names" name="names" rows="2" spellcheck="false" dir="ltr">{choice.names}</textarea>
+                    <textarea id="house-names" name="names" rows="2" spellcheck="false" dir="ltr">{choice.text("names")}</textarea>
                 </div>
-                {reason_field("house-reason", say!("organiser.reason"), choice.reason, true)}
+                {WHY_KEEP.view(&choice)}
                 <p class="organiser-ways organiser-wide">
                     <button class="button" r#type="submit" name="kept" value="true" data-testid="house-keep">{say!("house.keep")}</button>
                     <button class="button button-quiet" r#type="submit" name="kept" value="false" data-testid="house-put-back">{say!("house.put_back")}</button>
                 </p>
             </form>
         };
-        page(&desk, Tab::Screens, title, done, trouble, content.into_any())
+        page(&desk, Tab::Screens, title, content.into_any())
     }
 }
 
@@ -141,9 +141,9 @@ fn missing_seats(
     action: &str,
     key: &str,
     layout: &str,
-    reason: Field,
+    form: &Form,
 ) -> impl IntoView + use<> {
-    let fields: Vec<_> = seats.iter().map(|seat| hidden("seat", seat.label.clone())).collect();
+    let fields: Vec<_> = seats.iter().map(|seat| hidden("seat", &seat.label)).collect();
     let lines = seats.iter().map(|seat| {
         view! { <li><bdi>{seat.label.clone()}</bdi>": "<bdi>{seat.reason.clone()}</bdi></li> }
     });
@@ -154,14 +154,36 @@ fn missing_seats(
             <p>{say!("house.gone_lead")}</p>
             <ul>{lines}</ul>
             <form class="organiser-form" action=action.to_owned() method="post">
-                {hidden("key", key.to_owned())}
-                {hidden("layout", layout.to_owned())}
-                {hidden("kept", "false".to_owned())}
-                {hidden("forgets", "true".to_owned())}
+                {hidden("key", key)}
+                {hidden("layout", layout)}
+                {hidden("kept", "false")}
+                {hidden("forgets", "true")}
                 {fields}
-                {reason_field("gone-reason", say!("organiser.reason"), reason, true)}
+                {WHY_FORGET.view(form)}
                 <button class="button button-quiet" r#type="submit" data-testid="house-forget">{say!("house.forget")}</button>
             </form>
         </section>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seat_both_ticked_and_written_is_chosen_once() {
+        let fields = [
+            ("key", "k"),
+            ("layout", "00000000-0000-0000-0000-000000000007"),
+            ("seat", "A2"),
+            ("seat", "Circle, left B1"),
+            ("names", "A1, A2;\r\nB 3 ,"),
+            ("reason", "Press"),
+            ("kept", "true"),
+        ];
+        let request = standing_request(&Form::new(fields)).expect("it can be read");
+        assert_eq!(request.seats, ["A1", "A2", "B 3", "Circle, left B1"]);
+        assert!(request.kept && request.layout.as_u128() == 7);
+        assert!(standing_request(&Form::new(fields[2..].iter().copied())).is_err(), "of which room?");
     }
 }

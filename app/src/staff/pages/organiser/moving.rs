@@ -4,11 +4,12 @@ use domain::api::moving::{MoveLine, MovePreview, MoveState, MoveView};
 use domain::api::organiser::{OrganisedShow, ScreenView};
 use leptos::prelude::*;
 
-use super::super::Field;
-use super::super::fields::reason_field;
-use super::{Desk, Tab, Trouble, choice, head, hidden, page, when};
+use super::fields::{Field, choice, hidden};
+use super::{Desk, Form, Tab, head, page, when};
 use crate::say;
 use crate::shell::{Head, Page};
+
+const WHY: Field = Field::reason("move-reason", "organiser.reason");
 
 /// The preview page. Nothing has changed yet.
 #[derive(Clone, Debug)]
@@ -19,12 +20,8 @@ pub struct MovePage {
     pub show: OrganisedShow,
     /// The effects; `None` if the move is impossible.
     pub preview: Option<MovePreview>,
-    /// The typed reason.
-    pub reason: Field,
-    /// Idempotency key of the move.
-    pub key: String,
-    /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
+    /// The refused form, or an empty one.
+    pub form: Form,
 }
 
 impl Page for MovePage {
@@ -33,22 +30,22 @@ impl Page for MovePage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, show, preview, reason, key, trouble } = self;
+        let Self { desk, show, preview, form } = self;
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
         let back = format!("{}, {}", show.title, when(&show.starts_local));
         let facts = format!("{} · {} · {}", show.screen_name, show.language, show.format);
-        let preview_section = preview.map(|preview| preview_section(preview, &base, reason, key));
+        let preview_section = preview.map(|preview| preview_section(preview, &base, &form, &desk.key));
         let content = view! {
             <div class="organiser-facts">
                 <p><a href=base.clone()><bdi>{back}</bdi></a>" · "<bdi>{facts}</bdi></p>
             </div>
             {preview_section}
         };
-        page(&desk, Tab::Programme, say!("organiser.move_title"), false, trouble, content.into_any())
+        page(&desk, Tab::Programme, say!("organiser.move_title"), content.into_any())
     }
 }
 
-fn preview_section(preview: MovePreview, base: &str, reason: Field, key: String) -> impl IntoView + use<> {
+fn preview_section(preview: MovePreview, base: &str, form: &Form, key: &str) -> impl IntoView + use<> {
     let MovePreview { same, offered, refunded, open, house_seats_lost, more, .. } = preview;
     let is_asked = offered.bookings > 0;
     let until = when(&preview.answer_until);
@@ -69,7 +66,7 @@ fn preview_section(preview: MovePreview, base: &str, reason: Field, key: String)
             <form class="organiser-form" action=format!("{base}/move") method="post">
                 {hidden("key", key)}
                 {hidden("screen", preview.screen)}
-                {reason_field("move-reason", say!("organiser.reason"), reason, true)}
+                {WHY.view(form)}
                 <label class="organiser-tick organiser-wide" for="move-sure">
                     <input id="move-sure" name="sure" r#type="checkbox" value="true" required />
                     <span>{say!("organiser.move_sure", screen = &preview.screen_name)}</span>
@@ -144,12 +141,12 @@ pub(super) fn progress(moved: MoveView) -> impl IntoView {
 pub(super) fn move_form(base: &str, screens: &[ScreenView], current: &str) -> Option<impl IntoView + use<>> {
     let others = screens.iter().filter(|screen| screen.id != current);
     let others: Vec<(String, String)> = others.map(|screen| (screen.id.clone(), screen.name.clone())).collect();
-    let first = others.first()?.0.clone();
+    let first = Form::new([("screen", others.first()?.0.clone())]);
     Some(view! {
         <form class="organiser-form card organiser-card" action=format!("{base}/move") method="get" aria-labelledby="move">
             <h2 id="move" class="organiser-wide">{say!("organiser.move_title")}</h2>
             <p class="organiser-wide">{say!("organiser.move_lead")}</p>
-            {choice("screen", say!("organiser.move_screen"), others, &first)}
+            {choice(&first, "screen", say!("organiser.move_screen"), others)}
             <button class="button button-quiet" r#type="submit" data-testid="look-at-move">{say!("organiser.move_look")}</button>
         </form>
     })

@@ -1,58 +1,78 @@
-//! The prices of a theatre.
+//! The prices of a theatre. Each error is beside its field, in the currency of the input; API clients get the service's
+//! errors, in minor units.
 
 use domain::VariantName;
+use domain::api::organiser::TariffView;
 use domain::money::Currency;
-use domain::pricing::{Format, MATINEE_BEFORE_MINUTE};
+use domain::pricing::{Format, MATINEE_BEFORE_MINUTE, MAX_AMOUNT_MINOR, MAX_PERCENT};
 use leptos::prelude::*;
+use strum::VariantArray;
 
-use super::super::Field;
-use super::super::fields::{amount_field, number_field, reason_field};
-use super::{Desk, Tab, Trouble, head, hidden, page};
+use super::fields::{Field, amount_field, hidden};
+use super::form::decimal;
+use super::{Desk, Form, Tab, head, page};
 use crate::language::{Arg, current, time_of_day};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The price of a category in its field.
+/// Prefix of the field of a category's price.
+pub const PRICE: &str = "price:";
+const WEEKEND: Field = Field::number("weekend", "organiser.weekend_percent").required().marked();
+/// Before 17:00.
+const MATINEE: Field = Field::number("matinee", "organiser.matinee_percent").required().marked();
+/// From 17:00.
+const PRIME: Field = Field::number("prime", "organiser.prime_percent").required().marked();
+const WHY: Field = Field::reason("prices-reason", "organiser.reason");
+
+/// A category with a price field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceLine {
     /// Its key.
     pub category: String,
     /// Its name for people.
     pub label: String,
-    /// Its price; empty without one.
-    pub amount: Field,
     /// True if a room has this category. Others have no name for people; their price is kept but not shown.
     pub is_in_a_room: bool,
 }
 
-/// The values of the form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PriceForm {
-    /// Version of the tariff being changed.
-    pub version: String,
-    /// All categories of the theatre's rooms and of the tariff.
-    pub lines: Vec<PriceLine>,
-    /// Percent on Saturday and Sunday.
-    pub weekend: Field,
-    /// Percent before 17:00.
-    pub matinee: Field,
-    /// Percent from 17:00.
-    pub prime: Field,
-    /// Surcharge per format; empty for none.
-    pub surcharges: Vec<(Format, Field)>,
-    /// The typed reason.
-    pub reason: Field,
+/// The form of a stored tariff.
+#[must_use]
+pub fn tariff_form(tariff: &TariffView, currency: Currency) -> Form {
+    let prices = tariff.base.iter().map(|(category, minor)| (format!("{PRICE}{category}"), decimal(*minor, currency)));
+    let surcharges = tariff.surcharge.iter().map(|(format, minor)| (surcharge(*format), decimal(*minor, currency)));
+    let percents =
+        [(WEEKEND, tariff.weekend_percent), (MATINEE, tariff.matinee_percent), (PRIME, tariff.prime_percent)];
+    let percents = percents.map(|(field, percent)| (field.as_ref().to_owned(), percent.to_string()));
+    let version = ("version".to_owned(), tariff.version.to_string());
+    Form::new(prices.chain(surcharges).chain(percents).chain([version]))
 }
 
-impl PriceForm {
-    /// Returns true if a field has an error.
-    #[must_use]
-    pub fn is_refused(&self) -> bool {
-        let others = [&self.weekend, &self.matinee, &self.prime, &self.reason];
-        let amounts = self.lines.iter().map(|line| &line.amount);
-        let amounts = amounts.chain(self.surcharges.iter().map(|(_, amount)| amount));
-        others.into_iter().chain(amounts).any(Field::is_refused)
-    }
+/// The tariff of a sent form, without a version. It is valid only if no field is refused. A category with an empty field
+/// has no price.
+pub fn read_tariff(form: &mut Form, currency: Currency) -> TariffView {
+    let categories: Vec<String> = form.with_prefix(PRICE).map(|(category, _)| category.to_owned()).collect();
+    let base = categories.into_iter().filter_map(|category| {
+        let minor = price_in(form, &format!("{PRICE}{category}"), currency)?;
+        Some((category, minor))
+    });
+    let base = base.collect();
+    let extra =
+        Format::VARIANTS.iter().filter_map(|&format| Some((format, price_in(form, &surcharge(format), currency)?)));
+    let surcharge = extra.collect();
+    let [weekend_percent, matinee_percent, prime_percent] =
+        [WEEKEND, MATINEE, PRIME].map(|field| i64::from(form.whole_up_to(field, u32::from(MAX_PERCENT))));
+    form.check_reason();
+    TariffView { base, weekend_percent, matinee_percent, prime_percent, surcharge, version: 0 }
+}
+
+/// The price in a field, minor units; `None` if it is empty or refused.
+pub(super) fn price_in(form: &mut Form, field: &str, currency: Currency) -> Option<i64> {
+    form.filled(field)?;
+    form.amount(field, currency, 0..=MAX_AMOUNT_MINOR.cast_signed())
+}
+
+fn surcharge(format: Format) -> String {
+    format!("surcharge:{}", format.as_str())
 }
 
 /// The page of prices.
@@ -61,15 +81,11 @@ pub struct Prices {
     /// Theatre, roles and section.
     pub desk: Desk,
     /// The values of the form.
-    pub form: PriceForm,
+    pub form: Form,
+    /// All categories of the theatre's rooms and of the form.
+    pub lines: Vec<PriceLine>,
     /// The theatre's currency.
     pub currency: Currency,
-    /// Idempotency key.
-    pub key: String,
-    /// True if a change was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
 }
 
 impl Page for Prices {
@@ -78,17 +94,19 @@ impl Page for Prices {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, form, currency, key, done, trouble } = self;
-        let PriceForm { version, lines, weekend, matinee, prime, surcharges, reason } = form;
+        let Self { desk, form, lines, currency } = self;
         let lead = if !lines.iter().any(|line| line.is_in_a_room) {
             say!("organiser.prices_none")
         } else {
             say!("organiser.prices_lead")
         };
-        let surcharges = surcharges.into_iter().map(|(format, amount)| {
-            let name = format!("surcharge:{}", format.as_str());
-            let id = format!("surcharge-{}", format.as_str());
-            amount_field((id, name), format.as_str().to_owned(), Some(currency), amount, false)
+        // A plain show rarely costs more than plain; where it does, saving the form must not lose it.
+        let formats = Format::VARIANTS
+            .iter()
+            .filter(|&&format| format != Format::TwoD || form.all(surcharge(format)).count() > 0);
+        let surcharges = formats.map(|&format| {
+            let names = (format!("surcharge-{}", format.as_str()), surcharge(format));
+            amount_field(&form, names, format.as_str().to_owned(), Some(currency), false)
         });
         let surcharges = surcharges.collect_view();
         let evening = time_of_day(MATINEE_BEFORE_MINUTE, current());
@@ -96,36 +114,80 @@ impl Page for Prices {
         let content = view! {
             <form class="organiser-form card organiser-card" action=format!("/staff/{}/prices", desk.theatre) method="post">
                 <p class="organiser-wide quiet">{lead}</p>
-                {hidden("key", key)}
-                {hidden("version", version)}
+                {hidden("key", &desk.key)}
+                {hidden("version", form.get("version"))}
                 <fieldset class="organiser-wide">
                     <legend>{say!("organiser.base_prices")}</legend>
-                    <div class="organiser-fields">{price_fields(lines, currency)}</div>
+                    <div class="organiser-fields">{price_fields(&form, lines, currency)}</div>
                 </fieldset>
-                {number_field("weekend", say!("organiser.weekend_percent"), weekend, true)}
-                {number_field("matinee", say!("organiser.matinee_percent", time = evening), matinee, true)}
-                {number_field("prime", say!("organiser.prime_percent", time = evening), prime, true)}
+                {WEEKEND.view(&form)}
+                {MATINEE.labelled(say!("organiser.matinee_percent", time = evening), &form)}
+                {PRIME.labelled(say!("organiser.prime_percent", time = evening), &form)}
                 <fieldset class="organiser-wide">
                     <legend>{say!("organiser.surcharges")}</legend>
                     <div class="organiser-fields">{surcharges}</div>
                 </fieldset>
-                {reason_field("prices-reason", say!("organiser.reason"), reason, true)}
+                {WHY.view(&form)}
                 <button class="button" r#type="submit" data-testid="set-prices">{say!("organiser.save")}</button>
             </form>
         };
-        page(&desk, Tab::Prices, say!("organiser.prices"), done, trouble, content.into_any())
+        page(&desk, Tab::Prices, say!("organiser.prices"), content.into_any())
     }
 }
 
 /// A field per category. The ids are numbers, because category names may contain characters that ids may not.
-pub(super) fn price_fields(lines: Vec<PriceLine>, currency: Currency) -> Vec<AnyView> {
+pub(super) fn price_fields(form: &Form, lines: Vec<PriceLine>, currency: Currency) -> Vec<AnyView> {
     let fields = lines.into_iter().enumerate().map(|(number, line)| {
-        let name = format!("price:{}", line.category);
-        if !line.is_in_a_room && !line.amount.is_refused() {
-            return view! { <input r#type="hidden" name=name value=line.amount.value /> }.into_any();
+        let name = format!("{PRICE}{}", line.category);
+        if !line.is_in_a_room && form.refusal(&name).is_none() {
+            let value = form.text(&name);
+            return view! { <input r#type="hidden" name=name value=value /> }.into_any();
         }
         let names = (format!("price-{number}"), name);
-        amount_field(names, line.label, Some(currency), line.amount, false)
+        amount_field(form, names, line.label, Some(currency), false)
     });
     fields.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn sent(fields: &[(&str, &str)]) -> (Form, TariffView) {
+        let usual = [("weekend", "120"), ("matinee", "80"), ("prime", "100"), ("reason", "Spring.")];
+        let mut form = Form::new(fields.iter().chain(&usual).copied());
+        let tariff = read_tariff(&mut form, Currency::parse("INR").expect("a code"));
+        (form, tariff)
+    }
+
+    #[test]
+    fn each_error_is_beside_its_field_and_the_input_stays() {
+        let typed = [
+            ("price:gold", "350.00"),
+            ("price:cat-2", "3,5,0"),
+            ("surcharge:3D", "-2"),
+            ("weekend", "1001"),
+            ("reason", " "),
+        ];
+        let (form, _) = sent(&typed);
+        let refused: Vec<&str> =
+            typed.iter().map(|(name, _)| *name).filter(|name| form.refusal(name).is_some()).collect();
+        assert_eq!(refused, ["price:cat-2", "surcharge:3D", "weekend", "reason"], "{form:?}");
+        assert!(typed.iter().all(|(name, value)| form.get(name) == *value) && form.refusal("prime").is_none());
+        assert!(form.is_refused());
+    }
+
+    #[test]
+    fn a_form_without_errors_is_a_tariff_in_minor_units() {
+        let (form, tariff) = sent(&[("price:gold", "350.00"), ("price:vip", " "), ("surcharge:LIVE", "50")]);
+        assert!(!form.is_refused(), "{form:?}");
+        assert_eq!(tariff.base, BTreeMap::from([("gold".to_owned(), 35_000)]));
+        assert_eq!(tariff.surcharge, BTreeMap::from([(Format::Live, 5_000)]));
+        assert_eq!((tariff.weekend_percent, tariff.matinee_percent, tariff.prime_percent), (120, 80, 100));
+        let mut stored = tariff_form(&tariff, Currency::parse("INR").expect("a code"));
+        stored.set("reason", "Spring.");
+        assert_eq!(read_tariff(&mut stored, Currency::parse("INR").expect("a code")), tariff);
+    }
 }

@@ -21,8 +21,6 @@ pub struct Programme {
     pub after: String,
     /// Shows in order of their start.
     pub shows: Vec<OrganisedShow>,
-    /// True if a change was just made.
-    pub done: bool,
 }
 
 impl Page for Programme {
@@ -65,7 +63,7 @@ impl Page for Programme {
             {nothing}
             {days}
         };
-        page(&self.desk, Tab::Programme, say!("organiser.programme"), self.done, None, content.into_any())
+        page(&self.desk, Tab::Programme, say!("organiser.programme"), content.into_any())
     }
 }
 

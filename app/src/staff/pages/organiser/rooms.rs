@@ -3,23 +3,22 @@
 use domain::api::organiser::{LayoutView, ScreenView};
 use leptos::prelude::*;
 
-use super::super::Field;
-use super::super::fields::reason_field;
-use super::{Desk, Preview, Tab, Trouble, choice, field, findings, head, hidden, page, tick};
+use super::fields::{Field, choice, hidden};
+use super::{Desk, Form, Preview, Tab, findings, head, page};
 use crate::language::Arg;
 use crate::shell::{Head, Page};
 use crate::{say, site};
 
-/// The values of the import form. A file must be chosen again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ImportForm {
-    /// Name of the room.
-    pub name: String,
-    /// The pasted text.
-    pub pasted: String,
-    /// True if findings are corrected automatically.
-    pub mend: bool,
-}
+const ROOM_NAME: Field = Field::text("name", "organiser.room_name");
+/// Findings are corrected automatically.
+const MEND: Field = Field::tick("mend", "organiser.mend");
+const SCREEN_NAME: Field = Field::text("name", "organiser.screen_name").required();
+const WHY_NEW: Field = Field::reason("new-reason", "organiser.reason");
+const WHY_OTHER: Field = Field::reason("give-reason", "organiser.reason");
+/// The name of the form that makes a screen of a room.
+pub const NEW_SCREEN: &str = "new";
+/// The name of the form that gives a room to a screen.
+pub const PUBLISH: &str = "publish";
 
 /// The screens of a theatre, and the import of a room.
 #[derive(Clone, Debug)]
@@ -28,14 +27,8 @@ pub struct Screens {
     pub desk: Desk,
     /// The screens.
     pub screens: Vec<ScreenView>,
-    /// The values of the import form.
-    pub form: ImportForm,
-    /// Idempotency key of the import.
-    pub key: String,
-    /// True if a change was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
+    /// The refused import, or an empty form. A file must be chosen again.
+    pub form: Form,
 }
 
 impl Page for Screens {
@@ -44,7 +37,7 @@ impl Page for Screens {
     }
 
     fn view(self) -> AnyView {
-        let theatre = self.desk.theatre.clone();
+        let (theatre, form) = (self.desk.theatre.clone(), self.form);
         let screens = self.screens.into_iter().map(|screen| {
             let room = format!("/staff/{theatre}/layouts/{}", screen.layout);
             let house = format!("/staff/{theatre}/screens/{}/house-seats", screen.id);
@@ -75,38 +68,25 @@ impl Page for Screens {
                 <h2 id="import">{say!("organiser.import_title")}</h2>
                 <p class="quiet">{say!("organiser.import_lead")}</p>
                 <form class="organiser-form" action=format!("/staff/{theatre}/layouts") method="post" data-plan-form>
-                    {hidden("key", self.key)}
+                    {hidden("key", &self.desk.key)}
                     <input r#type="hidden" name="file" value="" data-plan-text />
-                    {field("name", "text", say!("organiser.room_name"), self.form.name, false)}
+                    {ROOM_NAME.view(&form)}
                     <div class="field" hidden data-plan-field>
                         <label for="plan-file">{say!("organiser.plan_file")}</label>
                         <input id="plan-file" r#type="file" accept=".json,application/json" data-plan-file />
                     </div>
                     <div class="field organiser-wide">
                         <label for="pasted">{say!("organiser.plan_pasted")}</label>
-                        <textarea id="pasted" name="pasted" rows="4" spellcheck="false" dir="ltr">{self.form.pasted}</textarea>
+                        <textarea id="pasted" name="pasted" rows="4" spellcheck="false" dir="ltr">{form.text("pasted")}</textarea>
                     </div>
-                    {tick("mend", say!("organiser.mend"), self.form.mend)}
+                    {MEND.view(&form)}
                     <button class="button" r#type="submit" data-testid="import">{say!("organiser.import")}</button>
                 </form>
                 <script r#type="module" src=site::address("/pkg/plan-file.js")></script>
             </section>
         };
-        page(&self.desk, Tab::Screens, say!("organiser.screens"), self.done, self.trouble, content.into_any())
+        page(&self.desk, Tab::Screens, say!("organiser.screens"), content.into_any())
     }
-}
-
-/// The values of the forms that assign a room to a screen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GiveForm {
-    /// Name of a new screen.
-    pub name: String,
-    /// The typed reason for the new screen.
-    pub new_reason: Field,
-    /// Slug of an existing screen.
-    pub screen: String,
-    /// The typed reason for the assignment.
-    pub reason: Field,
 }
 
 /// A room: drawing, facts, and its assignment to a screen.
@@ -122,12 +102,8 @@ pub struct RoomPage {
     pub screens: Vec<ScreenView>,
     /// True if it may be assigned to a screen.
     pub is_own: bool,
-    /// The values of the forms.
-    pub form: GiveForm,
-    /// Idempotency key of the next action.
-    pub key: String,
-    /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
+    /// The refused form, named [`NEW_SCREEN`] or [`PUBLISH`].
+    pub form: Form,
 }
 
 impl Page for RoomPage {
@@ -160,21 +136,16 @@ impl Page for RoomPage {
                 <a class="button button-quiet" href=format!("{file}?form=seating_plan") download>{say!("organiser.export_plan")}</a>
                 <a class="button button-quiet" href=format!("{file}?form=own") download>{say!("organiser.export_own")}</a>
             </p>
-            {self.is_own.then(|| assign_forms(&theatre, id.to_string(), self.screens, self.form, self.key))}
+            {self.is_own.then(|| assign_forms(&self.desk, &id.to_string(), self.screens, &self.form))}
         };
-        page(&self.desk, Tab::Screens, layout.name, false, self.trouble, content.into_any())
+        page(&self.desk, Tab::Screens, layout.name, content.into_any())
     }
 }
 
 /// Forms that assign the room to a new or an existing screen.
-fn assign_forms(
-    theatre: &str,
-    layout: String,
-    screens: Vec<ScreenView>,
-    form: GiveForm,
-    key: String,
-) -> impl IntoView + use<> {
-    let GiveForm { name, new_reason, screen, reason } = form;
+fn assign_forms(desk: &Desk, layout: &str, screens: Vec<ScreenView>, form: &Form) -> impl IntoView + use<> {
+    let Desk { theatre, key, .. } = desk;
+    let (new_screen, publish) = (form.only(NEW_SCREEN), form.only(PUBLISH));
     let (new, other) = (format!("/staff/{theatre}/screens"), format!("/staff/{theatre}/screens/layout"));
     let known: Vec<(String, String)> = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
     let existing = (!known.is_empty()).then(|| {
@@ -183,10 +154,10 @@ fn assign_forms(
                 <h2 id="give-other">{say!("organiser.give_title")}</h2>
                 <p class="quiet">{say!("organiser.give_lead")}</p>
                 <form class="organiser-form" action=other method="post">
-                    {hidden("key", key.clone())}
-                    {hidden("layout", layout.clone())}
-                    {choice("screen", say!("organiser.screen"), known, &screen)}
-                    {reason_field("give-reason", say!("organiser.reason"), reason, true)}
+                    {hidden("key", key)}
+                    {hidden("layout", layout)}
+                    {choice(&publish, "screen", say!("organiser.screen"), known)}
+                    {WHY_OTHER.view(&publish)}
                     <button class="button button-quiet" r#type="submit" data-testid="publish">{say!("organiser.give")}</button>
                 </form>
             </section>
@@ -197,10 +168,10 @@ fn assign_forms(
             <section class="card organiser-card" aria-labelledby="give-new">
                 <h2 id="give-new">{say!("organiser.new_screen_title")}</h2>
                 <form class="organiser-form" action=new method="post">
-                    {hidden("key", key.clone())}
-                    {hidden("layout", layout.clone())}
-                    {field("name", "text", say!("organiser.screen_name"), name, true)}
-                    {reason_field("new-reason", say!("organiser.reason"), new_reason, true)}
+                    {hidden("key", key)}
+                    {hidden("layout", layout)}
+                    {SCREEN_NAME.view(&new_screen)}
+                    {WHY_NEW.view(&new_screen)}
                     <button class="button" r#type="submit" data-testid="new-screen">{say!("organiser.new_screen")}</button>
                 </form>
             </section>

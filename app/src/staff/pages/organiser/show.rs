@@ -1,68 +1,72 @@
 //! One show: its sales terms and prices, defective seats, a move, and calling it off.
 
 use domain::api::moving::MoveState;
-use domain::api::organiser::{CancellationView, OrganisedShow, ScreenView};
+use domain::api::organiser::{CancellationView, DefectiveSeatsRequest, OrganisedShow, ScreenView, TermsRequest};
 use domain::money::Currency;
-use domain::seats::FLASH_HOLD_MS;
-use domain::time::SECOND_MS;
 use leptos::prelude::*;
 
-use super::super::Field;
-use super::super::fields::{number_field, reason_field};
-use super::prices::price_fields;
-use super::{
-    Desk, PriceLine, Tab, Trouble, choice, field, head, hidden, money_words, moving, page, sales_choices, sales_words,
-    tick, when,
-};
+use super::fields::{Field, hidden};
+use super::form::{REASON, Refusal, decimal};
+use super::prices::{PRICE, price_fields, price_in};
+use super::{Desk, Form, PriceLine, Tab, head, money_words, moving, page, sales_words, terms, when};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// The values of its forms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShowForm {
-    /// Version of the terms being changed.
-    pub version: String,
-    /// Sales state, as the API spells it.
-    pub sales: String,
-    /// Start of sales, local.
-    pub sales_from: String,
-    /// Duration of a hold, seconds.
-    pub hold_seconds: Field,
-    /// Seats per person.
-    pub per_person: Field,
-    /// Seats per card; empty for no limit.
-    pub per_instrument: Field,
-    /// True if it is an on-sale day with a rush.
-    pub flash: bool,
-    /// True if guests must confirm their address by a code.
-    pub email_code: bool,
-    /// Price of each category.
-    pub prices: Vec<PriceLine>,
-    /// The typed reason for the change.
-    pub reason: Field,
-    /// The typed reason for calling it off.
-    pub cancel_reason: Field,
-    /// The form of defective seats.
-    pub defects: DefectForm,
+const WHY_TERMS: Field = Field::reason("terms-reason", "organiser.reason");
+const WHY_DEFECTS: Field = Field::reason("defect-reason", "organiser.reason");
+const WHY_CANCEL: Field = Field::reason("cancel-reason", "organiser.reason");
+/// Defective seats are taken out of all planned shows of the screen.
+const ALL_SHOWS: Field = Field::tick("all_shows", "organiser.defect_all");
+/// The name of the form of its sales terms.
+pub const TERMS: &str = "terms";
+/// The name of the form of defective seats.
+pub const DEFECTS: &str = "defects";
+/// The name of the form that calls it off.
+pub const CANCEL: &str = "cancel";
+
+/// The form of a show's stored terms and prices.
+#[must_use]
+pub fn show_form(show: &OrganisedShow, currency: Currency) -> Form {
+    let prices = show.prices.iter().map(|(category, minor)| (format!("{PRICE}{category}"), decimal(*minor, currency)));
+    let version = ("version".to_owned(), show.version.to_string());
+    Form::new(terms::values(show.terms.clone()).into_iter().chain(prices).chain([version])).named(TERMS)
 }
 
-/// The values of the form of defective seats.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DefectForm {
-    /// The typed seat names.
-    pub seats: String,
-    /// True if for all planned shows of the screen.
-    pub all_shows: bool,
-    /// The typed reason.
-    pub reason: Field,
+/// The terms and prices of a sent form; `None` if a field is refused.
+///
+/// # Errors
+/// A field without an error of its own cannot be read.
+pub fn terms_request(form: &mut Form, currency: Currency) -> Result<Option<TermsRequest>, String> {
+    let categories: Vec<String> = form.with_prefix(PRICE).map(|(category, _)| category.to_owned()).collect();
+    let mut prices = Vec::with_capacity(categories.len());
+    for category in categories {
+        let field = format!("{PRICE}{category}");
+        match price_in(form, &field, currency) {
+            Some(minor) => prices.push((category, minor)),
+            // Every category of a room that is on sale has a price.
+            None => form.refuse(field, Refusal::NoAmount(currency)),
+        }
+    }
+    form.check_reason();
+    if form.is_refused() {
+        return Ok(None);
+    }
+    Ok(Some(TermsRequest {
+        terms: terms::read(form)?,
+        prices: Some(prices.into_iter().collect()),
+        version: form.whole("version", "The version")?,
+        reason: form.text(REASON),
+    }))
 }
 
-impl ShowForm {
-    /// Returns true if a field has an error.
-    #[must_use]
-    pub fn is_refused(&self) -> bool {
-        let others = [&self.hold_seconds, &self.per_person, &self.per_instrument, &self.reason, &self.cancel_reason];
-        others.into_iter().chain(self.prices.iter().map(|line| &line.amount)).any(Field::is_refused)
+/// The defective seats of a sent form.
+#[must_use]
+pub fn defects_request(form: &Form) -> DefectiveSeatsRequest {
+    let seats = form.get("seats").split([',', ';', '\n']).map(str::trim).filter(|name| !name.is_empty());
+    DefectiveSeatsRequest {
+        seats: seats.map(str::to_owned).collect(),
+        all_shows: form.is_ticked(ALL_SHOWS),
+        reason: form.text(REASON),
     }
 }
 
@@ -75,20 +79,16 @@ pub struct ShowPage {
     pub show: OrganisedShow,
     /// Prices in minor units, by category name.
     pub prices: Vec<(String, i64)>,
-    /// The values of the forms.
-    pub form: ShowForm,
+    /// The form of its terms, and its categories.
+    pub terms: (Form, Vec<PriceLine>),
+    /// A refused form of the others, or an empty one.
+    pub form: Form,
     /// The screens of its theatre.
     pub screens: Vec<ScreenView>,
     /// Currency of its prices.
     pub currency: Currency,
     /// True if it has started.
     pub is_over: bool,
-    /// Idempotency key of the next action.
-    pub key: String,
-    /// True if a change was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
 }
 
 impl Page for ShowPage {
@@ -97,7 +97,7 @@ impl Page for ShowPage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, show, prices, form, screens, currency, is_over, key, done, trouble } = self;
+        let Self { desk, show, prices, terms, form, screens, currency, is_over } = self;
         let title = show.title.clone();
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
         let facts = format!("{} · {} · {}", show.screen_name, show.language, show.format);
@@ -115,9 +115,9 @@ impl Page for ShowPage {
         let when = when(&show.starts_local);
         let move_form = moving::move_form(&base, &screens, &show.screen);
         let forms = (is_on && !is_over && !is_moving).then(|| {
-            let cancel = call_off_form(&base, show.sold, form.cancel_reason.clone(), &key);
-            let defects = defects_form(&base, form.defects.clone(), &key);
-            view! { <div class="organiser-cards">{terms_form(&base, form, currency, &key)}{move_form}{defects}{cancel}</div> }
+            let cancel = call_off_form(&base, show.sold, &form.only(CANCEL), &desk.key);
+            let defects = defects_form(&base, &form.only(DEFECTS), &desk.key);
+            view! { <div class="organiser-cards">{terms_form(&base, terms, currency, &desk.key)}{move_form}{defects}{cancel}</div> }
         });
         let content = view! {
             <div class="organiser-facts">
@@ -131,7 +131,7 @@ impl Page for ShowPage {
             {moved}
             {forms}
         };
-        page(&desk, Tab::Programme, title, done, trouble, content.into_any())
+        page(&desk, Tab::Programme, title, content.into_any())
     }
 }
 
@@ -153,58 +153,55 @@ fn progress(cancellation: CancellationView) -> impl IntoView {
 }
 
 /// The form of its sales terms.
-fn terms_form(base: &str, form: ShowForm, currency: Currency, key: &str) -> impl IntoView + use<> {
-    let ShowForm { version, sales, sales_from, hold_seconds, per_person, per_instrument, .. } = form;
+fn terms_form(
+    base: &str,
+    (form, lines): (Form, Vec<PriceLine>),
+    currency: Currency,
+    key: &str,
+) -> impl IntoView + use<> {
     view! {
         <form class="organiser-form card organiser-card" action=format!("{base}/terms") method="post" aria-labelledby="terms">
             <h2 id="terms" class="organiser-wide">{say!("organiser.terms")}</h2>
-            {hidden("key", key.to_owned())}
-            {hidden("version", version)}
-            {choice("sales", say!("organiser.sales"), sales_choices(), &sales)}
-            {field("sales_from", "datetime-local", say!("organiser.sales_from"), sales_from, false)}
-            {number_field("hold_seconds", say!("organiser.hold_seconds"), hold_seconds, true)}
-            {number_field("per_person", say!("organiser.per_person"), per_person, true)}
-            {number_field("per_instrument", say!("organiser.per_instrument"), per_instrument, false)}
-            {tick("flash", say!("organiser.flash", seconds = FLASH_HOLD_MS / SECOND_MS), form.flash)}
-            {tick("email_code", say!("organiser.email_code"), form.email_code)}
+            {hidden("key", key)}
+            {hidden("version", form.get("version"))}
+            {terms::view(&form, true)}
             <fieldset class="organiser-wide">
                 <legend>{say!("organiser.prices")}</legend>
                 <p class="quiet small">{say!("organiser.prices_hint")}</p>
-                <div class="organiser-fields">{price_fields(form.prices, currency)}</div>
+                <div class="organiser-fields">{price_fields(&form, lines, currency)}</div>
             </fieldset>
-            {reason_field("terms-reason", say!("organiser.reason"), form.reason, true)}
+            {WHY_TERMS.view(&form)}
             <button class="button" r#type="submit" data-testid="change-terms">{say!("organiser.change")}</button>
         </form>
     }
 }
 
 /// The form of defective seats.
-fn defects_form(base: &str, form: DefectForm, key: &str) -> impl IntoView + use<> {
-    let DefectForm { seats, all_shows, reason } = form;
+fn defects_form(base: &str, form: &Form, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="organiser-form card organiser-card" action=format!("{base}/defective-seats") method="post" aria-labelledby="defects">
             <h2 id="defects" class="organiser-wide">{say!("organiser.defect_title")}</h2>
             <p class="organiser-wide">{say!("organiser.defect_lead")}</p>
-            {hidden("key", key.to_owned())}
+            {hidden("key", key)}
             <div class="field organiser-wide">
                 <label for="defect-seats">{say!("organiser.defect_seats")}</label>
-                <input id="defect-seats" name="seats" r#type="text" autocomplete="off" spellcheck="false" dir="ltr" required value=seats />
+                <input id="defect-seats" name="seats" r#type="text" autocomplete="off" spellcheck="false" dir="ltr" required value=form.text("seats") />
             </div>
-            {tick("all_shows", say!("organiser.defect_all"), all_shows)}
-            {reason_field("defect-reason", say!("organiser.reason"), reason, true)}
+            {ALL_SHOWS.view(form)}
+            {WHY_DEFECTS.view(form)}
             <button class="button" r#type="submit" data-testid="defective-seats">{say!("organiser.defect")}</button>
         </form>
     }
 }
 
 /// The form that calls it off.
-fn call_off_form(base: &str, sold: u32, reason: Field, key: &str) -> impl IntoView + use<> {
+fn call_off_form(base: &str, sold: u32, form: &Form, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="organiser-form card organiser-card organiser-danger" action=format!("{base}/cancel") method="post" aria-labelledby="cancel">
             <h2 id="cancel" class="organiser-wide">{say!("organiser.cancel_title")}</h2>
             <p class="organiser-wide">{say!("organiser.cancel_lead", sold = sold)}</p>
-            {hidden("key", key.to_owned())}
-            {reason_field("cancel-reason", say!("organiser.reason"), reason, true)}
+            {hidden("key", key)}
+            {WHY_CANCEL.view(form)}
             <label class="organiser-tick organiser-wide" for="sure">
                 <input id="sure" name="sure" r#type="checkbox" value="true" required />
                 <span>{say!("organiser.cancel_sure")}</span>

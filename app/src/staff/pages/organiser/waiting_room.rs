@@ -7,9 +7,8 @@ use domain::waiting_room::{MAX_PER_SECOND, PASS_MS, WaitingRoomStatus};
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use super::super::Field;
-use super::super::fields::{moment_field, reason_field};
-use super::{Desk, Tab, Trouble, head, hidden, page, when};
+use super::fields::{Field, hidden};
+use super::{Desk, Form, Tab, head, page, when};
 use crate::language::{self, Arg, number};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -18,6 +17,14 @@ use crate::shell::{Head, Page};
 const DEFAULT_PACE: u32 = 10;
 /// Length of a time to the minute, as fields have it: `2026-12-01T10:00`.
 const MINUTE_CHARS: usize = 16;
+
+/// The name of the field of the opening time.
+pub const OPENS: &str = "opens";
+/// The name of the field of the pace.
+pub const PER_SECOND: &str = "per_second";
+const OPENING: Field = Field::moment(OPENS, "waiting_room.opens").required().marked();
+const PACE: Field = Field::number(PER_SECOND, "waiting_room.pace").required().marked().between(1, MAX_PER_SECOND);
+const WHY: Field = Field::reason("room-reason", "organiser.reason");
 
 /// The page of a show's waiting room.
 #[derive(Clone, Debug)]
@@ -38,12 +45,6 @@ pub struct WaitingRoomPage {
     pub is_closed: bool,
     /// Suggested opening time to the minute: the start of sales, if in the future. May be empty.
     pub suggested: String,
-    /// Idempotency key of the next action.
-    pub key: String,
-    /// True if a change was just made.
-    pub done: bool,
-    /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
 }
 
 /// The state of a waiting room.
@@ -76,23 +77,9 @@ pub enum RoomPart {
         is_still: bool,
     },
     /// The form of its terms, with the refused values, if any.
-    Terms(Option<RoomForm>),
+    Terms(Option<Form>),
     /// The form that switches it off.
-    End {
-        /// The typed reason.
-        reason: Field,
-    },
-}
-
-/// The values of a form.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RoomForm {
-    /// Opening time, local, to the minute.
-    pub opens: Field,
-    /// People per second.
-    pub per_second: Field,
-    /// The typed reason.
-    pub reason: Field,
+    End(Form),
 }
 
 impl Page for WaitingRoomPage {
@@ -101,36 +88,32 @@ impl Page for WaitingRoomPage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, show, title, starts_local, room, part, is_closed, suggested, key, done, trouble } = self;
+        let Self { desk, show, title, starts_local, room, part, is_closed, suggested } = self;
+        let key = &desk.key;
         let base = format!("/staff/{}/shows/{show}", desk.theatre);
         let here = format!("{base}/waiting-room");
         let content = match (room, part) {
             (None, _) if is_closed => {
                 view! { <p data-testid="room-state" data-state="closed">{say!("waiting_room.closed")}</p> }.into_any()
             }
-            (None, RoomPart::Terms(Some(form))) => off(&here, form, key),
-            (None, _) => {
-                let (opens, per_second) = (Field::kept(suggested), Field::kept(DEFAULT_PACE.to_string()));
-                let form = RoomForm { opens, per_second, reason: Field::default() };
-                off(&here, form, key)
-            }
+            (None, RoomPart::Terms(Some(form))) => off(&here, &form, key),
+            (None, _) => off(&here, &Form::new([(OPENS, suggested), (PER_SECOND, DEFAULT_PACE.to_string())]), key),
             (Some(room), RoomPart::Figures { is_still }) => figures(&here, show, room, is_closed, is_still),
             (Some(room), RoomPart::Terms(form)) => {
-                let form = form.unwrap_or_else(|| RoomForm {
-                    opens: Field::kept(minute(&room.opens_local)),
-                    per_second: Field::kept(room.queue.per_second.to_string()),
-                    reason: Field::default(),
+                let form = form.unwrap_or_else(|| {
+                    let pace = room.queue.per_second.to_string();
+                    Form::new([(OPENS, minute(&room.opens_local)), (PER_SECOND, pace.as_str())])
                 });
-                change(&here, &room, form, key)
+                change(&here, &room, &form, key)
             }
-            (Some(room), RoomPart::End { reason }) => end(&here, room, reason, key),
+            (Some(room), RoomPart::End(form)) => end(&here, room, &form, key),
         };
         let back = format!("{title}, {}", when(&starts_local));
         let content = view! {
             <div class="organiser-facts"><p><a href=base><bdi>{back}</bdi></a></p></div>
             {content}
         };
-        page(&desk, Tab::Programme, say!("waiting_room.title"), done, trouble, content.into_any())
+        page(&desk, Tab::Programme, say!("waiting_room.title"), content.into_any())
     }
 }
 
@@ -142,37 +125,37 @@ fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn off(here: &str, form: RoomForm, key: String) -> AnyView {
+fn off(here: &str, form: &Form, key: &str) -> AnyView {
     view! {
         <p data-testid="room-state" data-state="off">{say!("waiting_room.is_off")}</p>
         <form class="organiser-form card organiser-card" action=format!("{here}/terms") method="post" aria-labelledby="room-terms">
             <h2 id="room-terms" class="organiser-wide">{say!("waiting_room.on_title")}</h2>
             <p class="organiser-wide">{say!("waiting_room.lead")}</p>
             {hidden("key", key)}
-            {hidden("seen", String::new())}
-            {moment_field("opens", say!("waiting_room.opens"), form.opens)}
-            {pace(form.per_second)}
-            {reason_field("room-reason", say!("organiser.reason"), form.reason, true)}
+            {hidden("seen", "")}
+            {OPENING.view(form)}
+            {PACE.view(form)}
+            {WHY.view(form)}
             <button class="button" r#type="submit" data-testid="room-on">{say!("waiting_room.on")}</button>
         </form>
     }
     .into_any()
 }
 
-fn change(here: &str, room: &RoomStands, form: RoomForm, key: String) -> AnyView {
+fn change(here: &str, room: &RoomStands, form: &Form, key: &str) -> AnyView {
     let opens = if room.is_settled {
         view! { <p class="organiser-wide" data-testid="room-opened">{say!("waiting_room.opened")}</p> }.into_any()
     } else {
-        moment_field("opens", say!("waiting_room.opens"), form.opens)
+        OPENING.view(form)
     };
     view! {
         <form class="organiser-form card organiser-card" action=format!("{here}/terms") method="post" aria-labelledby="room-terms">
             <h2 id="room-terms" class="organiser-wide">{say!("waiting_room.change")}</h2>
             {hidden("key", key)}
-            {hidden("seen", room.seen.clone())}
+            {hidden("seen", &room.seen)}
             {opens}
-            {pace(form.per_second)}
-            {reason_field("room-reason", say!("organiser.reason"), form.reason, true)}
+            {PACE.view(form)}
+            {WHY.view(form)}
             <div class="organiser-wide organiser-ways">
                 <button class="button" r#type="submit" data-testid="room-change">{say!("organiser.change")}</button>
                 <a class="button button-quiet" href=here.to_owned()>{say!("waiting_room.leave_it")}</a>
@@ -182,22 +165,8 @@ fn change(here: &str, room: &RoomStands, form: RoomForm, key: String) -> AnyView
     .into_any()
 }
 
-fn pace(field: Field) -> impl IntoView {
-    let (invalid, described_by, below) = field.error_attributes("per_second");
-    view! {
-        <div class="field">
-            <label for="per_second">{say!("waiting_room.pace")}</label>
-            <div class="field-message">
-                <input id="per_second" name="per_second" r#type="number" min="1" max=MAX_PER_SECOND required value=field.value
-                    aria-invalid=invalid aria-describedby=described_by />
-                {below}
-            </div>
-        </div>
-    }
-}
-
 /// The form that switches it off, with the effects on visitors.
-fn end(here: &str, room: RoomStands, reason: Field, key: String) -> AnyView {
+fn end(here: &str, room: RoomStands, form: &Form, key: &str) -> AnyView {
     let waiting = count(waiting(&room.queue));
     view! {
         <form class="organiser-form card organiser-card organiser-danger" action=format!("{here}/off") method="post" aria-labelledby="room-off">
@@ -209,7 +178,7 @@ fn end(here: &str, room: RoomStands, reason: Field, key: String) -> AnyView {
             </ul>
             {hidden("key", key)}
             {hidden("seen", room.seen)}
-            {reason_field("room-reason", say!("organiser.reason"), reason, true)}
+            {WHY.view(form)}
             <label class="organiser-tick organiser-wide" for="room-sure">
                 <input id="room-sure" name="sure" r#type="checkbox" value="true" required />
                 <span>{say!("waiting_room.off_sure")}</span>

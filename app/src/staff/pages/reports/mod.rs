@@ -14,10 +14,9 @@ use domain::api::reports::{
 use leptos::prelude::*;
 
 use super::{Desk, frame};
-use crate::language::{self, Hindrance, Moment};
+use crate::language::{self, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::islands::in_the_way;
 
 /// The page of reports.
 #[derive(Clone, Debug)]
@@ -32,8 +31,8 @@ pub struct Reports {
     pub screens: Vec<ReportScreen>,
     /// Id of the chosen screen; `None` for all.
     pub screen: Option<String>,
-    /// The figures, or why there are none.
-    pub figures: Result<Box<Figures>, Hindrance>,
+    /// The figures; `None` if they were refused.
+    pub figures: Option<Box<Figures>>,
 }
 
 /// All figures of a report.
@@ -64,11 +63,8 @@ impl Page for Reports {
         let about = About { theatre: desk.theatre.clone(), has_screens: !screens.is_empty(), screen: chosen };
         let form = days_form(from, to, screens, about.screen.as_ref());
         let content = match figures {
-            Err(why) => {
-                view! { <p class="account-trouble" role="alert" data-testid="reports-trouble">{in_the_way(why)}</p> }
-                    .into_any()
-            }
-            Ok(figures) => figures_view(&about, *figures),
+            None => desk.trouble("reports-trouble").into_any(),
+            Some(figures) => figures_view(&about, *figures),
         };
         frame(&desk, say!("reports.title"), view! { <div class="reports">{form}{content}</div> })
     }

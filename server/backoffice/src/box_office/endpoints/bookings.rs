@@ -6,18 +6,23 @@ use domain::api::ProblemView;
 use domain::api::box_office::{
     BookingQuery, CounterBooking, ExchangeRequest, FoundAtCounter, PrintedTicket, Reason, RefundRequest,
 };
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{COUNTER, at, intent};
 use crate::BackofficeState;
 use crate::box_office::{exchange, find, take_back, tickets};
+use crate::staff_request::{BoxOffice, StaffMutation, StaffRequest};
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff};
-use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
-use identity::accounts::Staff;
+use http::{ApiJson, ApiQuery, Code, Problem};
+
+#[derive(Deserialize)]
+struct BookingPath {
+    booking: Uuid,
+}
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new()
@@ -44,16 +49,14 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn find_booking(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<BoxOffice>,
     ApiQuery(query): ApiQuery<BookingQuery>,
 ) -> ApiResult<Json<FoundAtCounter>> {
-    let counter = at(&staff, &theatre, COUNTER)?;
     match (query.reference.trim(), query.q.trim()) {
         ("", "") => Err(Problem::new(Code::Malformed, "Which booking? Name its reference, or whose it is.")),
-        ("", asked) => find::by_person(&state, counter, asked).await.map(FoundAtCounter::Many).map(Json),
+        ("", asked) => find::by_person(&state, from.counter(), asked).await.map(FoundAtCounter::Many).map(Json),
         (reference, "") => {
-            let found = find::by_reference(&state, counter, reference).await?;
+            let found = find::by_reference(&state, from.counter(), reference).await?;
             Ok(Json(FoundAtCounter::One(Box::new(found))))
         }
         _ => Err(Problem::new(Code::Malformed, "Name a reference or whose it is, not both.")),
@@ -67,10 +70,9 @@ async fn find_booking(
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn by_id(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<BoxOffice, BookingPath>,
 ) -> ApiResult<Json<CounterBooking>> {
-    find::by_id(&state, at(&staff, &theatre, COUNTER)?, booking).await.map(Json)
+    find::by_id(&state, from.counter(), from.path.booking).await.map(Json)
 }
 
 /// The tickets of a booking, to be printed. Each print is in the audit list.
@@ -82,13 +84,11 @@ async fn by_id(
         (status = 409, body = ProblemView, description = "wrong_state")))]
 async fn print(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<BoxOffice, BookingPath>,
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("bookings/{booking}/tickets"), &());
-    tickets::print(&state, counter, booking, &intent).await
+    let intent = from.intent(key, &());
+    tickets::print(&state, from.counter(), from.path.booking, &intent).await
 }
 
 /// Refund a booking, or some of its seats, in full. A manager approves the refund with their PIN. Payments at the
@@ -106,16 +106,14 @@ async fn print(
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn refund(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<BoxOffice, BookingPath>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<RefundRequest>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
     // The stored request must not contain the PIN.
     let said = (&request.seats, &request.reason, request.manager);
-    let intent = intent(counter, key, &format!("bookings/{booking}/refund"), &said);
-    take_back::refund(&state, counter, booking, &request, &intent).await
+    let intent = from.intent(key, &said);
+    take_back::refund(&state, from.counter(), from.path.booking, &request, &intent).await
 }
 
 /// Undo your own sale of the last five minutes, out of the same till.
@@ -130,14 +128,9 @@ async fn refund(
         (status = 409, body = ProblemView, description = "undo_too_late, till_closed, wrong_state")))]
 async fn undo(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<Reason>,
+    mutation: StaffMutation<BoxOffice, BookingPath, Reason>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("bookings/{booking}/undo"), &request);
-    take_back::undo(&state, counter, booking, &request, &intent).await
+    take_back::undo(&state, mutation.from.counter(), mutation.from.path.booking, &mutation.body, &mutation.intent).await
 }
 
 /// Pay out the refund that waits at the counter, for a counter booking whose show was called off.
@@ -152,14 +145,10 @@ async fn undo(
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short")))]
 async fn pay_out(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<Reason>,
+    mutation: StaffMutation<BoxOffice, BookingPath, Reason>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("bookings/{booking}/pay-out"), &request);
-    take_back::pay_out(&state, counter, booking, &request, &intent).await
+    take_back::pay_out(&state, mutation.from.counter(), mutation.from.path.booking, &mutation.body, &mutation.intent)
+        .await
 }
 
 /// Exchange a sold booking for other seats, which you hold, in the same show or another. The old seats are returned,
@@ -181,13 +170,11 @@ async fn pay_out(
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn swap(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<BoxOffice, BookingPath>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ExchangeRequest>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
     // The stored request must not contain the PIN.
-    let intent = intent(counter, key, &format!("bookings/{booking}/exchange"), &request.without_pin());
-    exchange::exchange(&state, counter, booking, &request, &intent).await
+    let intent = from.intent(key, &request.without_pin());
+    exchange::exchange(&state, from.counter(), from.path.booking, &request, &intent).await
 }

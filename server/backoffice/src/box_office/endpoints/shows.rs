@@ -8,19 +8,31 @@ use domain::api::box_office::{
 };
 use domain::api::{HoldView, ProblemView};
 use domain::seats::SeatIndex;
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{COUNTER, at, intent};
 use crate::BackofficeState;
 use crate::box_office::{caller_holds, guest_seats, holders, house_seats, sell, shows};
+use crate::staff_request::{BoxOffice, ShowPath, StaffMutation, StaffRequest};
 use catalogue::read_date;
-use http::idempotency::{Answer, IdempotencyKey};
+use http::idempotency::Answer;
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
-use identity::accounts::Staff;
+use http::{ApiQuery, Code, Problem};
+
+#[derive(Deserialize)]
+struct SeatPath {
+    show: Uuid,
+    seat: SeatIndex,
+}
+
+#[derive(Deserialize)]
+struct HoldPath {
+    show: Uuid,
+    hold: Uuid,
+}
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new()
@@ -42,13 +54,11 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         (status = 400, body = ProblemView, description = "malformed")))]
 async fn today(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<BoxOffice>,
     ApiQuery(query): ApiQuery<DayQuery>,
 ) -> ApiResult<Json<Vec<CounterShow>>> {
-    let counter = at(&staff, &theatre, COUNTER)?;
     let date = read_date(query.date.as_deref()).map_err(|why| Problem::new(Code::Malformed, why.to_string()))?;
-    shows::today(&state, counter, date).await.map(Json)
+    shows::today(&state, from.counter(), date).await.map(Json)
 }
 
 /// Sell what you hold in this show, for cash, by card, or for nothing.
@@ -63,14 +73,9 @@ async fn today(
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn sales(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<SaleRequest>,
+    mutation: StaffMutation<BoxOffice, ShowPath, SaleRequest>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("shows/{show}/sales"), &request);
-    sell::sell(&state, counter, show, &request, &intent).await
+    sell::sell(&state, mutation.from.counter(), mutation.from.path.show, &mutation.body, &mutation.intent).await
 }
 
 /// Find the holder of a seat: the hold, the booking, or the reason why the house keeps it.
@@ -81,11 +86,9 @@ async fn sales(
         (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
 async fn holder(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show, seat)): ApiPath<(String, Uuid, SeatIndex)>,
+    from: StaffRequest<BoxOffice, SeatPath>,
 ) -> ApiResult<Json<SeatHolder>> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    holders::of_seat(&state, counter, show, seat).await.map(Json)
+    holders::of_seat(&state, from.counter(), from.path.show, from.path.seat).await.map(Json)
 }
 
 /// Keep seats off sale, or put them back.
@@ -101,14 +104,9 @@ async fn holder(
         (status = 423, body = ProblemView, description = "seats_locked")))]
 async fn house(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<HouseSeats>,
+    mutation: StaffMutation<BoxOffice, ShowPath, HouseSeats>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("shows/{show}/house-seats"), &request);
-    house_seats::keep(&state, counter, show, &request, &intent).await
+    house_seats::keep(&state, mutation.from.counter(), mutation.from.path.show, &mutation.body, &mutation.intent).await
 }
 
 /// Hold house seats for a guest: they are never on sale in between.
@@ -126,14 +124,9 @@ async fn house(
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn take_for_guest(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<GuestSeats>,
+    mutation: StaffMutation<BoxOffice, ShowPath, GuestSeats>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("shows/{show}/house-seats/hold"), &request);
-    guest_seats::take(&state, counter, show, &request, &intent).await
+    guest_seats::take(&state, mutation.from.counter(), mutation.from.path.show, &mutation.body, &mutation.intent).await
 }
 
 /// List the seats held for callers in a show.
@@ -143,10 +136,9 @@ async fn take_for_guest(
         (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
 async fn callers(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<BoxOffice, ShowPath>,
 ) -> ApiResult<Json<Vec<CallerHoldView>>> {
-    caller_holds::list(&state, at(&staff, &theatre, COUNTER)?, show).await.map(Json)
+    caller_holds::list(&state, from.counter(), from.path.show).await.map(Json)
 }
 
 /// Hold seats for a caller at the telephone.
@@ -162,14 +154,9 @@ async fn callers(
         (status = 423, body = ProblemView, description = "seats_locked")))]
 async fn hold_for_caller(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<CallerHold>,
+    mutation: StaffMutation<BoxOffice, ShowPath, CallerHold>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("shows/{show}/caller-holds"), &request);
-    caller_holds::take(&state, counter, show, &request, &intent).await
+    caller_holds::take(&state, mutation.from.counter(), mutation.from.path.show, &mutation.body, &mutation.intent).await
 }
 
 /// Release the seats of a caller.
@@ -184,12 +171,14 @@ async fn hold_for_caller(
         (status = 409, body = ProblemView, description = "wrong_state, hold_paying")))]
 async fn let_caller_go(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show, hold)): ApiPath<(String, Uuid, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<Reason>,
+    mutation: StaffMutation<BoxOffice, HoldPath, Reason>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("shows/{show}/caller-holds/{hold}/release"), &request);
-    caller_holds::release(&state, counter, (show, hold), &request, &intent).await
+    caller_holds::release(
+        &state,
+        mutation.from.counter(),
+        (mutation.from.path.show, mutation.from.path.hold),
+        &mutation.body,
+        &mutation.intent,
+    )
+    .await
 }

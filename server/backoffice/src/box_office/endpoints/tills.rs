@@ -8,18 +8,24 @@ use domain::api::ProblemView;
 use domain::api::box_office::{
     CashUp, CashUpFor, DayClose, DayView, DropRequest, ManagerView, OpenTill, PinRequest, TillView,
 };
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{COUNTER, MANAGER, at, intent};
 use crate::BackofficeState;
 use crate::box_office::tills;
+use crate::staff_request::{BoxOffice, Managers, StaffMutation, StaffRequest};
+use http::ApiJson;
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath};
-use identity::accounts::{self, Staff};
+use identity::accounts;
+
+#[derive(Deserialize)]
+struct TillPath {
+    till: Uuid,
+}
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new()
@@ -38,12 +44,8 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 /// Your open till with its ledger; 204 without one.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
     responses((status = 200, body = TillView), (status = 204, description = "None is open"), NotStaff, OtherTheatre))]
-async fn mine(
-    State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-) -> ApiResult<Response> {
-    Ok(match tills::mine(&state, at(&staff, &theatre, COUNTER)?).await? {
+async fn mine(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice>) -> ApiResult<Response> {
+    Ok(match tills::mine(&state, from.counter()).await? {
         Some(till) => Json(till).into_response(),
         None => StatusCode::NO_CONTENT.into_response(),
     })
@@ -59,14 +61,9 @@ async fn mine(
         (status = 409, body = ProblemView, description = "till_open")))]
 async fn open(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<OpenTill>,
+    mutation: StaffMutation<BoxOffice, (), OpenTill>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, "till", &request);
-    tills::open(&state, counter, request, &intent).await
+    tills::open(&state, mutation.from.counter(), mutation.body, &mutation.intent).await
 }
 
 /// Bring cash from your till to the safe.
@@ -79,14 +76,9 @@ async fn open(
         (status = 409, body = ProblemView, description = "till_closed, till_short")))]
 async fn drop_cash(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<DropRequest>,
+    mutation: StaffMutation<BoxOffice, (), DropRequest>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, "till/drops", &request);
-    tills::drop_cash(&state, counter, &request, &intent).await
+    tills::drop_cash(&state, mutation.from.counter(), &mutation.body, &mutation.intent).await
 }
 
 /// Count your till and close it. A difference needs a reason.
@@ -99,14 +91,9 @@ async fn drop_cash(
         (status = 409, body = ProblemView, description = "till_closed, till_differs")))]
 async fn cash_up(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<CashUp>,
+    mutation: StaffMutation<BoxOffice, (), CashUp>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, "till/cash-up", &request);
-    tills::cash_up(&state, counter, &request, &intent).await
+    tills::cash_up(&state, mutation.from.counter(), &mutation.body, &mutation.intent).await
 }
 
 /// Count and close the till of a colleague who left without counting it.
@@ -121,14 +108,9 @@ async fn cash_up(
         (status = 409, body = ProblemView, description = "wrong_state")))]
 async fn cash_up_for(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, till)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<CashUpFor>,
+    mutation: StaffMutation<Managers, TillPath, CashUpFor>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, MANAGER)?;
-    let intent = intent(counter, key, &format!("tills/{till}/cash-up"), &request);
-    tills::cash_up_for(&state, counter, till, &request, &intent).await
+    tills::cash_up_for(&state, mutation.from.counter(), mutation.from.path.till, &mutation.body, &mutation.intent).await
 }
 
 /// Tills since the last day was closed.
@@ -137,10 +119,9 @@ async fn cash_up_for(
     responses((status = 200, body = Vec<TillView>), NotStaff, OtherTheatre))]
 async fn of_the_day(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Managers>,
 ) -> ApiResult<Json<Vec<TillView>>> {
-    tills::of_the_day(&state, at(&staff, &theatre, MANAGER)?).await.map(Json)
+    tills::of_the_day(&state, from.counter()).await.map(Json)
 }
 
 /// Close the day: all tills must be counted; their sums are added up.
@@ -153,14 +134,9 @@ async fn of_the_day(
         (status = 409, body = ProblemView, description = "till_open, till_closed")))]
 async fn close_day(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<DayClose>,
+    mutation: StaffMutation<Managers, (), DayClose>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, MANAGER)?;
-    let intent = intent(counter, key, "day-close", &request);
-    tills::close_day(&state, counter, &request, &intent).await
+    tills::close_day(&state, mutation.from.counter(), &mutation.body, &mutation.intent).await
 }
 
 /// Managers who can approve a refund.
@@ -169,11 +145,9 @@ async fn close_day(
     responses((status = 200, body = Vec<ManagerView>), NotStaff, OtherTheatre))]
 async fn managers(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<BoxOffice>,
 ) -> ApiResult<Json<Vec<ManagerView>>> {
-    at(&staff, &theatre, COUNTER)?;
-    Ok(Json(accounts::managers_with_pin(&state, &theatre).await?))
+    Ok(Json(accounts::managers_with_pin(&state, &from.theatre).await?))
 }
 
 /// Set your own PIN.
@@ -188,12 +162,10 @@ async fn managers(
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn set_pin(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Managers>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<PinRequest>,
 ) -> ApiResult<Answer> {
-    let counter = at(&staff, &theatre, MANAGER)?;
-    let intent = intent(counter, key, "pin", &accounts::PinIntent::of(&state, &request));
-    accounts::set_pin(&state, &staff, &theatre, &request, &intent).await
+    let intent = from.intent(key, &accounts::PinIntent::of(&state, &request));
+    accounts::set_pin(&state, &from.staff, &from.theatre, &request, &intent).await
 }

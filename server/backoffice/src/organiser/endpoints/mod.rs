@@ -5,9 +5,16 @@ mod rooms;
 mod standing;
 mod theatres;
 
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::BackofficeState;
+
+/// The path of a screen.
+#[derive(Deserialize)]
+struct ScreenPath {
+    screen: String,
+}
 
 /// The routes, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<BackofficeState> {

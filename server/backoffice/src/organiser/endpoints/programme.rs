@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api::moving::{MovePreview, MoveQuery, MoveRequest};
 use domain::api::organiser::{
@@ -14,12 +13,12 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::BackofficeState;
-use crate::organiser::{OrganiserAction, ROLES, films as all_films, shows, tariffs};
-use http::idempotency::{IdempotencyKey, Intent};
+use crate::organiser::{films as all_films, shows, tariffs};
+use crate::staff_request::{Organisers, ShowPath, StaffMutation, StaffRequest};
+use http::ApiQuery;
+use http::idempotency::Answer;
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath, ApiQuery};
-use identity::accounts::Staff;
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new()
@@ -36,12 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 /// Films to choose from.
 #[utoipa::path(get, path = "/theatres/{theatre}/films", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<FilmChoice>), NotStaff, OtherTheatre))]
-async fn films(
-    State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-) -> ApiResult<Json<Vec<FilmChoice>>> {
-    staff.at(&theatre, ROLES)?;
+async fn films(State(state): State<BackofficeState>, _: StaffRequest<Organisers>) -> ApiResult<Json<Vec<FilmChoice>>> {
     all_films::list(&state).await.map(Json)
 }
 
@@ -53,27 +47,16 @@ async fn films(
         (status = 409, body = ProblemView, description = "still_running")))]
 async fn add_film(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<FilmRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/films"), &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(all_films::add(&state, &action, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, (), FilmRequest>,
+) -> ApiResult<Answer> {
+    all_films::add(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
 /// The prices of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/tariff", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = TariffView), NotStaff, OtherTheatre))]
-async fn tariff(
-    State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-) -> ApiResult<Json<TariffView>> {
-    staff.at(&theatre, ROLES)?;
-    tariffs::current(&state, &theatre).await.map(Json)
+async fn tariff(State(state): State<BackofficeState>, from: StaffRequest<Organisers>) -> ApiResult<Json<TariffView>> {
+    tariffs::current(&state, &from.theatre).await.map(Json)
 }
 
 /// Set the prices for shows planned from now on.
@@ -86,15 +69,9 @@ async fn tariff(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn set_tariff(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<TariffRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/tariff"), &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(tariffs::set(&state, &action, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, (), TariffRequest>,
+) -> ApiResult<Answer> {
+    tariffs::set(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
 /// Seven days of your theatre's programme, with planned shows, sales and cancellations.
@@ -106,12 +83,10 @@ async fn set_tariff(
         (status = 400, body = ProblemView, description = "malformed")))]
 async fn week(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Organisers>,
     ApiQuery(query): ApiQuery<WeekQuery>,
 ) -> ApiResult<Json<Vec<OrganisedShow>>> {
-    staff.at(&theatre, ROLES)?;
-    Ok(Json(shows::week(&state, &theatre, query.from.as_deref()).await?.1))
+    Ok(Json(shows::week(&state, &from.theatre, query.from.as_deref()).await?.1))
 }
 
 /// Plan weeks of shows by a pattern, all or none.
@@ -123,15 +98,9 @@ async fn week(
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, still_running")))]
 async fn plan(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<ShowsRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/programme"), &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::plan(&state, &action, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, (), ShowsRequest>,
+) -> ApiResult<Answer> {
+    shows::plan(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
 /// A show of your theatre; if it was called off, with the progress of its refunds.
@@ -140,11 +109,9 @@ async fn plan(
     responses((status = 200, body = OrganisedShow), NotStaff, OtherTheatre))]
 async fn show(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<Organisers, ShowPath>,
 ) -> ApiResult<Json<OrganisedShow>> {
-    staff.at(&theatre, ROLES)?;
-    shows::show(&state, &theatre, show).await.map(Json)
+    shows::show(&state, &from.theatre, from.path.show).await.map(Json)
 }
 
 /// Open or pause sales, change the terms of holds and the limit per person; and prices, while sales are closed.
@@ -158,16 +125,9 @@ async fn show(
         (status = 409, body = ProblemView, description = "sales_closed, wrong_state, still_running")))]
 async fn terms(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<TermsRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let path = format!("POST /theatres/{theatre}/programme/{show}/terms");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::change_terms(&state, &action, show, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, ShowPath, TermsRequest>,
+) -> ApiResult<Answer> {
+    shows::change_terms(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body).await
 }
 
 /// Call a show off: sales stop, and every buyer is refunded in full.
@@ -181,16 +141,9 @@ async fn terms(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn cancel(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<CancelShowRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let path = format!("POST /theatres/{theatre}/programme/{show}/cancel");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::call_off(&state, &action, show, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, ShowPath, CancelShowRequest>,
+) -> ApiResult<Answer> {
+    shows::call_off(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body).await
 }
 
 /// Take defective seats out of sale at once, in this show or in every planned show of its screen: their buyers are
@@ -208,16 +161,10 @@ async fn cancel(
         (status = 409, body = ProblemView, description = "wrong_state: it has begun, was called off or is being moved; still_running")))]
 async fn defective_seats(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<DefectiveSeatsRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let path = format!("POST /theatres/{theatre}/programme/{show}/defective-seats");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::withdraw_seats(&state, &action, show, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, ShowPath, DefectiveSeatsRequest>,
+) -> ApiResult<Answer> {
+    shows::withdraw_seats(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body)
+        .await
 }
 
 /// Preview the move of a show to another screen of the theatre: the outcome for its buyers as of now.
@@ -231,12 +178,10 @@ async fn defective_seats(
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state: it is there already")))]
 async fn look_at_move(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<Organisers, ShowPath>,
     ApiQuery(query): ApiQuery<MoveQuery>,
 ) -> ApiResult<Json<MovePreview>> {
-    staff.at(&theatre, ROLES)?;
-    shows::preview_move(&state, &theatre, show, &query.screen).await.map(Json)
+    shows::preview_move(&state, &from.theatre, from.path.show, &query.screen).await.map(Json)
 }
 
 /// Move a show to another screen of the theatre. Bookings whose places exist there keep them. The others are offered
@@ -252,14 +197,7 @@ async fn look_at_move(
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, sales_closed, still_running")))]
 async fn start_move(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<MoveRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let path = format!("POST /theatres/{theatre}/programme/{show}/move");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::move_show(&state, &action, show, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, ShowPath, MoveRequest>,
+) -> ApiResult<Answer> {
+    shows::move_show(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body).await
 }

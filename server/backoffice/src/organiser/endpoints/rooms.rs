@@ -9,17 +9,24 @@ use domain::api::ProblemView;
 use domain::api::organiser::{
     FileForm, FileQuery, LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView,
 };
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::ScreenPath;
 use crate::BackofficeState;
-use crate::organiser::{OrganiserAction, ROLES, layouts, screens};
-use http::idempotency::{IdempotencyKey, Intent};
+use crate::organiser::{OrganiserAction, layouts, screens};
+use crate::staff_request::{Organisers, StaffMutation, StaffRequest};
+use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
-use identity::accounts::Staff;
+use http::{ApiQuery, Code, Problem};
+
+#[derive(Deserialize)]
+struct LayoutPath {
+    layout: Uuid,
+}
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     let files = OpenApiRouter::new().routes(routes!(import)).layer(DefaultBodyLimit::max(layouts::MAX_FILE_BYTES));
@@ -36,11 +43,9 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     responses((status = 200, body = Vec<ScreenView>), NotStaff, OtherTheatre))]
 async fn list(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Organisers>,
 ) -> ApiResult<Json<Vec<ScreenView>>> {
-    staff.at(&theatre, ROLES)?;
-    screens::list(&state, &theatre).await.map(Json)
+    screens::list(&state, &from.theatre).await.map(Json)
 }
 
 /// Create a screen with an imported layout.
@@ -54,15 +59,9 @@ async fn list(
         (status = 409, body = ProblemView, description = "still_running")))]
 async fn create(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<ScreenRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/screens"), &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(screens::create(&state, &action, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, (), ScreenRequest>,
+) -> ApiResult<Answer> {
+    screens::create(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
 /// Give a screen another layout. Planned shows keep theirs.
@@ -77,16 +76,9 @@ async fn create(
         (status = 409, body = ProblemView, description = "still_running")))]
 async fn publish(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, screen)): ApiPath<(String, String)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<PublishRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let path = format!("POST /theatres/{theatre}/screens/{screen}/layout");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(screens::publish(&state, &action, &screen, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, ScreenPath, PublishRequest>,
+) -> ApiResult<Answer> {
+    screens::publish(&state, &mutation.action(&mutation.body.reason), &mutation.from.path.screen, &mutation.body).await
 }
 
 /// Import a layout: the public seating-plan JSON, or our own layout file. The answer lists all errors of the file; a
@@ -101,20 +93,18 @@ async fn publish(
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn import(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Organisers>,
     key: IdempotencyKey,
     request: Request,
-) -> ApiResult<Response> {
-    // The body is large: check the role before reading it.
-    staff.at(&theatre, ROLES)?;
+) -> ApiResult<Answer> {
     if !is_json(request.headers()) {
         return Err(Problem::new(Code::NotJson, "Send it with `Content-Type: application/json`."));
     }
     let (file, digest) = layouts::File::Request(Bytes::from_request(request, &state).await?).digested().await?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/layouts"), &digest);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: layouts::REASON };
-    Ok(layouts::import(&state, &action, file).await?.into_response())
+    let intent = from.intent(key, &digest);
+    let action =
+        OrganiserAction { staff: &from.staff, theatre: &from.theatre, intent: &intent, reason: layouts::REASON };
+    layouts::import(&state, &action, file).await
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -129,11 +119,9 @@ fn is_json(headers: &HeaderMap) -> bool {
     responses((status = 200, body = LayoutView), NotStaff, OtherTheatre))]
 async fn layout(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, layout)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<Organisers, LayoutPath>,
 ) -> ApiResult<Json<LayoutView>> {
-    staff.at(&theatre, ROLES)?;
-    Ok(Json(layouts::room(&state, &theatre, layout).await?.view))
+    Ok(Json(layouts::room(&state, &from.theatre, from.path.layout).await?.view))
 }
 
 /// Export a layout as a file.
@@ -144,12 +132,10 @@ async fn layout(
     responses((status = 200, description = "The file, JSON"), NotStaff, OtherTheatre))]
 async fn file(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, layout)): ApiPath<(String, Uuid)>,
+    from: StaffRequest<Organisers, LayoutPath>,
     ApiQuery(query): ApiQuery<FileQuery>,
 ) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let room = layouts::room(&state, &theatre, layout).await?;
+    let room = layouts::room(&state, &from.theatre, from.path.layout).await?;
     let written = match query.form {
         FileForm::SeatingPlan => serde_json::to_vec_pretty(&room.layout.to_seating_plan()),
         FileForm::Own => serde_json::to_vec_pretty(&room.layout),
@@ -157,7 +143,7 @@ async fn file(
     let written = written.map_err(|cause| Problem::internal(&cause))?;
     let headers = [
         (header::CONTENT_TYPE, "application/json".to_owned()),
-        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"layout-{layout}.json\"")),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"layout-{}.json\"", from.path.layout)),
     ];
     Ok((headers, written).into_response())
 }

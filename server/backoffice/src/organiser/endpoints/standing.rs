@@ -2,19 +2,18 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api::organiser::{ScreenHouseSeats, ScreenHouseSeatsRequest};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::ScreenPath;
 use crate::BackofficeState;
-use crate::organiser::{OrganiserAction, ROLES, standing};
-use http::idempotency::{IdempotencyKey, Intent};
+use crate::organiser::standing;
+use crate::staff_request::{Organisers, StaffMutation, StaffRequest};
+use http::idempotency::Answer;
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff};
-use http::{ApiJson, ApiPath};
-use identity::accounts::Staff;
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new().routes(routes!(list, keep))
@@ -27,11 +26,9 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         (status = 404, body = ProblemView, description = "No such screen; also for another theatre's staff")))]
 async fn list(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, screen)): ApiPath<(String, String)>,
+    from: StaffRequest<Organisers, ScreenPath>,
 ) -> ApiResult<Json<ScreenHouseSeats>> {
-    staff.at(&theatre, ROLES)?;
-    standing::list(&state, &theatre, &screen).await.map(Json)
+    standing::list(&state, &from.theatre, &from.path.screen).await.map(Json)
 }
 
 /// Keep seats for the house in every show planned on this screen from now on, or put them back.
@@ -46,14 +43,7 @@ async fn list(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn keep(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath((theatre, screen)): ApiPath<(String, String)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<ScreenHouseSeatsRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, ROLES)?;
-    let path = format!("POST /theatres/{theatre}/screens/{screen}/house-seats");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(standing::keep(&state, &action, &screen, &request).await?.into_response())
+    mutation: StaffMutation<Organisers, ScreenPath, ScreenHouseSeatsRequest>,
+) -> ApiResult<Answer> {
+    standing::keep(&state, &mutation.action(&mutation.body.reason), &mutation.from.path.screen, &mutation.body).await
 }

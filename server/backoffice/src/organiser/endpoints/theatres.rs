@@ -2,19 +2,18 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api::theatres::{ManagedTheatre, TheatreChange, TheatreRequest};
-use domain::roles::Role;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::BackofficeState;
-use crate::organiser::{OrganiserAction, theatres};
-use http::idempotency::{IdempotencyKey, Intent};
+use crate::organiser::theatres;
+use crate::staff_request::{Managers, StaffMutation, StaffRequest};
+use http::ApiJson;
+use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
 
 pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
@@ -35,21 +34,16 @@ async fn create(
     staff: Staff,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<TheatreRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let intent = Intent::new(&staff.session.owner, key, "POST /theatres", &request);
-    Ok(theatres::create(&state, &staff, &intent, &request).await?.into_response())
+    theatres::create(&state, &staff, &intent, &request).await
 }
 
 /// The details of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre))]
-async fn one(
-    State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-) -> ApiResult<Json<ManagedTheatre>> {
-    staff.at(&theatre, &[Role::Manager])?;
-    theatres::one(&state, &theatre).await.map(Json)
+async fn one(State(state): State<BackofficeState>, from: StaffRequest<Managers>) -> ApiResult<Json<ManagedTheatre>> {
+    theatres::one(&state, &from.theatre).await.map(Json)
 }
 
 /// Change the details of your theatre. The currency can change only before anything is planned or sold.
@@ -62,13 +56,7 @@ async fn one(
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change(
     State(state): State<BackofficeState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<TheatreChange>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, &[Role::Manager])?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}"), &request);
-    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(theatres::change(&state, &action, &request).await?.into_response())
+    mutation: StaffMutation<Managers, (), TheatreChange>,
+) -> ApiResult<Answer> {
+    theatres::change(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }

@@ -1,7 +1,7 @@
 //! Classes of requests, by route, and their latency budgets.
 //!
-//! Every route of the API has terms in [`authorisation::TABLE`]. A page without a row here is never shed, nor are operators'
-//! pages and files of the site.
+//! Every route of the API has terms in [`authorisation::TABLE`], and every page in its row of [`pages`]. Operators' pages and
+//! files of the site are never shed.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 
-use crate::web::authorisation;
+use crate::web::{authorisation, pages};
 
 /// A class of requests, from the first to be shed to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,22 +72,9 @@ pub const CHOOSING: Option<RouteTerms> = Some(RouteTerms { class: RequestClass::
 /// limit of their own (`reports`).
 pub const REPORT: Option<RouteTerms> = Some(RouteTerms { class: RequestClass::Browsing, is_measured: false });
 
-/// Pages that may be shed, by address. Others never are. Routes of the API have their terms in [`authorisation::TABLE`].
-const PAGES: &[(&str, Option<RouteTerms>)] = &[
-    ("/", BROWSING),
-    ("/cities/{id}", BROWSING),
-    ("/theatres/{id}", BROWSING),
-    ("/films/{id}", BROWSING),
-    ("/search", BROWSING),
-    ("/shows/{id}", OPENING),
-    ("/shows/{id}/place/{ticket}", CHOOSING),
-    ("/staff/{theatre}/reports", REPORT),
-];
-
 static TERMS: LazyLock<HashMap<(&'static str, &'static str), RouteTerms>> = LazyLock::new(|| {
-    let api = authorisation::TABLE.iter().map(|(method, route, _, terms)| ((*method, *route), *terms));
-    let pages = PAGES.iter().map(|(route, terms)| (("GET", *route), *terms));
-    api.chain(pages).filter_map(|(route, terms)| Some((route, terms?))).collect()
+    let api = authorisation::TABLE.iter().filter_map(|(method, route, _, terms)| Some(((*method, *route), (*terms)?)));
+    api.chain(pages::shed().map(|(route, terms)| (("GET", route), terms))).collect()
 });
 
 /// The terms of a route; `None` when no budget refuses it.
@@ -99,15 +86,18 @@ pub fn terms(method: &Method, route: &str) -> Option<RouteTerms> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::pages;
 
     #[test]
-    fn every_row_is_a_page_and_none_is_twice() {
+    fn no_row_is_twice_and_pages_of_the_programme_and_of_shows_are_shed() {
         let shed_in_api = authorisation::TABLE.iter().filter(|(.., terms)| terms.is_some()).count();
-        assert_eq!(TERMS.len(), shed_in_api + PAGES.len(), "no row is there twice");
-        for (route, _) in PAGES {
-            assert!(pages::ADDRESSES.contains(route), "there is no page {route}");
-        }
+        assert_eq!(TERMS.len(), shed_in_api + pages::shed().count(), "no row is there twice");
+        let shed_as = |terms: Option<RouteTerms>| {
+            pages::shed().filter(|(_, of)| Some(*of) == terms).map(|(page, _)| page).collect::<Vec<_>>()
+        };
+        assert_eq!(shed_as(BROWSING), ["/", "/cities/{id}", "/theatres/{id}", "/films/{id}", "/search"]);
+        assert_eq!(shed_as(OPENING), ["/shows/{id}"]);
+        assert_eq!(shed_as(CHOOSING), ["/shows/{id}/place/{ticket}"]);
+        assert_eq!(shed_as(REPORT), ["/staff/{theatre}/reports"]);
     }
 
     #[test]

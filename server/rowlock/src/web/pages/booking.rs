@@ -6,7 +6,6 @@ use std::sync::Arc;
 use app::pages::booking::BookingPage;
 use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, TicketsPage};
 use app::say;
-use axum::Router;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -15,11 +14,11 @@ use domain::api::{BookingView, SUBMITTED_QUERY};
 use domain::booking::BookingState;
 use uuid::Uuid;
 
-use super::{PRIVATE_CACHE, PageError, html, start_in_words};
+use super::{PRIVATE_CACHE, Page, PageError, PageResult, PathResult, html, start_in_words};
 use crate::AppState;
-use crate::web::pages::{PageResult, PathResult};
+use crate::web::budget::NEVER;
 use catalogue::Show;
-use http::{Code, Problem, page_locale};
+use http::page_locale;
 use identity::Visitor;
 use selling::account_bookings;
 use selling::bookings;
@@ -27,13 +26,14 @@ use tickets::calendar::CalendarEntry;
 use tickets::{Ticket, code, qr};
 
 /// The pages.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/bookings/{id}", get(booking))
-        .route("/bookings/{id}/ticket", get(ticket))
-        .route("/bookings/{id}/ticket.ics", get(calendar))
-        .route("/tickets/{code}", get(with_code))
-        .route("/tickets/{code}/ticket.ics", get(calendar_with_code))
+pub(super) fn pages() -> [Page; 5] {
+    [
+        ("/bookings/{id}", get(booking), NEVER),
+        ("/bookings/{id}/ticket", get(ticket), NEVER),
+        ("/bookings/{id}/ticket.ics", get(calendar), NEVER),
+        ("/tickets/{code}", get(with_code), NEVER),
+        ("/tickets/{code}/ticket.ics", get(calendar_with_code), NEVER),
+    ]
 }
 
 async fn booking(
@@ -95,7 +95,7 @@ pub(super) async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets
         Some(booking) => booking,
         None => tickets::booking_of_code(&state.pg, code).await?.ok_or(PageError::NotFound)?,
     };
-    let facts = bookings::ticket_facts(state, booking).await.map_err(passing_or_fault)?.ok_or(PageError::NotFound)?;
+    let facts = bookings::ticket_facts(state, booking).await?.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(facts.show).await?.ok_or(PageError::NotFound)?;
     let mut tickets = tickets::of_booking(&state.pg, booking).await?;
     tickets.retain(|ticket| whole.is_some() || ticket.code == code);
@@ -116,8 +116,8 @@ async fn calendar_with_code(State(state): State<AppState>, code: PathResult<Stri
 /// The show as a calendar entry, for ticket holders.
 async fn calendar(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
     let Path(id) = id?;
-    let owner = account_bookings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
-    let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
+    let owner = account_bookings::owner_for(&state, &visitor, id).await?;
+    let booking = bookings::view(&state, &owner, id).await?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
     let seats = booking.seats.iter().map(|line| line.label.clone());
@@ -157,8 +157,8 @@ async fn load(
     id: PathResult<Uuid>,
 ) -> Result<(BookingView, ShowFacts), PageError> {
     let Path(id) = id?;
-    let owner = account_bookings::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
-    let booking = bookings::view(state, &owner, id).await.map_err(passing_or_fault)?;
+    let owner = account_bookings::owner_for(state, visitor, id).await?;
+    let booking = bookings::view(state, &owner, id).await?;
     let booking = booking.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
     Ok((booking, facts(&show)))
@@ -200,13 +200,4 @@ pub(super) fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageErro
         },
     )?;
     Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })
-}
-
-/// The API's problems as a page: the cause was logged where it happened.
-pub(super) fn passing_or_fault(problem: Problem) -> PageError {
-    match problem.code() {
-        Code::NotFound => PageError::NotFound,
-        Code::DatabaseUnavailable | Code::LockStoreUnavailable | Code::Overloaded => PageError::Busy,
-        _ => PageError::Fault,
-    }
 }

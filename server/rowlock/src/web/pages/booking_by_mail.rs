@@ -1,17 +1,17 @@
 //! Pages of bookings that open without the buyer's cookie: the signed address, "Find my booking", and cancelling.
 
 use app::pages::booking_by_mail::{CancelByMailPage, FindBookingPage, MailedBookingPage};
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use domain::booking::BookingState;
 use serde::Deserialize;
 
-use super::accounts::{once_more, private, see};
-use super::booking::{facts, passing_or_fault};
+use super::accounts::once_more;
+use super::booking::facts;
+use super::{FormResult, Page, PageResult, PathResult, private, see};
 use crate::AppState;
-use crate::web::pages::{FormResult, PageResult, PathResult};
+use crate::web::budget::NEVER;
 use http::{ClientAddress, page_locale};
 use selling::bookings::{self, OpenedByMail};
 
@@ -19,13 +19,14 @@ use selling::bookings::{self, OpenedByMail};
 const MAX_FORM_BYTES: usize = 2 * 1024;
 
 /// The pages.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/bookings/find", get(ask).post(find))
-        .route("/bookings/by-mail/{key}", get(opened))
-        .route("/bookings/by-mail/{key}/cancel", post(ask_to_cancel))
-        .route("/bookings/cancel/{key}", get(show_page).post(cancel))
-        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+pub(super) fn pages() -> impl Iterator<Item = Page> {
+    let pages = [
+        ("/bookings/find", get(ask).post(find)),
+        ("/bookings/by-mail/{key}", get(opened)),
+        ("/bookings/by-mail/{key}/cancel", post(ask_to_cancel)),
+        ("/bookings/cancel/{key}", get(show_page).post(cancel)),
+    ];
+    pages.into_iter().map(|(address, handlers)| (address, handlers.layer(DefaultBodyLimit::max(MAX_FORM_BYTES)), NEVER))
 }
 
 async fn ask() -> Response {
@@ -50,7 +51,7 @@ async fn find(State(state): State<AppState>, address: ClientAddress, form: FormR
 
 async fn opened(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_by_mail(&state, &key).await?;
     Ok(private(page(opened, &key)))
 }
 
@@ -69,7 +70,7 @@ fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookin
 async fn ask_to_cancel(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
     let asked = bookings::ask_to_cancel(&state, &key, page_locale::language()).await;
-    let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_by_mail(&state, &key).await?;
     let page = page(opened, &key);
     Ok(match asked {
         Ok(email) => private(MailedBookingPage { is_mailed_to: Some(email), ..page }),
@@ -79,7 +80,7 @@ async fn ask_to_cancel(State(state): State<AppState>, key: PathResult<String>) -
 
 async fn show_page(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_to_cancel(&state, &key).await?;
     Ok(private(question(opened, &key)))
 }
 
@@ -90,7 +91,7 @@ fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelBy
 
 async fn cancel(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
-    let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
+    let opened = bookings::open_to_cancel(&state, &key).await?;
     Ok(match bookings::cancel_by_mail(&state, &key).await {
         Ok(page) => see(&format!("/bookings/by-mail/{page}")),
         Err(problem) => {

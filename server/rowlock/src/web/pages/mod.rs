@@ -3,18 +3,21 @@
 //! Not here: the API, and what pages look like.
 
 use app::language::{self, Moment};
+use app::pages::accounts::Notice;
 use app::pages::not_found::NotFoundPage;
 use app::pages::problems::{ProblemEntry, ProblemsPage};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{Form, Path, Query};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
+use domain::VariantName;
 use domain::time::Timestamp;
 use strum::VariantArray;
 
 use crate::AppState;
+use crate::web::budget::{NEVER, RouteTerms};
 use catalogue::{InvalidSearch, Show};
 use http::cache_tags::CacheTags;
 use http::caching::{CachePolicy, PRIVATE};
@@ -32,96 +35,36 @@ mod ticket_pdf;
 /// For pages of one visitor, and for errors.
 pub const PRIVATE_CACHE: &str = PRIVATE;
 
-/// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 74] = [
-    "/",
-    "/cities/{id}",
-    "/theatres/{id}",
-    "/films/{id}",
-    "/search",
-    "/shows/{id}",
-    "/shows/{id}/place/{ticket}",
-    "/bookings/{id}",
-    "/bookings/{id}/ticket",
-    "/bookings/{id}/ticket.ics",
-    "/bookings/{id}/ticket.pdf",
-    "/bookings/find",
-    "/bookings/by-mail/{key}",
-    "/bookings/by-mail/{key}/cancel",
-    "/bookings/cancel/{key}",
-    "/waiting-list/{key}",
-    "/tickets/{code}",
-    "/tickets/{code}/ticket.ics",
-    "/tickets/{code}/ticket.pdf",
-    "/docs/problems",
-    "/login",
-    "/register",
-    "/reset",
-    "/reset/new",
-    "/confirm-email",
-    "/account",
-    "/account/password",
-    "/account/email-link",
-    "/account/logout",
-    "/account/logout-everywhere",
-    "/staff",
-    "/staff/theatres",
-    "/staff/{theatre}/theatre",
-    "/staff/{theatre}/door",
-    "/staff/{theatre}/door/{show}",
-    "/staff/{theatre}/reports",
-    "/staff/{theatre}/unusual",
-    "/staff/{theatre}/unusual/{flag}/dismiss",
-    "/staff/{theatre}/parked",
-    "/staff/{theatre}/parked/{parked}/{decision}",
-    "/staff/{theatre}/systems",
-    "/staff/{theatre}/systems/keys",
-    "/staff/{theatre}/systems/keys/{key}/revoke",
-    "/staff/{theatre}/systems/webhooks",
-    "/staff/{theatre}/systems/webhooks/{endpoint}/secret",
-    "/staff/{theatre}/systems/webhooks/{endpoint}/state",
-    "/staff/{theatre}/systems/webhooks/{endpoint}/deliveries/{delivery}/replay",
-    "/staff/{theatre}/shows",
-    "/staff/{theatre}/shows/plan",
-    "/staff/{theatre}/shows/{show}",
-    "/staff/{theatre}/shows/{show}/terms",
-    "/staff/{theatre}/shows/{show}/cancel",
-    "/staff/{theatre}/shows/{show}/defective-seats",
-    "/staff/{theatre}/shows/{show}/move",
-    "/staff/{theatre}/shows/{show}/waiting-room",
-    "/staff/{theatre}/shows/{show}/waiting-room/terms",
-    "/staff/{theatre}/shows/{show}/waiting-room/off",
-    "/staff/{theatre}/screens",
-    "/staff/{theatre}/screens/layout",
-    "/staff/{theatre}/layouts",
-    "/staff/{theatre}/layouts/new",
-    "/staff/{theatre}/layouts/{layout}",
-    "/staff/{theatre}/layouts/{layout}/edit",
-    "/staff/{theatre}/prices",
-    "/staff/{theatre}/films",
-    "/staff/{theatre}/box-office",
-    "/staff/{theatre}/box-office/till/{act}",
-    "/staff/{theatre}/box-office/day-close",
-    "/staff/{theatre}/box-office/pin",
-    "/staff/{theatre}/box-office/shows/{show}",
-    "/staff/{theatre}/box-office/bookings",
-    "/staff/{theatre}/box-office/bookings/{booking}",
-    "/staff/{theatre}/box-office/bookings/{booking}/exchange",
-    "/staff/{theatre}/box-office/bookings/{booking}/{act}",
-];
+/// The address of a page, its handlers, and under which terms it is shed.
+type Page = (&'static str, MethodRouter<AppState>, Option<RouteTerms>);
 
-/// All pages.
+/// All pages. Routes, metrics, budgets and the test of the cache classes read it.
+fn pages() -> Vec<Page> {
+    let mut pages = vec![("/docs/problems", get(problems), NEVER)];
+    pages.extend(browse::pages());
+    pages.extend(show::pages());
+    pages.extend(booking::pages());
+    pages.extend(booking_by_mail::pages());
+    pages.extend(offer::pages());
+    pages.extend(ticket_pdf::pages());
+    pages.extend(accounts::pages());
+    pages.extend(staff::pages());
+    pages
+}
+
+/// The routes of all pages.
 pub fn routes() -> Router<AppState> {
-    Router::new()
-        .merge(browse::routes())
-        .merge(show::routes())
-        .merge(booking::routes())
-        .merge(booking_by_mail::routes())
-        .merge(offer::routes())
-        .merge(ticket_pdf::routes())
-        .merge(accounts::routes())
-        .merge(staff::routes())
-        .route("/docs/problems", get(problems))
+    pages().into_iter().fold(Router::new(), |router, (address, handlers, _)| router.route(address, handlers))
+}
+
+/// Addresses of pages, as metrics name them.
+pub fn addresses() -> impl Iterator<Item = &'static str> {
+    pages().into_iter().map(|(address, ..)| address)
+}
+
+/// Addresses of the pages that may be shed, and their terms.
+pub fn shed() -> impl Iterator<Item = (&'static str, RouteTerms)> {
+    pages().into_iter().filter_map(|(address, _, terms)| Some((address, terms?)))
 }
 
 /// The page to which the `type` of every problem leads.
@@ -166,6 +109,8 @@ pub fn in_words(show: &Show, at: Timestamp) -> String {
 
 /// A page, or an error page.
 pub type PageResult = Result<Response, PageError>;
+/// A page for a signed-in caller, a redirection to the sign-in page, or an error page.
+type SignedInPageResult = Result<Response, SignedInPageError>;
 /// The variables of a page's address.
 type PathResult<T> = Result<Path<T>, PathRejection>;
 /// The query of a page's address.
@@ -201,6 +146,17 @@ impl From<sqlx::Error> for PageError {
     }
 }
 
+impl From<Problem> for PageError {
+    /// The cause was logged where it happened.
+    fn from(problem: Problem) -> Self {
+        match problem.code() {
+            Code::NotFound => Self::NotFound,
+            Code::DatabaseUnavailable | Code::LockStoreUnavailable | Code::Overloaded => Self::Busy,
+            _ => Self::Fault,
+        }
+    }
+}
+
 impl From<InvalidSearch> for PageError {
     fn from(why: InvalidSearch) -> Self {
         Self::Unreadable(why.to_string())
@@ -230,10 +186,54 @@ impl IntoResponse for PageError {
         };
         let mut response = (status, html(page, PRIVATE_CACHE)).into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from(RETRY_AFTER_S));
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
         response
     }
+}
+
+/// Redirects; browsers follow with GET.
+fn see(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+/// A page that is never cached.
+fn private(page: impl app::Page) -> Response {
+    html(page, PRIVATE_CACHE)
+}
+
+/// Why a page of an account or of staff is not shown.
+#[derive(Debug)]
+enum SignedInPageError {
+    /// Not signed in; the address to return to.
+    SignIn(String),
+    /// Another error page.
+    ErrorPage(PageError),
+}
+
+impl<T: Into<PageError>> From<T> for SignedInPageError {
+    fn from(why: T) -> Self {
+        Self::ErrorPage(why.into())
+    }
+}
+
+impl IntoResponse for SignedInPageError {
+    fn into_response(self) -> Response {
+        match self {
+            Self::ErrorPage(why) => why.into_response(),
+            Self::SignIn(next) => see(&format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str())),
+        }
+    }
+}
+
+/// The signed-in caller; others are redirected to the sign-in page, and back to `next`.
+fn signed_in<T>(who: Result<T, Problem>, next: &str) -> Result<T, SignedInPageError> {
+    who.map_err(|problem| match problem.code() {
+        Code::NotSignedIn | Code::TokenInvalid => SignedInPageError::SignIn(next.to_owned()),
+        _ => problem.into(),
+    })
 }
 
 /// `Retry-After` of temporary failures, seconds.

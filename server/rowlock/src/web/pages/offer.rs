@@ -1,29 +1,28 @@
 //! The page that the mail about an offer of a waiting list opens.
 
 use app::pages::offer::OfferPage;
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use domain::time::Timestamp;
 
-use super::accounts::{once_more, private, see};
-use super::booking::{facts, passing_or_fault};
-use super::in_words;
+use super::accounts::once_more;
+use super::booking::facts;
+use super::{Page, PageResult, PathResult, in_words, private, see};
 use crate::AppState;
-use crate::web::pages::{PageResult, PathResult};
+use crate::web::budget::NEVER;
 use http::ClientAddress;
 use identity::Visitor;
 use selling::waiting_list::{self, OpenedOffer};
 
 /// The page.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/waiting-list/{key}", get(opened).post(take))
+pub(super) fn pages() -> [Page; 1] {
+    [("/waiting-list/{key}", get(opened).post(take), NEVER)]
 }
 
 async fn opened(State(state): State<AppState>, visitor: Visitor, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
-    let opened = waiting_list::open_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
+    let opened = waiting_list::open_offer(&state, &visitor, &key).await?;
     if opened.is_own && opened.can_be_taken() {
         return Ok(see(&format!("/shows/{}", opened.show.id)));
     }
@@ -55,7 +54,7 @@ async fn take(
         Ok(show) => return Ok((visitor, see(&format!("/shows/{show}"))).into_response()),
         Err(problem) => problem,
     };
-    let opened = waiting_list::open_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
+    let opened = waiting_list::open_offer(&state, &visitor, &key).await?;
     let page = page(opened, &key);
     Ok(once_more(problem, |trouble| private(OfferPage { trouble: Some(trouble), ..page })))
 }

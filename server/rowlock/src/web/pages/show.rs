@@ -4,7 +4,6 @@
 use app::PageLink;
 use app::pages::show::SeatMapPage;
 use app::pages::waiting_room::QueuePage;
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
@@ -14,9 +13,9 @@ use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
-use super::booking::passing_or_fault;
-use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
+use super::{PRIVATE_CACHE, Page, PageError, html, in_words, start_in_words};
 use crate::AppState;
+use crate::web::budget::{CHOOSING, OPENING};
 use crate::web::pages::{PageResult, PathResult};
 use admission::waiting_room::{self, TicketImport, VisitorPage};
 use http::page_locale;
@@ -29,8 +28,8 @@ const LOOK_AGAIN_S: u64 = 4;
 const SPREAD_S: u64 = 8;
 
 /// The page.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(import_ticket))
+pub(super) fn pages() -> [Page; 2] {
+    [("/shows/{id}", get(show), OPENING), ("/shows/{id}/place/{ticket}", get(import_ticket), CHOOSING)]
 }
 
 async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMap, id: PathResult<Uuid>) -> PageResult {
@@ -41,7 +40,7 @@ async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMa
     }
     let now = state.clock.now();
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
-    let buyer = accounts::name_and_address(&state, visitor.account).await.map_err(passing_or_fault)?;
+    let buyer = accounts::name_and_address(&state, visitor.account).await?;
     let page = SeatMapPage {
         id,
         buyer,

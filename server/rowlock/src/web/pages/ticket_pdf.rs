@@ -1,6 +1,5 @@
 //! Tickets as a PDF: for the visitor who bought them, and for holders of a ticket's code or of the booking's key.
 
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
@@ -8,9 +7,10 @@ use axum::routing::get;
 use domain::booking::BookingState;
 use uuid::Uuid;
 
-use super::booking::{OpenedTickets, opened, passing_or_fault};
-use super::{PRIVATE_CACHE, PageError};
+use super::booking::{OpenedTickets, opened};
+use super::{PRIVATE_CACHE, Page, PageError};
 use crate::AppState;
+use crate::web::budget::NEVER;
 use crate::web::pages::{PageResult, PathResult};
 use catalogue::Show;
 use identity::Visitor;
@@ -19,14 +19,14 @@ use selling::bookings;
 use tickets::{Ticket, pdf};
 
 /// The files.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/bookings/{id}/ticket.pdf", get(of_booking)).route("/tickets/{code}/ticket.pdf", get(of_code))
+pub(super) fn pages() -> [Page; 2] {
+    [("/bookings/{id}/ticket.pdf", get(of_booking), NEVER), ("/tickets/{code}/ticket.pdf", get(of_code), NEVER)]
 }
 
 async fn of_booking(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
     let Path(id) = id?;
-    let owner = account_bookings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
-    let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
+    let owner = account_bookings::owner_for(&state, &visitor, id).await?;
+    let booking = bookings::view(&state, &owner, id).await?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
     let tickets = tickets::of_booking(&state.pg, booking.id).await?;

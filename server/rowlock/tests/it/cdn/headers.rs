@@ -4,7 +4,7 @@ use http::caching::{CacheClass, FOREVER, PRIVATE, REVALIDATED, SHARED, cache_cla
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName};
 use rowlock::web::authorisation::TABLE;
-use rowlock::web::pages::ADDRESSES;
+use rowlock::web::pages::addresses;
 
 use crate::world::{World, text};
 
@@ -43,7 +43,7 @@ async fn every_route_sends_the_cache_headers_of_its_class() {
     let world = World::start(1, &[]).await;
     let api = TABLE.iter().filter(|(method, ..)| *method == "GET").map(|(_, route, ..)| *route);
     let (mut kept, mut private) = (0, 0);
-    for route in api.chain(ADDRESSES).chain(["/api/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
+    for route in api.chain(addresses()).chain(["/api/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
         let (status, headers) = fetch(&world, &address(route, &world)).await;
         let control = header(&headers, "cache-control");
         match cache_class(route).unwrap_or(CacheClass::Never) {

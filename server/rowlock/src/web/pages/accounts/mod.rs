@@ -6,17 +6,16 @@ mod forms;
 mod own;
 
 use app::pages::accounts::Notice;
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::extract::rejection::FormRejection;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use domain::VariantName;
 use serde::Deserialize;
 
-use super::{PRIVATE_CACHE, PageError, html, words};
-use crate::AppState;
+use super::{Page, PageError, private, see, words};
+use crate::web::budget::NEVER;
 use http::idempotency::IdempotencyKey;
 use http::{Code, Problem, describe_rejection};
 use platform::ids;
@@ -27,19 +26,20 @@ const MAX_FORM_BYTES: usize = 8 * 1024;
 const MAX_NEXT_BYTES: usize = 512;
 
 /// The pages.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/login", get(forms::login).post(forms::log_in))
-        .route("/register", get(forms::register).post(forms::make))
-        .route("/reset", get(forms::reset).post(forms::ask))
-        .route("/reset/new", post(forms::set))
-        .route("/confirm-email", get(own::confirm).post(own::prove))
-        .route("/account", get(own::account))
-        .route("/account/password", post(own::password))
-        .route("/account/email-link", post(own::send_link))
-        .route("/account/logout", post(own::log_out))
-        .route("/account/logout-everywhere", post(own::log_out_everywhere))
-        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+pub(super) fn pages() -> impl Iterator<Item = Page> {
+    let pages = [
+        ("/login", get(forms::login).post(forms::log_in)),
+        ("/register", get(forms::register).post(forms::make)),
+        ("/reset", get(forms::reset).post(forms::ask)),
+        ("/reset/new", post(forms::set)),
+        ("/confirm-email", get(own::confirm).post(own::prove)),
+        ("/account", get(own::account)),
+        ("/account/password", post(own::password)),
+        ("/account/email-link", post(own::send_link)),
+        ("/account/logout", post(own::log_out)),
+        ("/account/logout-everywhere", post(own::log_out_everywhere)),
+    ];
+    pages.into_iter().map(|(address, handlers)| (address, handlers.layer(DefaultBodyLimit::max(MAX_FORM_BYTES)), NEVER))
 }
 
 /// The query of these pages.
@@ -73,16 +73,7 @@ fn way_on(next: &str) -> Option<&str> {
     is_ours.then_some(next)
 }
 
-/// The way on after a form, as browsers take it: with GET.
-pub(super) fn see(path: &str) -> Response {
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
-    response.headers_mut().insert(header::LOCATION, location);
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE));
-    response
-}
-
-/// The same with something to say there.
+/// Redirects to a page with something to say there.
 fn see_with(path: &str, notice: Notice) -> Response {
     see(&format!("{path}?notice={}", notice.as_str()))
 }
@@ -116,11 +107,6 @@ fn key_of(text: &str) -> Result<IdempotencyKey, Problem> {
 /// A key for a form that is shown.
 fn new_key() -> String {
     ids::new_id().to_string()
-}
-
-/// A page that is never cached.
-pub(super) fn private(page: impl app::Page) -> Response {
-    html(page, PRIVATE_CACHE)
 }
 
 #[cfg(test)]

@@ -4,15 +4,12 @@ use app::pages::accounts::{AccountPage, ConfirmEmailPage, Notice};
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use domain::VariantName;
 use domain::api::accounts::{LinkToken, Password, PasswordChange, ProofRequest};
 use serde::Deserialize;
 
-use super::super::PageError;
-use super::super::booking::passing_or_fault;
+use super::super::{FormResult, PageError, QueryResult, SignedInPageResult, signed_in};
 use super::{AccountQuery, key_of, new_key, once_more, private, see, see_with};
 use crate::AppState;
-use crate::web::pages::{FormResult, PageResult, QueryResult};
 use http::idempotency::Intent;
 use http::{ClientAddress, Code, Problem};
 use identity::accounts::{self, Session, SignedIn};
@@ -21,26 +18,14 @@ use selling::account_bookings;
 /// The signed-in account, or the problem.
 type SignedInResult = Result<SignedIn, Problem>;
 
-/// Redirects to the sign-in page and back; internal errors have their own page.
-fn sign_in_first(problem: Problem, next: &str) -> PageResult {
-    match problem.code() {
-        Code::NotSignedIn | Code::TokenInvalid => {
-            Ok(see(&format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str())))
-        }
-        _ => Err(passing_or_fault(problem)),
-    }
-}
-
 pub(super) async fn account(
     State(state): State<AppState>,
     who: SignedInResult,
     asked: QueryResult<AccountQuery>,
-) -> PageResult {
+) -> SignedInPageResult {
     let Query(asked) = asked?;
-    match who {
-        Ok(SignedIn(session)) => page(&state, &session, &asked.after, asked.notice(), None).await,
-        Err(problem) => sign_in_first(problem, "/account"),
-    }
+    let SignedIn(session) = signed_in(who, "/account")?;
+    page(&state, &session, &asked.after, asked.notice(), None).await
 }
 
 async fn page(
@@ -49,13 +34,13 @@ async fn page(
     after: &str,
     notice: Option<Notice>,
     trouble: Option<String>,
-) -> PageResult {
+) -> SignedInPageResult {
     let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or(PageError::NotFound)?;
     let bookings = account_bookings::page(state, session.account, Some(after)).await;
     let bookings = bookings.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
-        _ => passing_or_fault(problem),
+        _ => problem.into(),
     })?;
     Ok(private(AccountPage { account, bookings, notice, trouble, key: new_key() }))
 }
@@ -71,11 +56,8 @@ pub(super) async fn password(
     who: SignedInResult,
     address: ClientAddress,
     form: FormResult<PasswordForm>,
-) -> PageResult {
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => return sign_in_first(problem, "/account"),
-    };
+) -> SignedInPageResult {
+    let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let request = PasswordChange { current: form.current, new: form.new };
     match accounts::change_password(&state, &session, &address, &request).await {
@@ -98,11 +80,8 @@ pub(super) async fn send_link(
     who: SignedInResult,
     address: ClientAddress,
     form: FormResult<KeyForm>,
-) -> PageResult {
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => return sign_in_first(problem, "/account"),
-    };
+) -> SignedInPageResult {
+    let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let sent = async {
         let intent = Intent::new(&session.owner, key_of(&form.key)?, "form /account/email-link", &());
@@ -121,21 +100,21 @@ pub(super) async fn confirm(
     State(state): State<AppState>,
     who: SignedInResult,
     asked: QueryResult<AccountQuery>,
-) -> PageResult {
+) -> SignedInPageResult {
     let Query(asked) = asked?;
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => {
-            // Only well-formed tokens are passed on.
-            let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
-            return sign_in_first(problem, &format!("/confirm-email?token={token}"));
-        }
-    };
+    // Only well-formed tokens are passed on.
+    let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
+    let SignedIn(session) = signed_in(who, &format!("/confirm-email?token={token}"))?;
     confirm_page(&state, &session, asked.token, None).await
 }
 
-async fn confirm_page(state: &AppState, session: &Session, token: String, trouble: Option<String>) -> PageResult {
-    let named = accounts::name_and_address(state, Some(session.account)).await.map_err(passing_or_fault)?;
+async fn confirm_page(
+    state: &AppState,
+    session: &Session,
+    token: String,
+    trouble: Option<String>,
+) -> SignedInPageResult {
+    let named = accounts::name_and_address(state, Some(session.account)).await?;
     let (_, email) = named.ok_or(PageError::NotFound)?;
     Ok(private(ConfirmEmailPage { token, email, trouble, key: new_key() }))
 }
@@ -151,11 +130,8 @@ pub(super) async fn prove(
     who: SignedInResult,
     address: ClientAddress,
     form: FormResult<ProofForm>,
-) -> PageResult {
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => return sign_in_first(problem, "/account"),
-    };
+) -> SignedInPageResult {
+    let SignedIn(session) = signed_in(who, "/account")?;
     let Form(form) = form?;
     let request = ProofRequest { token: form.token };
     let proven = async {
@@ -171,23 +147,20 @@ pub(super) async fn prove(
     }
 }
 
-pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> PageResult {
+pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> SignedInPageResult {
     let session = match accounts::of_request(&state, &headers).await {
         Ok(session) => session,
         // A token that opens nothing is no session to end.
         Err(problem) if problem.code() == Code::TokenInvalid => None,
-        Err(problem) => return Err(passing_or_fault(problem)),
+        Err(problem) => return Err(problem.into()),
     };
-    let gone = accounts::end_session(&state, session.as_ref()).await.map_err(passing_or_fault)?;
+    let gone = accounts::end_session(&state, session.as_ref()).await?;
     Ok(with(gone, see("/")))
 }
 
-pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: SignedInResult) -> PageResult {
-    let session = match who {
-        Ok(SignedIn(session)) => session,
-        Err(problem) => return sign_in_first(problem, "/account"),
-    };
-    let gone = accounts::end_all(&state, &session).await.map_err(passing_or_fault)?;
+pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: SignedInResult) -> SignedInPageResult {
+    let SignedIn(session) = signed_in(who, "/account")?;
+    let gone = accounts::end_all(&state, &session).await?;
     Ok(with(gone, see_with("/login", Notice::SignedOutEverywhere)))
 }
 

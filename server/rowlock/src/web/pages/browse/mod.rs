@@ -1,6 +1,5 @@
 //! Front page, city, theatre, film, search. The same for everyone: they set no cookie.
 
-use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::routing::get;
 use domain::api::catalogue::DayQuery;
@@ -11,8 +10,9 @@ use app::pages::listing::FilmCard;
 use app::pages::theatre::TheatreListingPage;
 use app::{PageLink, say};
 
-use super::{PageError, for_all};
+use super::{Page, PageError, for_all};
 use crate::AppState;
+use crate::web::budget::BROWSING;
 use crate::web::pages::{PageResult, PathResult, QueryResult};
 use catalogue::ListedShow;
 use catalogue::{FilmTonight, ShowSearch, read_date, today_in};
@@ -28,13 +28,14 @@ mod search;
 pub(super) use listing::days;
 
 /// Pages one browses by.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/", get(home))
-        .route("/cities/{id}", get(city))
-        .route("/theatres/{id}", get(theatre))
-        .route("/films/{id}", get(film::film))
-        .route("/search", get(search::search))
+pub(super) fn pages() -> [Page; 5] {
+    [
+        ("/", get(home), BROWSING),
+        ("/cities/{id}", get(city), BROWSING),
+        ("/theatres/{id}", get(theatre), BROWSING),
+        ("/films/{id}", get(film::film), BROWSING),
+        ("/search", get(search::search), BROWSING),
+    ]
 }
 
 /// Films on the front page: three rows on a laptop.

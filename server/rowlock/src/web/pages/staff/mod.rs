@@ -10,120 +10,104 @@ mod systems;
 mod team;
 mod theatre;
 mod unusual;
+mod visit;
 
 use std::collections::HashMap;
 
-use app::language::{self, Hindrance};
-use app::pages::accounts::Notice;
-use app::staff::pages::{Desk, Entrance, NewTheatre, NewTheatreForm, Section, Workplace};
-use axum::Router;
-use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use app::language::Hindrance;
+use app::staff::pages::{Entrance, Form, NewTheatre, Section, Workplace};
+use axum::Extension;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::routing::{MethodRouter, get, post};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use domain::VariantName;
-use serde::Deserialize;
 
-use super::booking::passing_or_fault;
-use super::{PRIVATE_CACHE, PageError, html};
+use super::{PageError, SignedInPageResult, private, signed_in};
 use crate::AppState;
-use http::{Code, Problem, page_locale};
+use crate::web::budget::{NEVER, REPORT};
+use backoffice::organiser::MAX_FILE_BYTES;
+use http::{Code, Problem};
 use identity::accounts::{self, Staff};
 use platform::ids;
 use selling::bookings;
 
-/// The pages.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/staff", get(entrance))
-        .merge(door::routes())
-        .route("/staff/{theatre}/reports", get(reports::page))
-        .merge(parked::routes())
-        .merge(unusual::routes())
-        .merge(systems::routes())
-        .merge(team::routes())
-        .merge(theatre::routes())
-        .merge(organiser::routes())
-        .merge(box_office::routes())
+/// Largest form, bytes.
+const MAX_FORM_BYTES: usize = 8 * 1024;
+/// Largest form with prices or long texts, bytes: prices of five hundred categories are below.
+const MAX_LONG_FORM_BYTES: usize = 256 * 1024;
+/// Largest form with a room in it, bytes: a form writes each character of a file that is neither letter nor digit as
+/// three, and about a third are.
+const MAX_ROOM_FORM_BYTES: usize = 2 * MAX_FILE_BYTES;
+
+/// The pages of a theatre. The roles of its section may open a page.
+fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
+    use Section::{BoxOffice, Door, Parked, Reports, Shows, Systems, Team, Theatre, Unusual};
+    use box_office::{exchange, forms, till};
+    use organiser::{films, house_seats, moving, prices, programme, rooms, show, waiting_room};
+    vec![
+        (BoxOffice, "/staff/{theatre}/box-office", get(box_office::day)),
+        (BoxOffice, "/staff/{theatre}/box-office/till/{act}", post(till::till)),
+        (BoxOffice, "/staff/{theatre}/box-office/tills/{till}/cash-up", post(till::count_for)),
+        (BoxOffice, "/staff/{theatre}/box-office/day-close", post(till::close_day)),
+        (BoxOffice, "/staff/{theatre}/box-office/pin", post(forms::set_pin)),
+        (BoxOffice, "/staff/{theatre}/box-office/shows/{show}", get(box_office::sale)),
+        (BoxOffice, "/staff/{theatre}/box-office/bookings", get(box_office::find)),
+        (BoxOffice, "/staff/{theatre}/box-office/bookings/{booking}", get(box_office::booking)),
+        (BoxOffice, "/staff/{theatre}/box-office/bookings/{booking}/exchange", get(exchange::choose)),
+        (BoxOffice, "/staff/{theatre}/box-office/bookings/{booking}/{act}", post(forms::booking)),
+        (Door, "/staff/{theatre}/door", get(door::shows)),
+        (Door, "/staff/{theatre}/door/{show}", get(door::scanner)),
+        (Shows, "/staff/{theatre}/shows", get(programme::week)),
+        (Shows, "/staff/{theatre}/shows/plan", get(programme::planning).post(programme::plan)),
+        (Shows, "/staff/{theatre}/shows/{show}", get(show::show_page)),
+        (Shows, "/staff/{theatre}/shows/{show}/terms", post(show::terms)),
+        (Shows, "/staff/{theatre}/shows/{show}/cancel", post(show::cancel)),
+        (Shows, "/staff/{theatre}/shows/{show}/defective-seats", post(show::defective_seats)),
+        (Shows, "/staff/{theatre}/shows/{show}/move", get(moving::show_page).post(moving::start)),
+        (Shows, "/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::show_page)),
+        (Shows, "/staff/{theatre}/shows/{show}/waiting-room/terms", get(waiting_room::terms).post(waiting_room::set)),
+        (
+            Shows,
+            "/staff/{theatre}/shows/{show}/waiting-room/off",
+            get(waiting_room::end).post(waiting_room::switch_off),
+        ),
+        (Shows, "/staff/{theatre}/screens", get(rooms::screens).post(rooms::create)),
+        (Shows, "/staff/{theatre}/screens/layout", post(rooms::publish)),
+        (Shows, "/staff/{theatre}/screens/{screen}/house-seats", get(house_seats::show_page).post(house_seats::keep)),
+        (Shows, "/staff/{theatre}/layouts", post(rooms::import).layer(DefaultBodyLimit::max(MAX_ROOM_FORM_BYTES))),
+        (Shows, "/staff/{theatre}/layouts/new", get(rooms::draw)),
+        (Shows, "/staff/{theatre}/layouts/{layout}", get(rooms::room)),
+        (Shows, "/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit)),
+        (Shows, "/staff/{theatre}/prices", get(prices::show_page).post(prices::set)),
+        (Shows, "/staff/{theatre}/films", get(films::show_page).post(films::add)),
+        (Reports, "/staff/{theatre}/reports", get(reports::page)),
+        (Parked, "/staff/{theatre}/parked", get(parked::show_page)),
+        (Parked, "/staff/{theatre}/parked/{parked}/{decision}", post(parked::decide)),
+        (Unusual, "/staff/{theatre}/unusual", get(unusual::show_page)),
+        (Unusual, "/staff/{theatre}/unusual/{flag}/dismiss", post(unusual::dismiss)),
+        (Systems, "/staff/{theatre}/systems", get(systems::show_page)),
+        (Systems, "/staff/{theatre}/systems/keys", post(systems::make_key)),
+        (Systems, "/staff/{theatre}/systems/keys/{key}/revoke", post(systems::revoke_key)),
+        (Systems, "/staff/{theatre}/systems/webhooks", post(systems::make_webhook)),
+        (Systems, "/staff/{theatre}/systems/webhooks/{endpoint}/secret", post(systems::rotate)),
+        (Systems, "/staff/{theatre}/systems/webhooks/{endpoint}/state", post(systems::switch)),
+        (Systems, "/staff/{theatre}/systems/webhooks/{endpoint}/deliveries/{delivery}/replay", post(systems::replay)),
+        (Team, "/staff/{theatre}/team", get(team::show_page).post(team::change)),
+        (Team, "/staff/{theatre}/team/acts", get(team::acts)),
+        (Theatre, "/staff/{theatre}/theatre", get(theatre::show_page).post(theatre::change)),
+    ]
 }
 
-/// The problem in the reader's language.
-fn hindrance(problem: &Problem) -> Hindrance {
-    language::with_language(page_locale::language(), || language::problem_for_staff(&problem.view()))
-}
-
-/// Why a page of staff is not shown.
-#[derive(Debug)]
-pub(super) enum StaffPageError {
-    /// Not signed in; the address to return to.
-    SignIn(String),
-    /// Any other error page.
-    ErrorPage(PageError),
-}
-
-impl<T: Into<PageError>> From<T> for StaffPageError {
-    fn from(why: T) -> Self {
-        Self::ErrorPage(why.into())
-    }
-}
-
-impl IntoResponse for StaffPageError {
-    fn into_response(self) -> Response {
-        match self {
-            Self::ErrorPage(why) => why.into_response(),
-            Self::SignIn(next) => {
-                let path = format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str());
-                let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/login"));
-                let headers =
-                    [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
-                (StatusCode::SEE_OTHER, headers).into_response()
-            }
-        }
-    }
-}
-
-/// A page of staff, a redirection to the sign-in, or an error page.
-type StaffPageResult = Result<Response, StaffPageError>;
-
-/// The query of a page that its form leads back to.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct DoneQuery {
-    done: bool,
-}
-
-/// A form with no field but the reason.
-#[derive(Deserialize)]
-struct ReasonForm {
-    key: String,
-    reason: String,
-}
-
-/// The signed-in member of staff, or the problem.
-pub(super) type StaffResult = Result<Staff, Problem>;
-
-fn signed_in(who: StaffResult, next: &str) -> Result<Staff, StaffPageError> {
-    who.map_err(|problem| match problem.code() {
-        Code::NotSignedIn | Code::TokenInvalid => StaffPageError::SignIn(next.to_owned()),
-        _ => StaffPageError::ErrorPage(passing_or_fault(problem)),
-    })
-}
-
-/// The frame of a section, for its roles. Called before any data of the theatre is read.
-pub(super) async fn desk(
-    state: &AppState,
-    who: StaffResult,
-    theatre: &str,
-    section: Section,
-) -> Result<(Staff, Desk), StaffPageError> {
-    let staff = signed_in(who, &section.href(theatre))?;
-    // Another role of the same theatre gets 404 like a stranger: the navigation never leads here.
-    staff.at(theatre, section.roles()).map_err(|_| PageError::NotFound)?;
-    let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
-    let desk = Desk { theatre: theatre.to_owned(), name: found.name, roles: staff.roles_at(theatre), section };
-    Ok((staff, desk))
+/// All pages of staff.
+pub(super) fn pages() -> Vec<super::Page> {
+    let of_theatre = of_theatre().into_iter().map(|(section, address, handlers)| {
+        let most =
+            if matches!(section, Section::Shows | Section::Theatre) { MAX_LONG_FORM_BYTES } else { MAX_FORM_BYTES };
+        let terms = if section == Section::Reports { REPORT } else { NEVER };
+        (address, handlers.layer((DefaultBodyLimit::max(most), Extension(section))), terms)
+    });
+    let of_all = [("/staff", get(entrance), NEVER), ("/staff/theatres", post(theatre::create), NEVER)];
+    of_theatre.chain(of_all).collect()
 }
 
 /// The clocks of a theatre.
@@ -141,7 +125,7 @@ fn on_its_clocks(at: &str, zone: Tz) -> String {
     read.map_or_else(|_| at.to_owned(), |at| at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string())
 }
 
-async fn entrance(State(state): State<AppState>, who: StaffResult) -> StaffPageResult {
+async fn entrance(State(state): State<AppState>, who: Result<Staff, Problem>) -> SignedInPageResult {
     let staff = signed_in(who, "/staff")?;
     entrance_page(&state, &staff, None).await
 }
@@ -153,12 +137,8 @@ async fn parked_in(state: &AppState, staff: &Staff, theatres: &[String]) -> Resu
     if managed.is_empty() { Ok(HashMap::new()) } else { bookings::parked_counts(&state.pg, &managed).await }
 }
 
-/// The caller's theatres; with the refused input of a new theatre, and the reason.
-async fn entrance_page(
-    state: &AppState,
-    staff: &Staff,
-    refused: Option<(NewTheatreForm, Hindrance)>,
-) -> StaffPageResult {
+/// The caller's theatres; with the refused form of a new theatre, and the reason.
+async fn entrance_page(state: &AppState, staff: &Staff, refused: Option<(Form, Hindrance)>) -> SignedInPageResult {
     let mut places = Vec::new();
     let theatres = staff.theatres();
     let parked = parked_in(state, staff, &theatres).await?;
@@ -172,7 +152,23 @@ async fn entrance_page(
     let new = match accounts::require_manager_of_all(state, staff).await {
         Ok(()) => Some(NewTheatre { cities: state.catalogue.cities().await?, key: ids::new_id().to_string(), refused }),
         Err(problem) if problem.code() == Code::NotAllowed => None,
-        Err(problem) => return Err(passing_or_fault(problem).into()),
+        Err(problem) => return Err(problem.into()),
     };
-    Ok(html(Entrance { places, new }, PRIVATE_CACHE))
+    Ok(private(Entrance { places, new }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_section_is_in_the_navigation_and_has_its_page() {
+        for section in Section::ALL {
+            let href = section.href("{theatre}");
+            assert!(of_theatre().iter().any(|(of, address, _)| *of == section && *address == href), "{section:?}");
+        }
+        for (section, address, _) in of_theatre() {
+            assert!(Section::ALL.contains(&section), "{address} is in no section of the navigation");
+        }
+    }
 }

@@ -1,51 +1,39 @@
 //! The page with all reports of the chosen days.
 
-use app::language::Hindrance;
-use app::staff::pages::Section;
 use app::staff::pages::reports::{Figures, Reports, RoomDrawing, RoomRow};
-use axum::extract::{Path, Query, State};
-use axum::response::IntoResponse;
 use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
 
-use super::{StaffPageResult, StaffResult, desk, hindrance};
+use super::super::{PageError, SignedInPageResult};
+use super::visit::{PageQuery, StaffVisit};
 use crate::AppState;
-use crate::web::pages::booking::passing_or_fault;
-use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use crate::web::pages::{PathResult, QueryResult};
 use backoffice::reports::{self, Range};
 use catalogue::Show;
 use http::{Code, Problem, page_locale};
 
-pub(super) async fn page(
-    State(state): State<AppState>,
-    who: StaffResult,
-    theatre: PathResult<String>,
-    query: QueryResult<ReportQuery>,
-) -> StaffPageResult {
-    let (Path(theatre), Query(query)) = (theatre?, query?);
-    let (_, desk) = desk(&state, who, &theatre, Section::Reports).await?;
-    let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
-    let screens = reports::screens(&state, &theatre).await.map_err(passing_or_fault)?;
+pub(super) async fn page(visit: StaffVisit, PageQuery(query): PageQuery<ReportQuery>) -> SignedInPageResult {
+    let (state, theatre) = (&visit.state, &visit.desk.theatre);
+    let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
+    let screens = reports::screens(state, theatre).await?;
     let screen = query.screen.clone().filter(|id| !id.is_empty());
-    match figures(&state, &theatre, &found.time_zone, &query, &screens).await {
+    match figures(state, theatre, &found.time_zone, &query, &screens).await {
         Ok((range, figures)) => {
-            let (from, to) = (range.from.to_string(), range.to.to_string());
-            Ok(html(Reports { desk, from, to, screens, screen, figures: Ok(Box::new(figures)) }, PRIVATE_CACHE))
+            let (from, to, figures) = (range.from.to_string(), range.to.to_string(), Some(Box::new(figures)));
+            Ok(visit.show(|desk| Reports { desk, from, to, screens, screen, figures }))
         }
         Err(problem) => {
             let (from, to) = (query.from.unwrap_or_default(), query.to.unwrap_or_default());
-            let page = Reports { desk, from, to, screens, screen, figures: Err(in_words(&problem)) };
-            Ok((problem.code().describe().0, html(page, PRIVATE_CACHE)).into_response())
+            let page = visit.fail(&problem, in_words(&problem));
+            Ok(page.show(|desk| Reports { desk, from, to, screens, screen, figures: None }))
         }
     }
 }
 
-/// The problem's message. The general message about many visitors does not fit reports.
-fn in_words(problem: &Problem) -> Hindrance {
+/// The page's own message. The general message about many visitors does not fit reports.
+fn in_words(problem: &Problem) -> Option<String> {
     match problem.code() {
-        Code::Malformed => app::say!(in page_locale::language(), "reports.bad_days", days = reports::MAX_DAYS).into(),
-        Code::Overloaded => app::say!(in page_locale::language(), "reports.too_much").into(),
-        _ => hindrance(problem),
+        Code::Malformed => Some(app::say!(in page_locale::language(), "reports.bad_days", days = reports::MAX_DAYS)),
+        Code::Overloaded => Some(app::say!(in page_locale::language(), "reports.too_much")),
+        _ => None,
     }
 }
 

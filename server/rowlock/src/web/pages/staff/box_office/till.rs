@@ -1,176 +1,171 @@
 //! The forms of a till and of the day. What was typed and refused is shown again, with what is wrong beside its field.
 
-use app::staff::pages::box_office::{CounterForm, TillAct, TillForm};
-use app::staff::pages::{Field, Refusal};
-use axum::extract::{Form, Path, State};
-use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill};
-use domain::money::{Currency, Money};
-use domain::till::{MAX_COUNTED_MINOR, parse_amount};
+use app::staff::pages::{Form, REASON, Refusal};
+use domain::api::box_office::{CashUp, CashUpFor, DayClose, DropRequest, OpenTill};
+use domain::money::Currency;
+use domain::till::MAX_COUNTED_MINOR;
+use serde::Deserialize;
 use uuid::Uuid;
 
-use super::forms::{FormFields, day_of, field, intent, managers, with_status};
-use super::{CounterContext, away, day_page, see};
-use crate::AppState;
-use crate::web::pages::staff::{StaffPageResult, StaffResult, hindrance};
-use crate::web::pages::{FormResult, PathResult};
-use crate::web::pages::{PageError, words};
+use super::super::super::{PageError, SignedInPageResult, words};
+use super::super::visit::{SentForm, StaffVisit, malformed, marked};
+use super::forms::{day_of, manager, see_day};
+use super::{counter, day_page};
 use backoffice::box_office;
 use http::idempotency::Answer;
 use http::{Code, Problem, page_locale};
 
-/// The act of a path.
-fn act_of(path: &str) -> Option<TillAct> {
-    match path {
-        "open" => Some(TillAct::Open),
-        "drop" => Some(TillAct::Drop),
-        "cash-up" => Some(TillAct::CashUp),
-        _ => None,
+/// An act on a till.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TillAct {
+    Open,
+    Drop,
+    CashUp,
+    /// A manager counts another seller's till.
+    CashUpFor(Uuid),
+}
+
+impl TillAct {
+    fn parse(path: &str) -> Option<Self> {
+        match path {
+            "open" => Some(Self::Open),
+            "drop" => Some(Self::Drop),
+            "cash-up" => Some(Self::CashUp),
+            _ => None,
+        }
+    }
+
+    /// The name of its form: the address below the box office.
+    fn form_name(self) -> String {
+        match self {
+            Self::Open => "till/open".to_owned(),
+            Self::Drop => "till/drop".to_owned(),
+            Self::CashUp => "till/cash-up".to_owned(),
+            Self::CashUpFor(till) => format!("tills/{till}/cash-up"),
+        }
     }
 }
 
-pub(super) async fn till(
-    State(state): State<AppState>,
-    who: StaffResult,
-    path: PathResult<(String, String)>,
-    form: FormResult<FormFields>,
-) -> StaffPageResult {
-    let (Path((theatre, act)), Form(fields)) = (path?, form?);
-    let here = CounterContext::of(&state, who, &theatre).await?;
-    let act = act_of(&act).ok_or(PageError::NotFound)?;
-    sent(&state, here, act, &fields).await
+#[derive(Deserialize)]
+pub(in super::super) struct TillActPath {
+    act: String,
+}
+
+pub(in super::super) async fn till(visit: StaffVisit<TillActPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, TillActPath { act }) = visit.split();
+    let act = TillAct::parse(&act).ok_or(PageError::NotFound)?;
+    sent(visit, act, form).await
+}
+
+#[derive(Deserialize)]
+pub(in super::super) struct TillPath {
+    till: Uuid,
 }
 
 /// Counts the till of another seller.
-pub(super) async fn count_for(
-    State(state): State<AppState>,
-    who: StaffResult,
-    path: PathResult<(String, Uuid)>,
-    form: FormResult<FormFields>,
-) -> StaffPageResult {
-    let (Path((theatre, till)), Form(fields)) = (path?, form?);
-    let here = managers(&state, who, &theatre).await?;
-    sent(&state, here, TillAct::CashUpFor(till), &fields).await
+pub(in super::super) async fn count_for(visit: StaffVisit<TillPath>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, TillPath { till }) = manager(visit)?.split();
+    sent(visit, TillAct::CashUpFor(till), form).await
 }
 
-async fn sent(state: &AppState, here: CounterContext, act: TillAct, fields: &FormFields) -> StaffPageResult {
-    let currency = here.counter().currency(state).await.map_err(away)?;
-    let (form, minor) = read(act, fields, currency);
-    let done = match minor {
-        Some(minor) if !form.is_refused() => till_act(state, &here, act, minor, fields).await,
-        _ => Err(Problem::new(Code::Malformed, "Some fields cannot be read.")),
+async fn sent(visit: StaffVisit, act: TillAct, form: Form) -> SignedInPageResult {
+    let currency = counter(&visit).currency(&visit.state).await?;
+    let mut form = form.named(act.form_name());
+    let done = match read(act, &mut form, currency) {
+        Some(minor) if !form.is_refused() => till_act(&visit, act, minor, &form).await,
+        _ => Err(malformed("Some fields cannot be read.")),
     };
-    after(state, here, (act, form), day_of(fields), done).await
+    after(visit, Some(act), form, done).await
 }
 
-/// The form as it was sent, with what is wrong beside each field; and the sum, minor units, where there is one.
-fn read(act: TillAct, fields: &FormFields, currency: Currency) -> (TillForm, Option<i64>) {
-    let (sum, reason) = (field(fields, "amount"), field(fields, "reason"));
+/// Checks the form, and returns its sum in minor units.
+fn read(act: TillAct, form: &mut Form, currency: Currency) -> Option<i64> {
     // Nothing is no drop.
     let least = i64::from(act == TillAct::Drop);
-    let (amount, minor) = match parse_amount(sum, currency.minor_digits()) {
-        None => (Field::refused(sum, Refusal::NoAmount(currency)), None),
-        Some(minor) if (least..=MAX_COUNTED_MINOR).contains(&minor) => (Field::kept(sum), Some(minor)),
-        Some(_) => {
-            let [least, most] = [least, MAX_COUNTED_MINOR].map(|minor| Money::new(minor, currency));
-            (Field::refused(sum, Refusal::AmountBeyond(least, most)), None)
-        }
-    };
-    let may_be_silent = matches!(act, TillAct::Open | TillAct::CashUp) && reason.trim().is_empty();
-    let reason = if may_be_silent { Field::kept(reason) } else { Field::reason(reason) };
-    (TillForm { amount, reason }, minor)
+    let may_be_silent = matches!(act, TillAct::Open | TillAct::CashUp) && form.filled(REASON).is_none();
+    if !may_be_silent {
+        form.check_reason();
+    }
+    form.amount("amount", currency, least..=MAX_COUNTED_MINOR)
 }
 
-async fn till_act(
-    state: &AppState,
-    here: &CounterContext,
-    act: TillAct,
-    minor: i64,
-    fields: &FormFields,
-) -> Result<Answer, Problem> {
-    let (counter, reason) = (here.counter(), field(fields, "reason").to_owned());
+async fn till_act(visit: &StaffVisit, act: TillAct, minor: i64, form: &Form) -> Result<Answer, Problem> {
+    let (state, counter, reason) = (&visit.state, counter(visit), form.text(REASON));
     match act {
         TillAct::Open => {
             let request = OpenTill { float_minor: minor };
-            box_office::open_till(state, counter, request, &intent(here, fields, "till", &request)?).await
+            box_office::open_till(state, counter, request, &visit.intent(form, &request)?).await
         }
         TillAct::Drop => {
             let request = DropRequest { amount_minor: minor, reason };
-            box_office::drop_cash(state, counter, &request, &intent(here, fields, "till/drops", &request)?).await
+            box_office::drop_cash(state, counter, &request, &visit.intent(form, &request)?).await
         }
         TillAct::CashUp => {
             let request = CashUp { counted_minor: minor, reason };
-            box_office::cash_up(state, counter, &request, &intent(here, fields, "till/cash-up", &request)?).await
+            box_office::cash_up(state, counter, &request, &visit.intent(form, &request)?).await
         }
         TillAct::CashUpFor(till) => {
             let request = CashUpFor { counted_minor: minor, reason };
-            let intent = intent(here, fields, &format!("tills/{till}/cash-up"), &request)?;
-            box_office::cash_up_for(state, counter, till, &request, &intent).await
+            box_office::cash_up_for(state, counter, till, &request, &visit.intent(form, &request)?).await
         }
-        TillAct::CloseDay => Err(Problem::not_found("act")),
     }
 }
 
-pub(super) async fn close_day(
-    State(state): State<AppState>,
-    who: StaffResult,
-    theatre: PathResult<String>,
-    form: FormResult<FormFields>,
-) -> StaffPageResult {
-    let (Path(theatre), Form(fields)) = (theatre?, form?);
-    let here = managers(&state, who, &theatre).await?;
-    let request = DayClose { reason: field(&fields, "reason").to_owned() };
-    let form = TillForm { amount: Field::default(), reason: Field::reason(request.reason.clone()) };
-    let done = match intent(&here, &fields, "day-close", &request) {
-        Ok(intent) => box_office::close_day(&state, here.counter(), &request, &intent).await,
-        Err(problem) => Err(problem),
+pub(in super::super) async fn close_day(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
+    let visit = manager(visit)?;
+    let request = DayClose { reason: form.text(REASON) };
+    let done = async {
+        let intent = visit.intent(&form, &request)?;
+        box_office::close_day(&visit.state, counter(&visit), &request, &intent).await
     };
-    after(&state, here, (TillAct::CloseDay, form), day_of(&fields), done).await
+    let done = done.await;
+    after(visit, None, form.named("day-close").with_checked_reason(), done).await
 }
 
 /// The way on; or the page once more, with what was typed and what is wrong with it.
 async fn after(
-    state: &AppState,
-    here: CounterContext,
-    (act, mut form): (TillAct, TillForm),
-    day: DayQuery,
+    visit: StaffVisit,
+    act: Option<TillAct>,
+    mut form: Form,
     done: Result<Answer, Problem>,
-) -> StaffPageResult {
-    let Err(problem) = done else { return Ok(see(&here.day(&day))) };
+) -> SignedInPageResult {
+    let Err(problem) = done else { return see_day(&visit, &form) };
     if problem.code() == Code::NotFound {
         return Err(PageError::NotFound.into());
     }
     // What is wrong with the sum only the till can say.
     if matches!(problem.code(), Code::TillShort | Code::TillDiffers) {
-        form.amount.refusal = Some(Refusal::Message(words(&problem)));
+        form.refuse("amount", Refusal::Message(words(&problem)));
     }
-    let trouble = match (act, problem.code()) {
-        _ if form.is_refused() => app::say!(in page_locale::language(), "field.refused").into(),
+    let above = match (act, problem.code()) {
+        _ if form.is_refused() => Some(marked()),
         // The problem's own words are about bookings.
-        (TillAct::CashUpFor(_), Code::WrongState) => {
-            app::say!(in page_locale::language(), "box_office.counted_already").into()
+        (Some(TillAct::CashUpFor(_)), Code::WrongState) => {
+            Some(app::say!(in page_locale::language(), "box_office.counted_already"))
         }
-        _ => hindrance(&problem),
+        _ => None,
     };
-    let page = day_page(state, here, day, Some(CounterForm::Till(act, form)), Some(trouble)).await?;
-    Ok(with_status(problem, page))
+    let visit = visit.solvable(&problem)?.fail(&problem, above);
+    day_page(visit, day_of(&form), form).await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn typed(act: TillAct, amount: &str, reason: &str) -> (TillForm, Option<i64>) {
-        let fields = [("amount", amount), ("reason", reason)].map(|(name, text)| (name.to_owned(), text.to_owned()));
-        read(act, &fields.into(), Currency::parse("EUR").expect("a code"))
+    fn typed(act: TillAct, amount: &str, reason: &str) -> (Form, Option<i64>) {
+        let mut form = Form::new([("amount", amount), (REASON, reason)]);
+        let minor = read(act, &mut form, Currency::parse("EUR").expect("a code"));
+        (form, minor)
     }
 
     #[test]
     fn the_input_stays_and_each_problem_is_beside_its_field() {
-        let refused = |form: &TillForm| (form.amount.is_refused(), form.reason.is_refused());
+        let refused = |form: &Form| (form.refusal("amount").is_some(), form.refusal(REASON).is_some());
         for (amount, is_refused) in [("100", false), ("0", false), ("a lot", true), ("-1", true), ("1000000.01", true)]
         {
             let (form, minor) = typed(TillAct::Open, amount, "");
-            assert_eq!((form.amount.value.as_str(), refused(&form)), (amount, (is_refused, false)));
+            assert_eq!((form.get("amount"), refused(&form)), (amount, (is_refused, false)));
             assert_eq!(minor.is_none(), is_refused, "{amount}");
         }
         assert_eq!(refused(&typed(TillAct::Drop, "0", " ").0), (true, true), "nothing, for no reason");
