@@ -48,7 +48,7 @@ pub use cancel::{
 pub use checkout::keep_longer::keep_longer;
 pub use claims::Lost;
 pub use claims::holders::{Holder, claimed_among, of_seat as holder_of_seat};
-pub use commits::{CommitMode, Commits};
+pub use commits::Commits;
 pub use counter::{
     CounterSale, Found as CounterFound, Sold, Unsold, close_hold, find_by_id, find_by_reference, open_hold_again, sell,
     show_as_sold,

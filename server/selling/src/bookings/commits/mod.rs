@@ -13,7 +13,6 @@
 //! (`run`). Rarer moves (cancelling, the reconciler) do not use the pipeline.
 
 mod batch_queue;
-mod contention;
 mod flush;
 mod in_doubt;
 mod load;
@@ -41,7 +40,6 @@ use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use self::batch_queue::{BatchLimits, BatchQueue};
-use self::contention::Contention;
 pub(super) use self::load::BookingDetails;
 use self::lock_requests::LockRequest;
 use self::lookups::Lookup;
@@ -100,15 +98,6 @@ const MAX_LOOKUPS: usize = 8_192;
 /// mail: some seconds of peak load, about 2 KB each. Moves are written for the cached version (`load_batch`).
 const MAX_RECENT: usize = 8_192;
 
-/// The commit strategy for bookings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum CommitMode {
-    /// Many bookings in one transaction.
-    Batched,
-    /// Each booking in separate transactions: the baseline of `cargo xtask bench sale`.
-    Interactive,
-}
-
 /// The commit pipeline of a replica.
 pub struct Commits {
     /// Lanes; a booking, or the hold that will be one, selects the lane.
@@ -133,7 +122,6 @@ pub struct Commits {
     /// Permits of `alone` for pieces before the charge.
     alone_uncharged: Arc<Semaphore>,
     recent: Recent<BookingDetails>,
-    contention: Contention,
 }
 
 /// A piece of work and the reply channel of its caller.
@@ -289,7 +277,6 @@ impl Commits {
             alone: places(ALONE_AT_ONCE),
             alone_uncharged: places(ALONE_AT_ONCE - ALONE_FOR_MONEY),
             recent: Recent::new(MAX_RECENT),
-            contention: Contention::default(),
         }
     }
 
