@@ -66,7 +66,7 @@ enum Bench {
     Locks(locks::Options),
     /// Reading a whole map: Redis CPU, bytes on the wire.
     Map(map::Options),
-    /// Sales from hold to ticket: batched commits against one by one.
+    /// Sales from hold to ticket, in one request and in two.
     Sale(sale::Options),
     /// 10,000 visitors, 300 seats, two servers.
     Storm(storm::Options),
