@@ -1,16 +1,15 @@
 //! The commit pipeline: concurrent purchases are committed in one transaction.
 //!
 //! A sale passes it three times (checkout, submission, payment), or twice where the first two are one request. Each
-//! piece of work waits up to two milliseconds for others. The batch takes its bookings from this replica's cache, or
-//! loads them in one statement where another writer is likely (`load_batch`, `contention`). Each piece is planned by
-//! the pure step of `domain::booking` (`plan`), and all are written in another statement (`writes`, `flush`), with
-//! arrays in key order so that batches queue instead of deadlocking. A durable commit, and each round trip to
-//! Postgres, is then paid once for many: `synchronous_commit` stays on for sales; only removals from the outbox do
-//! not wait for the disk.
+//! piece of work waits up to two milliseconds for others; one that is alone is a batch of one. The batch locks its
+//! bookings in one statement and reads in the next (`load_batch`). Each piece is planned by the pure step of
+//! `domain::booking` (`plan`), and all are written in another statement (`writes`, `flush`), with arrays in key order
+//! so that batches queue instead of deadlocking. A durable commit, and each round trip to Postgres, is then paid once
+//! for many: `synchronous_commit` stays on for sales; only removals from the outbox do not wait for the disk.
 //!
 //! A failing piece does not fail its batch. A piece that needs more than the plan has, or whose claim or key belongs
-//! to another, is committed alone, by `create`, `confirm`, `effects` and `news`; the batch continues without it
-//! (`run`). Rarer moves (cancelling, the reconciler) do not use the pipeline.
+//! to another, is committed in its own transaction by the single-booking functions of `moves` and `claims`, as rarer
+//! moves (cancelling, the reconciler, the counter) are; the batch continues without it (`run`).
 
 mod batch_queue;
 mod flush;
@@ -95,7 +94,8 @@ const MAILERS: usize = 2;
 const MAX_LOOKUPS: usize = 8_192;
 
 /// Bookings cached as committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
-/// mail: some seconds of peak load, about 2 KB each. Moves are written for the cached version (`load_batch`).
+/// mail: some seconds of peak load, about 2 KB each. A batch uses one only if the locked row has its version
+/// (`load_batch`).
 const MAX_RECENT: usize = 8_192;
 
 /// The commit pipeline of a replica.
