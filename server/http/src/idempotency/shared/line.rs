@@ -2,8 +2,8 @@
 //! the next. The cost of a call is shared, and the keys of one process reach Redis in the order in which they were sent: a
 //! claim never overtakes the operation that abandoned it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::future::join_all;
 use redis::Value;
@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::entry::{Entry, Id};
 use crate::HttpState;
+use platform::batcher::{BatchLimits, Batcher};
 
 /// Keys per call: with more, the others wait longer for Redis than sharing saves.
 const MAX_PER_CALL: usize = 64;
@@ -73,75 +74,27 @@ pub(super) struct Traveller {
     pub(super) reply: Option<oneshot::Sender<Said>>,
 }
 
-/// The queued operations.
-#[derive(Default)]
-pub(super) struct Line(Mutex<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    keys: VecDeque<Traveller>,
-    /// True while a task sends the queue.
-    served: bool,
+/// Creates the queue.
+pub(super) const fn queue() -> Batcher<Traveller> {
+    let (max_batch, max_queue) = (MAX_PER_CALL, MAX_WAITING);
+    Batcher::new(BatchLimits { max_batch, max_queue, linger: Duration::ZERO, workers: 1 })
 }
 
-impl Line {
-    /// Queues an operation; when the queue is full, a waiting caller gets [`Said::Away`].
-    pub(super) fn send(&self, state: &HttpState, traveller: Traveller) {
-        let mut waiting = self.lock();
-        if waiting.keys.len() >= MAX_WAITING {
-            return;
-        }
-        waiting.keys.push_back(traveller);
-        if !std::mem::replace(&mut waiting.served, true) {
-            state.tasks.spawn(serve(state.clone()));
-        }
-    }
-
-    /// The next batch; if it is empty, the sending task ends.
-    fn next(&self) -> Vec<Traveller> {
-        let mut waiting = self.lock();
-        let mut batch = Vec::with_capacity(waiting.keys.len().min(MAX_PER_CALL));
-        while batch.len() < MAX_PER_CALL
-            && let Some(traveller) = waiting.keys.pop_front()
-        {
-            // A caller that went on without Redis needs no claim there any more.
-            if !traveller.reply.as_ref().is_some_and(oneshot::Sender::is_closed) {
-                batch.push(traveller);
-            }
-        }
-        waiting.served = !batch.is_empty();
-        batch
-    }
-
-    // Held for queue operations only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Opens the line again should its server die.
-struct Serving<'a>(&'a Line);
-
-impl Drop for Serving<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.0.lock();
-        if std::thread::panicking() {
-            waiting.keys.clear();
-            waiting.served = false;
-        }
-    }
+/// Queues an operation; when the queue is full, a waiting caller gets [`Said::Away`].
+pub(super) fn send(state: &HttpState, traveller: Traveller) {
+    let start = || drop(state.tasks.spawn(serve(state.clone())));
+    drop(state.idempotency.shared.line.add(traveller, start));
 }
 
 /// Sends batches until the queue is empty.
 async fn serve(state: HttpState) {
-    let line = &state.idempotency.shared.line;
-    let _serving = Serving(line);
-    loop {
-        let batch = line.next();
-        if batch.is_empty() {
-            return;
+    let mut worker = state.idempotency.shared.line.worker();
+    while let Some(mut batch) = worker.next_batch().await {
+        // A caller that went on without Redis needs no claim there any more.
+        batch.retain(|traveller| !traveller.reply.as_ref().is_some_and(oneshot::Sender::is_closed));
+        if !batch.is_empty() {
+            join_all(by_slot(&state, batch).into_iter().map(|batch| call(&state, batch))).await;
         }
-        join_all(by_slot(&state, batch).into_iter().map(|batch| call(&state, batch))).await;
     }
 }
 

@@ -26,9 +26,10 @@ pub(super) use entry::{Claim, Entry, Id, State};
 pub(super) use line::Said;
 pub(super) use replicas::{LAST_CLAIM_AGE_MS, announce_forever};
 
-use self::line::{Line, Names, Traveller, Wish};
+use self::line::{Names, Traveller, Wish};
 use super::{Answer, Intent, PENDING_LIFE_MS};
 use crate::HttpState;
+use platform::batcher::Batcher;
 use platform::ids;
 use platform::redis_link::{LinkError, LuaScript};
 
@@ -46,7 +47,7 @@ pub(super) struct Shared {
     replica: Id,
     keys_script: LuaScript,
     due_script: LuaScript,
-    line: Line,
+    line: Batcher<Traveller>,
     /// Time of the last logged failure of a call.
     said: Mutex<Option<Instant>>,
 }
@@ -58,7 +59,7 @@ impl Shared {
             replica: ids::random_bits(),
             keys_script: LuaScript::new(include_str!("keys.lua")),
             due_script: LuaScript::new(include_str!("due.lua")),
-            line: Line::default(),
+            line: line::queue(),
             said: Mutex::new(None),
         }
     }
@@ -80,7 +81,7 @@ impl Shared {
         let token = of.map(|of| of.token);
         let names = self.names(&intent.owner, &intent.key);
         let life_ms = PENDING_LIFE_MS;
-        self.line.send(state, Traveller { names, wish: Wish::Claim, value, life_ms, token, reply: Some(reply) });
+        line::send(state, Traveller { names, wish: Wish::Claim, value, life_ms, token, reply: Some(reply) });
         in_time(said).await
     }
 
@@ -91,7 +92,7 @@ impl Shared {
             let value = entry::completed(&intent.request_hash, answer, until);
             let names = self.names(&intent.owner, &intent.key);
             let wish = Wish::Complete;
-            self.line.send(state, Traveller { names, wish, value, life_ms, token: None, reply: None });
+            line::send(state, Traveller { names, wish, value, life_ms, token: None, reply: None });
         }
     }
 
@@ -108,7 +109,7 @@ impl Shared {
         let value = entry::completed(request_hash, answer, until);
         let (names, life_ms) = (self.names(key.0, key.1), until.since(state.clock.now()).max(1));
         let wish = Wish::Complete;
-        self.line.send(state, Traveller { names, wish, value, life_ms, token: None, reply: Some(reply) });
+        line::send(state, Traveller { names, wish, value, life_ms, token: None, reply: Some(reply) });
         in_time(said).await
     }
 
@@ -118,7 +119,7 @@ impl Shared {
             failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));
         let names = self.names(key.0, key.1);
         let (token, wish, life_ms) = (Some(claim.token), Wish::Abandon, PENDING_LIFE_MS);
-        self.line.send(state, Traveller { names, wish, value, life_ms, token, reply: None });
+        line::send(state, Traveller { names, wish, value, life_ms, token, reply: None });
     }
 
     /// Reads the entry of a key.
@@ -126,7 +127,7 @@ impl Shared {
         let (reply, said) = oneshot::channel();
         let names = self.names(owner, key);
         let (wish, value, life_ms, token) = (Wish::Read, Vec::new(), 0, None);
-        self.line.send(state, Traveller { names, wish, value, life_ms, token, reply: Some(reply) });
+        line::send(state, Traveller { names, wish, value, life_ms, token, reply: Some(reply) });
         in_time(said).await
     }
 

@@ -281,9 +281,10 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Commits one submission alone: key, move, claims, payment and charge effect. Returns an answer instead if a
-/// concurrent duplicate was faster.
-pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
+/// Commits a submission that a batch cannot plan: with places, a limited card or an earlier checkout, or whose key, seats
+/// or person another transaction has. Writes key, move, claims, payment and charge effect. Returns an answer instead if
+/// a concurrent duplicate was faster.
+pub(in crate::bookings) async fn submit_alone(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
     let Submission { show, booking, new, token, instrument, person, gateway, until, intent, only_at, seen: _ } =
         submission;
     let now = state.clock.now();

@@ -106,8 +106,8 @@ pub(super) async fn build_row(
     wanted_row(show, owner, &held, (buyer, holder), state.clock.now())
 }
 
-/// Commits one checkout alone.
-pub(in crate::bookings) async fn one_by_one(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
+/// Commits a checkout that a batch cannot plan: with places or a choice for late money, or of a hold that has a booking.
+pub(in crate::bookings) async fn create_alone(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
     let Checkout { show, new, intent } = checkout;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;

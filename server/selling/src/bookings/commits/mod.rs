@@ -11,7 +11,6 @@
 //! to another, is committed in its own transaction by the single-booking functions of `moves` and `claims`, as rarer
 //! moves (cancelling, the reconciler, the counter) are; the batch continues without it (`run`).
 
-mod batch_queue;
 mod flush;
 mod in_doubt;
 mod load;
@@ -38,7 +37,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use self::batch_queue::{BatchLimits, BatchQueue};
 pub(super) use self::load::BookingDetails;
 use self::lock_requests::LockRequest;
 use self::lookups::Lookup;
@@ -57,6 +55,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use payments::{NewsOutcome, PaymentNews, PaymentStatus};
+use platform::batcher::{BatchLimits, Batcher};
 use platform::recent::Recent;
 use platform::telemetry::STEP;
 use seats::seat_locks::MAX_PER_CALL;
@@ -92,6 +91,9 @@ const MAILS_TOGETHER: usize = 64;
 const MAILERS: usize = 2;
 /// Maximum waiting requests of each kind; beyond, the answer is "queue full".
 const MAX_LOOKUPS: usize = 8_192;
+/// Maximum sales that wait for their map update, and for their mails; the rest are left to the relay.
+const MAX_MARKS: usize = 8_192;
+const MAX_MAILS: usize = 1_024;
 
 /// Bookings cached as committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
 /// mail: some seconds of peak load, about 2 KB each. A batch uses one only if the locked row has its version
@@ -101,12 +103,12 @@ const MAX_RECENT: usize = 8_192;
 /// The commit pipeline of a replica.
 pub struct Commits {
     /// Lanes; a booking, or the hold that will be one, selects the lane.
-    work: Vec<BatchQueue<Piece>>,
-    lookups: BatchQueue<Lookup>,
-    records: BatchQueue<RecordLookup>,
-    lock_requests: BatchQueue<LockRequest>,
-    marks: BatchQueue<Sold>,
-    mails: BatchQueue<Sold>,
+    work: Vec<Batcher<Piece>>,
+    lookups: Batcher<Lookup>,
+    records: Batcher<RecordLookup>,
+    lock_requests: Batcher<LockRequest>,
+    marks: Batcher<Sold>,
+    mails: Batcher<Sold>,
     /// Turns of checkouts and payments, by hold or booking.
     turns: Turns,
     /// Places for pieces before the charge…
@@ -115,9 +117,6 @@ pub struct Commits {
     checkout_places: Arc<Semaphore>,
     /// …and for charge outcomes and webhooks, which new payments must not block.
     paid_places: Arc<Semaphore>,
-    lookup_places: Arc<Semaphore>,
-    record_places: Arc<Semaphore>,
-    lock_request_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
     /// Permits of `alone` for pieces before the charge.
     alone_uncharged: Arc<Semaphore>,
@@ -248,32 +247,24 @@ pub(super) enum Done {
 
 impl Commits {
     /// Creates a pipeline for `limit` pieces before their charge, and as many after it. The first piece of a batch
-    /// waits for `patience`.
+    /// waits for `linger`.
     #[must_use]
-    pub fn new(limit: usize, patience: Duration) -> Self {
+    pub fn new(limit: usize, linger: Duration) -> Self {
         let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let lanes = (cores / CORES_OF_A_LANE).clamp(1, MOST_LANES);
         Self {
-            work: (0..lanes)
-                .map(|_| BatchQueue::new(BatchLimits { batch: MAX_PER_BATCH, patience, servers: 1 }))
-                .collect(),
-            lookups: BatchQueue::new(BatchLimits { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
-            records: BatchQueue::new(BatchLimits { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
-            lock_requests: BatchQueue::new(BatchLimits {
-                batch: MAX_PER_CALL,
-                patience: GATHER,
-                servers: LOCK_CALLS_AT_ONCE,
-            }),
-            marks: BatchQueue::new(BatchLimits { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
-            mails: BatchQueue::new(BatchLimits { batch: MAILS_TOGETHER, patience: MARKS_GATHER, servers: MAILERS }),
+            // Its length is bounded by the places of both kinds.
+            work: (0..lanes).map(|_| batcher(MAX_PER_BATCH, limit.saturating_mul(2), linger, 1)).collect(),
+            lookups: batcher(MAX_PER_LOOKUP, MAX_LOOKUPS, GATHER, LOOKUPS_AT_ONCE),
+            records: batcher(MAX_PER_LOOKUP, MAX_LOOKUPS, GATHER, LOOKUPS_AT_ONCE),
+            lock_requests: batcher(MAX_PER_CALL, MAX_LOOKUPS, GATHER, LOCK_CALLS_AT_ONCE),
+            marks: batcher(MAX_PER_CALL, MAX_MARKS, MARKS_GATHER, 1),
+            mails: batcher(MAILS_TOGETHER, MAX_MAILS, MARKS_GATHER, MAILERS),
             turns: Turns::default(),
             places: places(limit),
             checkout_places: places(limit - limit / SHARE_FOR_PAYMENTS),
             paid_places: places(limit),
-            lookup_places: places(MAX_LOOKUPS),
-            record_places: places(MAX_LOOKUPS),
-            lock_request_places: places(MAX_LOOKUPS),
             alone: places(ALONE_AT_ONCE),
             alone_uncharged: places(ALONE_AT_ONCE - ALONE_FOR_MONEY),
             recent: Recent::new(MAX_RECENT),
@@ -295,9 +286,8 @@ impl Commits {
         let (reply, answer) = oneshot::channel();
         let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;
         let span = tracing::debug_span!(target: STEP, "commit", step = work.name());
-        if self.work[lane].join(Piece { work, reply, _place: place, span: span.clone() }) {
-            state.tasks.spawn(run::serve(state.clone(), lane));
-        }
+        let piece = Piece { work, reply, _place: place, span: span.clone() };
+        self.work[lane].add(piece, || drop(state.tasks.spawn(run::serve(state.clone(), lane)))).map_err(|_| full())?;
         answer.instrument(span).await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
     }
 
@@ -333,4 +323,8 @@ impl Commits {
 
 fn full() -> Problem {
     Problem::new(Code::Overloaded, "Very many people are buying right now. Nothing was lost; please try again.")
+}
+
+fn batcher<T>(max_batch: usize, max_queue: usize, linger: Duration, workers: usize) -> Batcher<T> {
+    Batcher::new(BatchLimits { max_batch, max_queue, linger, workers })
 }

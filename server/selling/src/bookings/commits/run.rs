@@ -96,8 +96,8 @@ pub(super) async fn serve(state: SellingState, lane: usize) {
     // One connection for many batches: Postgres has prepared their statements on it and has cached what they use.
     // It is dropped with a failed batch, and at intervals, so that other waiters for a connection get it in turn.
     let (mut connection, mut batches) = (None, 0_u32);
-    let mut server = state.commits.work[lane].server();
-    while let Some(batch) = server.gather().await {
+    let mut worker = state.commits.work[lane].worker();
+    while let Some(batch) = worker.next_batch().await {
         batches += 1;
         if batches.is_multiple_of(BATCHES_ON_A_CONNECTION) {
             connection = None;
@@ -329,8 +329,8 @@ async fn pause(attempt: u32) {
 /// Commits one piece alone.
 async fn commit_alone(state: &SellingState, work: &Work) -> Result<Done, Problem> {
     match work {
-        Work::Create(checkout) => create::one_by_one(state, checkout).await.map(Done::Answered),
-        Work::Submit(submission) => confirm::submit_one(state, submission).await,
+        Work::Create(checkout) => create::create_alone(state, checkout).await.map(Done::Answered),
+        Work::Submit(submission) => confirm::submit_alone(state, submission).await,
         Work::ApplyWebhook(news) => news::apply_one(state, news).await.map(Done::WebhookApplied),
         Work::RecordChargeOutcome(charge) => {
             if let Some(said) = &charge.said {
